@@ -11,13 +11,13 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
+from eqforge.generators.text.coordination.conjuncts import word_at
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.parts import lemmatizer
 from eqforge.generators.text.rewordings.clauses import (
     Subject,
     finite_verbs,
     is_one_sentence,
+    joins_verb,
     read_subject,
     with_first_verb,
 )
@@ -44,7 +44,7 @@ def _to_progressive(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     verb, be = finite_forms().get(word_at(analysis, index), (None, None))
     if verb is None or be is None or not _fits(analysis, subject, verb, be, index):
         return
-    if _joins_verb(analysis, index + 1):
+    if joins_verb(analysis, index + 1):
         return
     if has_plain_spacing(analysis, index, index + 1):
         edit = replacement(analysis, index, index + 1, f"{be} {verb.participle}")
@@ -57,28 +57,11 @@ def _to_simple(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     verb = participles().get(word_at(analysis, index + 1))
     if subject is None or verb is None or be not in ("is", "are"):
         return
-    if not _fits(analysis, subject, verb, be, index + 1) or _joins_verb(analysis, index + 2):
+    if not _fits(analysis, subject, verb, be, index + 1) or joins_verb(analysis, index + 2):
         return
     if has_plain_spacing(analysis, index, index + 2):
         form = verb.third if be == "is" else verb.lemma
         yield Rewording(rule=rule, edits=(replacement(analysis, index, index + 2, form),))
-
-
-def _joins_verb(analysis: Analysis, start: int) -> bool:
-    """Tells whether another verb may share the subject: "eating and drinking"."""
-    return any(
-        word_at(analysis, i) in ("&", "and", "or")
-        and (
-            word_at(analysis, i + 1).endswith("ing")
-            or (tag_at(analysis, i + 1) == "NNS" and _may_be_verb(word_at(analysis, i + 1)))
-        )
-        for i in range(start, len(analysis.tokens))
-    )
-
-
-@functools.lru_cache(maxsize=65_536)
-def _may_be_verb(word: str) -> bool:
-    return bool(lemmatizer().getLemma(word, upos="VERB", lemmatize_oov=False))
 
 
 def _subject_and_verb(analysis: Analysis) -> tuple[Subject | None, int]:

@@ -1,12 +1,14 @@
 """Whether a caption is one noun phrase or one clause, and where its subject ends."""
 
 import dataclasses
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
+from eqforge.generators.text.parts import lemmatizer
 from eqforge.generators.text.rewordings.nominals import (
     Be,
     Nominal,
@@ -22,6 +24,8 @@ _SUBORDINATING = frozenset(
 )
 _MANY = frozenset(("many", "several", "some", "these", "those"))
 _PREPOSITIONS = frozenset(("at", "in", "inside", "near", "on", "outside", "under", "with"))
+_BEFORE_NOUNS = ("VBG", "VBZ", "VBP", "VB", "PRP$")
+_WITH_NOUNS = frozenset(("between", "for", "of", "with"))
 _NOUNS = frozenset(("being", "building", "carving", "crossing", "drawing", "painting"))
 _JOINING = frozenset(("&", ",", "and", "but", "or", "then"))
 
@@ -139,12 +143,13 @@ def _verb_tag(analysis: Analysis, index: int) -> str | None:
 def _is_noun(analysis: Analysis, index: int) -> bool:
     """Tells whether a token is a noun that word lexicons take for a verb.
 
-    Such are the "tracks" of trains, and the "sinks" of "with sinks".
+    Such are the "tracks" of trains, and those of "with sinks" and "eating leaves".
     """
     before, word = word_at(analysis, index - 1), word_at(analysis, index)
     if word == "tracks" and before in ("rail", "railroad", "railway", "train"):
         return True
-    return tag_at(analysis, index) == "VBZ" and before in ("between", "for", "of", "with")
+    is_object = tag_at(analysis, index - 1) in _BEFORE_NOUNS or before in _WITH_NOUNS
+    return tag_at(analysis, index) == "VBZ" and is_object
 
 
 def finite_verbs(analysis: Analysis, start: int) -> list[int]:
@@ -175,13 +180,11 @@ def is_one_sentence(analysis: Analysis) -> bool:
     "A pink top takes", "two dogs and a cat sleep": what ends such a phrase is a verb.
     """
     tags = [token.tag for token in analysis.tokens]
-    if any(tag in (".", ":", "-LRB-", "-RRB-", "``", "''") for tag in tags[:-1]):
+    if any(tag in (".", ":", "-LRB-", "-RRB-") for tag in tags[:-1]):
         return False
-    if any(
-        word_at(analysis, last - 1) in finite_forms() and tags[last - 2].startswith("NN")
-        for first, last in analysis.noun_phrases
-        if last - first > 1
-    ):
+    if sum(tag in ("``", "''") for tag in tags) % 2:
+        return False
+    if any(_may_end_in_verb(analysis, first, last) for first, last in analysis.noun_phrases):
         return False
     return not any(
         word_at(analysis, first) in ("a", "an")
@@ -191,6 +194,30 @@ def is_one_sentence(analysis: Analysis) -> bool:
         and "POS" not in tags[first:last]
         for first, last in analysis.noun_phrases
     )
+
+
+def _may_end_in_verb(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether a noun phrase may end in a verb: not "a surf board" of one man.
+
+    Args:
+      analysis: the caption's analysis.
+      first: index of the phrase's first token.
+      last: index after its last token.
+    """
+    verb, be = finite_forms().get(word_at(analysis, last - 1), (None, ""))
+    if verb is None or last - first < 2 or not tag_at(analysis, last - 2).startswith("NN"):
+        return False
+    opening = next(each for each in analysis.noun_phrases if tag_at(analysis, each[0]) != "EX")
+    is_of_one = _is_one(analysis, first, last) and _is_one(analysis, *opening)
+    return be == "is" or not is_of_one
+
+
+def _is_one(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether a noun phrase names one thing, and no group or other thing is joined to it."""
+    tags = (tag_at(analysis, last - 2), tag_at(analysis, last - 1))
+    is_single = word_at(analysis, first) in ("a", "an") and not set(tags) & {"NNS", "NNPS"}
+    around = {word_at(analysis, first - 1), word_at(analysis, last)}
+    return is_single and not around & {"&", ",", "and", "of", "or"}
 
 
 def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) -> bool:
@@ -219,3 +246,26 @@ def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) ->
         ):
             return True
     return False
+
+
+def joins_verb(analysis: Analysis, start: int) -> bool:
+    """Tells whether another verb may share the subject: "eating and drinking".
+
+    Args:
+      analysis: the caption's analysis.
+      start: index of the first token behind the verb.
+    """
+    return any(
+        word_at(analysis, i) in ("&", "and", "or")
+        and (
+            word_at(analysis, i + 1).endswith("ing")
+            or (tag_at(analysis, i + 1) == "NNS" and may_be_verb(word_at(analysis, i + 1)))
+        )
+        for i in range(start, len(analysis.tokens))
+    )
+
+
+@functools.lru_cache(maxsize=65_536)
+def may_be_verb(word: str) -> bool:
+    """Tells whether a word is a form of a verb that a dictionary has."""
+    return bool(lemmatizer().getLemma(word, upos="VERB", lemmatize_oov=False))

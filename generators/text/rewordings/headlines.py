@@ -1,16 +1,17 @@
 """Captions in the style of headlines, without "be" or the first article.
 
-"A man riding a wave" and "a man is riding a wave"; "cat on a bed" and "a cat on a bed". No article
-is left out, since that is no style for all captions.
+"A man riding a wave" and "a man is riding a wave", or "a man rides a wave"; "cat on a bed" and "a
+cat on a bed". No article is left out, since that is no style for all captions.
 """
 
+import dataclasses
 import functools
 from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import article_for
-from eqforge.generators.text.caption_verbs import finite_forms, participles
+from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
@@ -18,26 +19,48 @@ from eqforge.generators.text.rewordings.clauses import (
     Subject,
     finite_verbs,
     is_one_sentence,
+    joins_verb,
     may_have_second_subject,
     read_subject,
+    with_first_verb,
 )
 from eqforge.generators.text.rewordings.clothing import GARMENTS
 from eqforge.generators.text.rewordings.nominals import names_living
 from eqforge.generators.text.rewordings.participles import (
     describes,
+    fits_behind,
     has_second_participle,
     may_describe,
 )
-from eqforge.generators.text.rewordings.places import deletion, has_plain_spacing, insertion
+from eqforge.generators.text.rewordings.places import (
+    deletion,
+    has_plain_spacing,
+    insertion,
+    replacement,
+)
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
 _GROUND = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 11: in block "
     "language, such as headlines and captions, forms of 'be' and articles are left out."
 )
+_CLAUSE = (
+    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 17: participles "
+    "behind a noun stand for relative clauses in the simple present, too."
+)
+_ARTICLES = frozenset(("a", "an", "the"))
 _NOT_COUNTED = frozenset(("dish", "drink", "food", "fruit", "sweet", "vegetable"))
+_COUNTED = frozenset(
+    (
+        *("adult", "blender", "building", "collage", "district", "engine", "hotdog", "hydrant"),
+        *("image", "photo", "photograph", "picture", "restroom", "room", "scene", "sculpture"),
+        *("shot", "sign", "statue", "table", "view", "windshield"),
+    )
+)
 _PRONOUNS = ("anyone", "everybody", "everyone", "somebody", "someone", "something")
-_AMOUNTS = frozenset(("couple", "number", "pair", "row", "set"))
+_AMOUNTS = frozenset(
+    ("bunch", "couple", "crowd", "flock", "group", "herd", "number", "pair", "row", "set")
+)
 
 
 def _add(rule: str, analysis: Analysis) -> Iterator[Rewording]:
@@ -85,6 +108,69 @@ def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
     return verb.subject == "living" or are_clothes
 
 
+def _to_participle(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    analysis = with_first_verb(analysis)
+    verbs = finite_verbs(analysis, 0)
+    verb, be = finite_forms().get(word_at(analysis, verbs[0]), (None, "")) if verbs else (None, "")
+    if verb is None or len(verbs) > 1 or not has_plain_spacing(analysis, verbs[0], verbs[0] + 1):
+        return
+    here = _put(analysis, verbs[0], verb.participle, "VBG")
+    if _is_said_of_subject(here, verbs[0], verb, be):
+        edit = replacement(analysis, verbs[0], verbs[0] + 1, verb.participle)
+        yield Rewording(rule=rule, edits=(edit,))
+
+
+def _to_present(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    subject = read_subject(analysis)
+    if subject is None or subject.parts[0].is_bare or finite_verbs(analysis, 0):
+        return
+    index = subject.last
+    verb = participles().get(word_at(analysis, index))
+    if verb is None or tag_at(analysis, index) != "VBG":
+        return
+    if not has_plain_spacing(analysis, index, index + 1):
+        return
+    if _is_said_of_subject(analysis, index, verb, subject.be):
+        form = verb.third if subject.be == "is" else verb.lemma
+        yield Rewording(rule=rule, edits=(replacement(analysis, index, index + 1, form),))
+
+
+def _put(analysis: Analysis, index: int, word: str, tag: str) -> Analysis:
+    token = dataclasses.replace(analysis.tokens[index], text=word, tag=tag)
+    tokens = (*analysis.tokens[:index], token, *analysis.tokens[index + 1 :])
+    return dataclasses.replace(analysis, tokens=tokens)
+
+
+def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: str) -> bool:
+    """Tells whether a participle, and nothing else, is said of the subject of a whole caption."""
+    subject = read_subject(analysis)
+    if subject is None or subject.last != index or subject.be != be:
+        return False
+    if not all(part.is_indefinite for part in subject.parts) or len(subject.parts) > 1:
+        return False
+    if subject.parts[0].is_bare and be == "are" and not _has_article(analysis, index):
+        return False
+    if not is_one_sentence(analysis):
+        return False
+    if not (verb.is_momentary and fits_behind(analysis, index, verb)):
+        return False
+    if verb.lemma == "lay" and be == "are":
+        return False  # "lay" may be the past of "lie"
+    if verb.subject == "posture" and word_at(analysis, index + 1) in ("down", "up"):
+        return False  # "lying down" is a state, "lies down" is a movement
+    if has_second_participle(analysis, index) or joins_verb(analysis, index + 1):
+        return False
+    if any(word_at(analysis, i) == "another" for i in range(index, len(analysis.tokens))):
+        return False  # "one person standing and another bending over"
+    is_of_subject = _is_of_subject(analysis, subject, index)
+    return is_of_subject and not may_have_second_subject(analysis, subject, index + 1)
+
+
+def _has_article(analysis: Analysis, start: int) -> bool:
+    """Tells whether a thing is singled out: "giraffes eat leaves" may say so of all there are."""
+    return any(word_at(analysis, i) in _ARTICLES for i in range(start, len(analysis.tokens)))
+
+
 def _add_article(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     if not analysis.noun_phrases or analysis.noun_phrases[0][0] != 0 or len(analysis.tokens) < 2:
         return
@@ -112,15 +198,17 @@ def _lacks_article(analysis: Analysis, last: int) -> bool:
     if word_at(analysis, last) == "of" and head.lemma in _AMOUNTS:
         return True
     groups = set(closed_classes("object").groups.get(head.lemma, ()))
-    is_thing = bool(groups) and not groups & _NOT_COUNTED
+    is_thing = (bool(groups) and not groups & _NOT_COUNTED) or head.lemma in _COUNTED
     return (is_thing or names_living(head)) and not is_mass(head)
 
 
 HEADLINES: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=_GROUND, find=functools.partial(find, name))
-    for name, reverse, find in (
-        ("headline_to_sentence", "sentence_to_headline", _add),
-        ("sentence_to_headline", "headline_to_sentence", _drop),
-        ("add_article", None, _add_article),
+    Rule(name=name, reverse=reverse, ground=ground, find=functools.partial(find, name))
+    for name, reverse, ground, find in (
+        ("headline_to_sentence", "sentence_to_headline", _GROUND, _add),
+        ("sentence_to_headline", "headline_to_sentence", _GROUND, _drop),
+        ("present_to_participle", "participle_to_present", _CLAUSE, _to_participle),
+        ("participle_to_present", "present_to_participle", _CLAUSE, _to_present),
+        ("add_article", None, _GROUND, _add_article),
     )
 )

@@ -53,7 +53,10 @@ class _Phrase:
 
 
 def _find(rule: str, phrase: _Phrase, analysis: Analysis) -> Iterator[Rewording]:
-    for index in range(len(analysis.tokens)):
+    first, is_verb = phrase.word[0], phrase.is_verb
+    for index, token in enumerate(analysis.tokens):
+        if (token.lemma if is_verb else token.text.lower()) != first:
+            continue
         span = (index, index + len(phrase.word))
         if not (_is_at(analysis, index, phrase) and _fits(analysis, span, phrase)):
             continue
@@ -62,9 +65,9 @@ def _find(rule: str, phrase: _Phrase, analysis: Analysis) -> Iterator[Rewording]
 
 
 def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
+    """Tells whether a phrase stands at a token whose word is its first."""
     token, words = analysis.tokens[index], phrase.word
-    first = token.lemma if phrase.is_verb else token.text.lower()
-    if first != words[0] or (phrase.tags and not token.tag.startswith(phrase.tags)):
+    if phrase.tags and not token.tag.startswith(phrase.tags):
         return False
     return _stands_at(analysis, index, words) and not (
         phrase.is_longer and _stands_at(analysis, index, tuple(phrase.replacement.split()))

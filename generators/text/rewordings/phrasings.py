@@ -24,6 +24,10 @@ _Fits = Callable[[Analysis, int, int], bool]
 """Whether a phrase may be exchanged where it stands, given its tokens; the last is exclusive."""
 
 _WEBSTER = "Merriam-Webster's Collegiate Dictionary, 11th ed., "
+_COMPOUND = (
+    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 17: a noun before a "
+    "noun says what a prepositional phrase says behind it."
+)
 _BE = frozenset(("are", "is"))
 _FOODS = frozenset(("dish", "sweet"))
 _FOLDED = frozenset(("bagel", "bread", "bun", "crepe", "omelet", "pastry", "pita", "roll", "wrap"))
@@ -200,6 +204,11 @@ def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
     return opener and is_first and is_of and _is_whole_noun(analysis, first, last)
 
 
+def _opens_caption(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether a whole noun opens the caption, or of it what stands before "of"."""
+    return first == 0 and _is_whole_noun(analysis, first, last)
+
+
 def _is_unnamed(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a person opens the caption as a noun phrase: not in "a person shaped cake"."""
     is_whole = (first, last) in analysis.noun_phrases and word_at(analysis, last) != "else"
@@ -352,10 +361,39 @@ _PAIRS: tuple[_Pair, ...] = (
         has_plural=True,
     ),
     _Pair(
+        one="fire hydrant",
+        other="hydrant",
+        ground=f"{_WEBSTER}'hydrant'.",
+        fits=_is_whole_noun,
+        has_plural=True,
+    ),
+    _Pair(
+        one="baseball player",
+        other="ballplayer",
+        ground="Oxford Dictionary of English, 'ballplayer'.",
+        fits=_is_whole_noun,
+        has_plural=True,
+    ),
+    _Pair(
+        one="street light",
+        other="streetlight",
+        ground=f"{_WEBSTER}'streetlight'.",
+        fits=_is_whole_noun,
+        has_plural=True,
+    ),
+    *(
+        _Pair(
+            one=f"a {sport} game",
+            other=f"a game of {sport}",
+            ground=_COMPOUND,
+            fits=_opens_caption,
+        )
+        for sport in ("baseball", "soccer", "tennis")
+    ),
+    _Pair(
         one="city street",
         other="street in a city",
-        ground="Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 17: a "
-        "noun before a noun says what a prepositional phrase says behind it.",
+        ground=_COMPOUND,
         fits=_is_new_whole_noun,
     ),
     _Pair(

@@ -3,16 +3,29 @@
 A participle behind a noun is a relative clause without its pronoun and "be". It is spelt out, or
 shortened, right behind a noun phrase that it clearly describes: one that opens the caption or
 follows "there is", the only living being so far, or what "topped with" and the like are said of.
+
+A caption that is a clause, "a man rides a wave", shows the same as the noun phrase that it makes
+with a pronoun: "a man who rides a wave".
 """
 
+import dataclasses
 import functools
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.caption_verbs import finite_forms
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
-from eqforge.generators.text.rewordings.nominals import Nominal, nominals
+from eqforge.generators.text.rewordings.clauses import (
+    Subject,
+    finite_verbs,
+    is_one_sentence,
+    may_be_verb,
+    read_subject,
+    with_first_verb,
+)
+from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from, nominals
 from eqforge.generators.text.rewordings.participles import (
     CONTENTS,
     describes,
@@ -26,9 +39,19 @@ _GROUND = (
     "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 14: "
     "participial modifiers have the meaning of relative clauses with 'be'."
 )
+_OF_CAPTION = (
+    "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 12: a relative "
+    "clause says of its noun what a clause says of its subject; Quirk et al. 1985, ch. 11: a noun "
+    "phrase alone may be a caption."
+)
 _HAS_CLAUSE = re.compile(r"(?i)\b(?:that|which|who) (?:is|are)\b")
 _JOINING = frozenset(("and", "or", "but", ","))
 _FINITE = ("VBZ", "VBP", "VBD", "MD")
+_RELATIVES = frozenset(("that", "what", "where", "which", "who", "whose"))
+_BE = frozenset(("are", "is"))
+_BEHIND = frozenset(("in", "near", "on", "with"))
+_HAVE = frozenset(("has", "have"))
+_JOINING = frozenset(("and", "but", "or"))
 _TIES = frozenset(("having", "of", "with", "holding", "carrying", "eating"))
 
 
@@ -113,10 +136,93 @@ def _goes_on(analysis: Analysis, index: int) -> bool:
     )
 
 
+def _to_noun_phrase(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    analysis = with_first_verb(analysis)
+    subject = _opening(analysis)
+    if subject is None or not _is_predicate(analysis, subject, subject.last):
+        return
+    if has_plain_spacing(analysis, subject.last - 1, subject.last + 1):
+        edit = insertion(analysis, subject.last, _pronoun(subject))
+        yield Rewording(rule=rule, edits=(edit,))
+
+
+def _to_clause(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+    subject = _opening(analysis)
+    if subject is None or word_at(analysis, subject.last) != _pronoun(subject):
+        return
+    here = subject.last
+    is_plain = has_plain_spacing(analysis, here - 1, here + 2)
+    if is_plain and _is_predicate(analysis, subject, here + 1):
+        yield Rewording(rule=rule, edits=(deletion(analysis, here, here + 1),))
+
+
+def _opening(analysis: Analysis) -> Subject | None:
+    """Returns the subject that opens a caption, if it brings one thing or group that is new."""
+    if word_at(analysis, 0) in ("one", "1"):
+        return None
+    subject = read_subject(analysis)
+    if subject is None or len(subject.parts) > 1 or not subject.parts[0].is_indefinite:
+        return None
+    if not subject.modifiers and subject.parts[0].kind != "person":
+        subject = _with_others(analysis, subject)
+    is_clear = subject.parts[0].kind == "person" or all(
+        other.be != subject.be for other in subject.modifiers
+    )
+    return subject if is_clear else None
+
+
+def _with_others(analysis: Analysis, subject: Subject) -> Subject:
+    """Returns the subject of a thing with the things behind it: "a pizza with burned edges"."""
+    others: list[Nominal] = []
+    here = subject.last
+    while word_at(analysis, here) in _BEHIND and here + 1 in dict(analysis.noun_phrases):
+        other = nominal_from(analysis, here + 1)
+        if other is None or other.is_framed:
+            break
+        others.append(other)
+        here = other.last
+    return dataclasses.replace(subject, last=here, modifiers=tuple(others))
+
+
+def _pronoun(subject: Subject) -> str:
+    return "who" if subject.parts[0].kind == "person" else "that"
+
+
+def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
+    """Tells whether all of a caption from a token on is said of its subject."""
+    words = [token.text.lower() for token in analysis.tokens[start:]]
+    if len(words) < 3 or _RELATIVES & set(words) or not is_one_sentence(analysis):
+        return False
+    verb = start + (tag_at(analysis, start) == "RB")
+    if not _agrees(analysis, subject, verb):
+        return False
+    others = finite_verbs(analysis, verb + 2)  # the next may be one, as in "has come"
+    return all(word_at(analysis, index - 1) in _JOINING for index in others)
+
+
+def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
+    """Tells whether a token is a finite verb, in the present, of a subject."""
+    word, tag = word_at(analysis, index), tag_at(analysis, index)
+    if word in _BE and subject.modifiers:
+        return word == subject.be
+    if word in _BE or subject.parts[0].is_bare:
+        return word in _BE
+    if tag == "MD" or word in _HAVE:
+        return True
+    if word == "cross" and word_at(analysis, index + 1) == "country":
+        return False  # "two people cross country skiing"
+    be = finite_forms()[word][1] if word in finite_forms() else "is" if tag == "VBZ" else ""
+    if be != subject.be and be != subject.parts[0].relative:
+        return False
+    return may_be_verb(word)
+
+
 RELATIVE_CLAUSES: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=_GROUND, find=functools.partial(find, name))
-    for name, reverse, find in (
-        ("participle_to_relative", "relative_to_participle", _add),
-        ("relative_to_participle", "participle_to_relative", _drop),
+    Rule(name=name, reverse=reverse, ground=ground, find=functools.partial(find, name))
+    for name, reverse, ground, find in (
+        ("participle_to_relative", "relative_to_participle", _GROUND, _add),
+        ("relative_to_participle", "participle_to_relative", _GROUND, _drop),
+        ("clause_to_relative", "relative_to_clause", _OF_CAPTION, _to_noun_phrase),
+        ("relative_to_clause", "clause_to_relative", _OF_CAPTION, _to_clause),
     )
 )

@@ -25,6 +25,14 @@ from tests.generators.rewordings.reworded import check_both_ways, reworded
         ("photo_as_photograph", "A photo of a cat.", "A photograph of a cat."),
         ("photo_as_photograph", "Two men taking photos.", "Two men taking photographs."),
         ("picture_as_image", "A picture of a cat.", "An image of a cat."),
+        ("fire_hydrant_as_hydrant", "A red fire hydrant.", "A red hydrant."),
+        ("baseball_player_as_ballplayer", "Two baseball players", "Two ballplayers"),
+        ("street_light_as_streetlight", "A street light.", "A streetlight."),
+        (
+            "a_baseball_game_as_a_game_of_baseball",
+            "A baseball game in a park",
+            "A game of baseball in a park",
+        ),
         ("picture_as_image", "An old picture of a cat.", "An old image of a cat."),
     ],
 )
@@ -79,6 +87,9 @@ def test_either_phrase_stands_for_the_other(rule: str, caption: str, other: str)
         ("picture_as_image", "A man with a picture of a cat"),
         ("picture_as_image", "A picture frame of wood"),
         ("each_other_as_one_another", "each other man"),
+        ("hydrant_as_fire_hydrant", "A red fire hydrant"),
+        ("baseball_player_as_ballplayer", "A little league baseball player"),
+        ("a_tennis_game_as_a_game_of_tennis", "A man at a tennis game"),
     ],
 )
 def test_other_senses_stay(rule: str, caption: str) -> None:

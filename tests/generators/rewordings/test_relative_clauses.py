@@ -69,3 +69,43 @@ def test_a_relative_clause_that_cannot_be_put_back_stays(caption: str) -> None:
     found = reworded(DROP, caption)
     assert all(caption in reworded(ADD, text) for text in found)
     assert found == [] or caption == "A man who is riding"
+
+
+@pytest.mark.parametrize(
+    ("caption", "other"),
+    [
+        ("A man rides a wave.", "A man who rides a wave."),
+        ("A dog is on a couch", "A dog that is on a couch"),
+        ("A kitchen area has a window.", "A kitchen area that has a window."),
+        ("A sign has been placed on a wall.", "A sign that has been placed on a wall."),
+        ("A girl stops and poses for a photo", "A girl who stops and poses for a photo"),
+        ("A man in a hat sits on a bench", "A man in a hat who sits on a bench"),
+        ("A pole with two signs stands in a park", "A pole with two signs that stands in a park"),
+        ("A giraffe eats leaves from a tree.", "A giraffe that eats leaves from a tree."),
+        ("People are gathering at a market", "People who are gathering at a market"),
+        ('A dog wears a "Run" shirt, \u00e9', 'A dog that wears a "Run" shirt, \u00e9'),
+    ],
+)
+def test_a_clause_is_a_noun_phrase_with_a_relative_clause(caption: str, other: str) -> None:
+    check_both_ways("clause_to_relative", "relative_to_clause", caption, other)
+
+
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "The man rides a wave.",  # which is known already
+        "A man sleeps.",
+        "A cat on a bed sleeps on a pillow",  # the cat, or the bed
+        "One man sits and another stands",
+        "Zebras graze in a field.",  # zebras, whichever
+        "A man rides a wave and a dog follows the man",
+        "A man holds a sign that says stop",
+        "Two people cross country skiing on a hill",
+        "A fruit stand with bananas and kiwi",
+        "A dining room with some plants are seen.",
+        "A boy and a girl play on a swing",
+        "A picture of a dog is on a wall",
+    ],
+)
+def test_other_clauses_stay(caption: str) -> None:
+    assert reworded("clause_to_relative", caption) == []
