@@ -148,6 +148,8 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
     """
     if _has_opener(analysis, right):
         is_open = _has_opener(analysis, left) or _is_plural(analysis, left)
+        if tag_at(analysis, right[0]) == "CD" and not _has_opener(analysis, left):
+            refuse("shared_modifier")  # "firefighters and three firetrucks"
         if tag_at(analysis, left[0] - 1) == "," and not (
             is_open or is_mass(head_of(analysis, left))
         ):

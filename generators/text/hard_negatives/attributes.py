@@ -40,8 +40,10 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
             continue
         word = token.text.lower()
         is_number = token.tag == "CD" and _counts(analysis, index)
-        if not (token.tag in ADJECTIVES or is_number) or word_at(analysis, index - 1) == "off":
-            continue  # "off white"
+        if not (token.tag in ADJECTIVES or is_number):
+            continue
+        if word_at(analysis, index - 1) in ("off", "other"):
+            continue  # "off white"; "a tall tower next to other short buildings"
         if is_fixed_pair(analysis.text, token.start) or is_in_fixed_expression(
             analysis.text, token.start, token.end
         ):

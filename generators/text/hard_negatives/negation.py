@@ -70,6 +70,8 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
     for index, token in enumerate(analysis.tokens):
         behind_noun = tag_at(analysis, index - 1) in _NOUNS
+        if word_at(analysis, index - 1) in _SOME:
+            continue
         if word_at(analysis, index + 1) in _ALL or _is_of_some(analysis, index):
             continue  # "not all" is some
         if word_at(analysis, index - 1) in _OF_SOME:

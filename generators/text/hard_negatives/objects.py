@@ -62,6 +62,9 @@ _UNFIT = {
     "onto": _INSIDE,
 }
 _UNFIT["of"] = _UNFIT["atop"] = _INSIDE  # "on top of"
+_NOT_OF = frozenset(
+    ("building", "land", "land vehicle", "slope or shore", "water")
+)  # "a train of animals"
 _NOUN_TAGS = ("NN", "NNS")
 _ONE_FORM = frozenset(("deer", "fish", "moose", "sheep"))  # of one or of several
 _PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))
@@ -92,6 +95,11 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if not is_living(analysis, phrase) and _is_among_others(analysis, phrase):
             continue
+        if {"another", "other"} & set(words_of(analysis, phrase)):
+            continue
+        groups = closed_classes("object").groups.get(head.lemma, ())
+        if word_at(analysis, last) == "of" and not _NOT_OF.isdisjoint(groups):
+            continue  # "a train of animals", "a field of tall grass"
         if head.lemma in _GENDERED and has_gender:
             continue
         counted = not _ONE.isdisjoint(words_of(analysis, (phrase[0], first)))
@@ -103,9 +111,10 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
         names = (" ".join(own), " ".join([*own[:-1], head.lemma]))
         found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())
         before = word_at(analysis, phrase[0] - 1)
-        if before in _USING and "device" in closed_classes("object").groups.get(head.lemma, ()):
+        is_bare = last - phrase[0] == 1 and head.tag == "NN"  # "off camera", "on tv"
+        if "device" in groups and (before in _USING or (is_bare and phrase[0] > 0)):
             continue
-        unfit = _UNFIT.get(before, frozenset())
+        unfit = _UNFIT.get(_preposition(analysis, phrase[0]), frozenset())
         if any(token.lemma == "tree" for token in analysis.tokens):
             unfit |= {"forest"}
         forms = tuple(
@@ -120,6 +129,14 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
 
 def _alternatives(analysis: Analysis, first: int, last: int, name: str) -> tuple[str, ...]:
     return fitting_words(analysis, (first, last), "object", name)
+
+
+def _preposition(analysis: Analysis, first: int) -> str:
+    """Returns the word before a noun phrase, of which the tagger may have cut off the start."""
+    here = first - 1
+    while tag_at(analysis, here) in ("DT", "HYPH", "JJ", "NN", "VBN"):
+        here -= 1
+    return word_at(analysis, here)
 
 
 def _is_among_others(analysis: Analysis, phrase: Range) -> bool:

@@ -15,13 +15,15 @@ _PLACED = frozenset(  # verbs behind which "on" and "in" tell where: not that of
     (
         *("arrange", "be", "congregate", "cook", "crouch", "dance", "display", "gather", "graze"),
         *("hang", "heat", "jump", "kneel", "lay", "lean", "lie", "mount", "nap", "park", "perch"),
-        *("pile", "place", "play", "pose", "position", "relax", "rest", "ride", "run", "seat"),
+        *("pile", "place", "play", "pose", "position", "relax", "rest", "run", "seat"),
         *("serve", "set", "show", "sit", "skate", "sleep", "snuggle", "stack", "stand", "walk"),
     )
 )
 _OF_BODY = frozenset(("back", "belly", "feet", "head", "knees", "legs", "side", "stomach"))
 _BEFORE = frozenset(("down", "just", "out", "over", "right", "up"))
-_PARTICLES = frozenset(("away", "back", "down", "for", "off", "out", "over", "through", "up"))
+_PARTICLES = frozenset(
+    ("about", "around", "away", "back", "down", "for", "off", "out", "over", "through", "up")
+)
 _NOT_WITH = {  # nobody sings to an umpire, cleans a bat at a ball, or lands in the sky
     "fly": frozenset(("air", "sky", "skies")),
     "swing": frozenset(("at",)),
@@ -105,7 +107,9 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if word_at(analysis, index + 1) == "on" and word_at(analysis, index + 3) in _OF_BODY:
             continue  # nobody stands "on its side"
-        if token.lemma in ("hit", "strike") and word_at(analysis, index - 1) == "to":
+        if _has_others(analysis, index):
+            continue
+        if token.lemma in ("catch", "hit", "strike") and word_at(analysis, index - 1) == "to":
             continue  # nobody is about to miss
         behind = words_of(analysis, (index + 1, len(analysis.tokens)))
         if not _NOT_WITH.get(token.lemma, frozenset()).isdisjoint(behind):
@@ -118,6 +122,15 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
         forms = [inflect_word(word, tag) for word in found]
         if words := tuple(form for form in forms if form is not None):
             yield Place(first=index, last=index + 1, words=words)
+
+
+def _has_others(analysis: Analysis, verb: int) -> bool:
+    """Tells whether a caption has several of a verb's subject: "a person next to a person"."""
+    phrase = next((each for each in analysis.noun_phrases if each[1] == verb), None)
+    if phrase is None:
+        return False
+    lemma = analysis.tokens[verb - 1].lemma
+    return sum(token.lemma == lemma for token in analysis.tokens) > 1
 
 
 def _is_carried(analysis: Analysis, verb: int) -> bool:

@@ -189,6 +189,8 @@ def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
     ]
     heads = [head_of(analysis, phrase).lemma for phrase in phrases]
     in_phrase = [set(words_of(analysis, phrase)) for phrase in phrases]
+    if {"blond", "blonde"} & set(words):
+        return False  # "the blonde woman in the red shirt"
     if heads[0] == heads[1] or words[0] in in_phrase[1] or words[1] in in_phrase[0]:
         return False
     classes = closed_classes("attribute")

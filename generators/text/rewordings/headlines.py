@@ -160,7 +160,8 @@ def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: s
         return False  # "lying down" is a state, "lies down" is a movement
     if has_second_participle(analysis, index) or joins_verb(analysis, index + 1):
         return False
-    if any(word_at(analysis, i) == "another" for i in range(index, len(analysis.tokens))):
+    rest = range(index, len(analysis.tokens))
+    if any(word_at(analysis, i) in ("another", "one") for i in rest):
         return False  # "one person standing and another bending over"
     is_of_subject = _is_of_subject(analysis, subject, index)
     return is_of_subject and not may_have_second_subject(analysis, subject, index + 1)
@@ -191,7 +192,15 @@ def _lacks_article(analysis: Analysis, last: int) -> bool:
     head = analysis.tokens[last - 1]
     if not all(tag in ("NN", "JJ", "VBN", "VBG") for tag in tags) or tags[-1] != "NN":
         return False
-    if head.text.lower() in (*finite_forms(), *_PRONOUNS, "glass"):
+    if head.text.lower() in (
+        *finite_forms(),
+        *_PRONOUNS,
+        "deer",
+        "fish",
+        "glass",
+        "moose",
+        "sheep",
+    ):
         return False
     if word_at(analysis, last) == "are" or word_at(analysis, last) in ("and", ",", "&", "or"):
         return False

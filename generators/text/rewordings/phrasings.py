@@ -96,7 +96,7 @@ def _is_inside_or_outside(analysis: Analysis, first: int, last: int) -> bool:
 
 def _is_distance(analysis: Analysis, first: int, last: int) -> bool:
     before = word_at(analysis, first - 1)
-    is_plain = before not in (*_DEGREES, "and", "or")  # "clean and near modern"
+    is_plain = before not in (*_DEGREES, "and", "or", "side")  # "clean and near modern"
     is_plain = is_plain and tag_at(analysis, last) not in ("CD", "PRP$")
     others = [token.text.lower() for token in analysis.tokens[:first] + analysis.tokens[last:]]
     is_repeated = {"close", "near"} & set(others)  # "close to a log close to a tree"
@@ -213,6 +213,12 @@ def _is_unnamed(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a person opens the caption as a noun phrase: not in "a person shaped cake"."""
     is_whole = (first, last) in analysis.noun_phrases and word_at(analysis, last) != "else"
     return first == 0 and is_whole and _stands_by_itself(analysis, first, last)
+
+
+def _is_undescribed(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether no participle follows a new noun: not "a city street lined with cars"."""
+    is_described = tag_at(analysis, last) in ("VBG", "VBN")
+    return not is_described and _is_new_whole_noun(analysis, first, last)
 
 
 def _is_new_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
@@ -394,7 +400,7 @@ _PAIRS: tuple[_Pair, ...] = (
         one="city street",
         other="street in a city",
         ground=_COMPOUND,
-        fits=_is_new_whole_noun,
+        fits=_is_undescribed,
     ),
     _Pair(
         one="picture",

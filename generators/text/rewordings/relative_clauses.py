@@ -16,7 +16,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import finite_forms
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
+from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at
 from eqforge.generators.text.rewordings.clauses import (
     Subject,
     finite_verbs,
@@ -168,6 +168,8 @@ def _opening(analysis: Analysis) -> Subject | None:
     is_clear = subject.parts[0].kind == "person" or all(
         other.be != subject.be for other in subject.modifiers
     )
+    if subject.modifiers and is_mass(analysis.tokens[subject.last - 1]):
+        return None  # "boxes of fruit that includes bananas"
     return subject if is_clear else None
 
 

@@ -73,8 +73,15 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
         return "and" not in (before, behind)
     if set(pair) == {"multiple", "several"}:
         return behind not in ("colored", "coloured")
+    if token.tag == "NNS" and token.lemma in ("somebody", "someone"):
+        return False  # "someones" for "someone's"
+    if pair == ("group", "bunch"):
+        return token.tag == "NN" and index <= 1
     if pair == ("piece", "slice"):
-        return behind == "of" and not _SLICED.isdisjoint(_lemmas(analysis, index + 2))
+        is_small = before in ("little", "small", "tiny")
+        return (
+            not is_small and behind == "of" and not _SLICED.isdisjoint(_lemmas(analysis, index + 2))
+        )
     if pair == ("small", "little"):
         return behind != "area" and before not in ("so", "too", "very")
     if pair == ("little", "small"):
