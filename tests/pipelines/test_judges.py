@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 
 from eqforge.commands import verify
 from eqforge.evaluation.calibration import command as calibrate
-from eqforge.generators.text import rule_precision
+from eqforge.generators.text.rule_precision import Precision
 from eqforge.pipelines import hard_positives, training_captions
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.sources.row_labels import texts_digest
@@ -105,10 +105,10 @@ def test_every_answer_is_stored_with_who_gave_it(
     # Judges add a table, and change no other.
     there = tables(judged)
     for name, data in tables(plain).items():
-        assert there[name] == data
+        assert (there[name] == data) == (not name.startswith("judgements"))
     manifest = open_dataset(str(judged)).manifest
-    assert [each["kind"] for each in manifest.config["judging"]["verify"]] == ["nli", "llm", "vqa"]
     assert "judging" not in open_dataset(str(plain)).manifest.config
+    assert [each["kind"] for each in manifest.config["judging"]["verify"]] == ["nli", "llm", "vqa"]
     assert str(judges) not in (judged / "dataset.json").read_text()
     assert "--verify nli:path/to/nli --verify llm:path/to/llm" in (judged / "README.md").read_text()
 
@@ -346,16 +346,35 @@ def test_labels_become_probabilities_of_the_next_build(
     assert "was fitted with nli:nli@sha256:" in capsys.readouterr().err
 
 
-def test_the_precision_of_rules_needs_no_model(
+def test_the_precision_of_rules_stands_there_without_a_model(
     captions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = rule_precision.Precision(read=100, right=98)
-    monkeypatch.setattr(decide, "precision_of", lambda part, kind: read)
-    assert build(tmp_path / "out", "--captions", captions, "--rule-precision") == 0
+    monkeypatch.setattr(decide, "precision_of", lambda part, kind: Precision(right=98, wrong=2))
+    assert build(tmp_path / "out", "--captions", captions) == 0
     for row in verdicts(tmp_path / "out").values():
         assert (row["probability"], row["basis"], row["answers"]) == (0.9604, "rules", [])
         assert row["low"] < row["probability"] < row["high"]
-    strict = ["--rule-precision", "--probability-min", 0.99]
+    assert "judging" not in open_dataset(str(tmp_path / "out")).manifest.config
+    strict = ["--probability-min", 0.99]
     assert build(tmp_path / "strict", "--captions", captions, *strict) == 0
     rejects = rows(tmp_path / "strict", "rejects")
     assert {row["reason"] for row in rejects} == {"low_probability"}
+    assert open_dataset(str(tmp_path / "strict")).manifest.config["judging"]
+
+    # Of training captions, that of each text that was made.
+    output = tmp_path / "training"
+    assert training_captions.main(["--captions", str(captions), "--output", str(output)]) == 0
+    given = {name: (row["probability"], row["basis"]) for name, row in verdicts(output).items()}
+    assert given["one/original"] == (None, "source")
+    assert given["one/hard_negative"] == (0.98, "rules")
+
+
+@pytest.mark.parametrize("arguments", [["--mode", "paper"], ["--language", "any"]])
+def test_where_the_rules_precision_is_not_known_there_is_no_column(
+    arguments: list[str], captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(tmp_path / "out", "--captions", captions, *arguments) == 0
+    assert not open_dataset(str(tmp_path / "out")).files("judgements")
+    with pytest.raises(SystemExit):
+        build(tmp_path / "no", "--captions", captions, *arguments, "--probability-min", 0.9)
+    assert "--probability-min: no probability is known of texts" in capsys.readouterr().err
