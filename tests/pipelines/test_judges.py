@@ -110,7 +110,8 @@ def test_every_answer_is_stored_with_who_gave_it(
     assert "judging" not in open_dataset(str(plain)).manifest.config
     assert [each["kind"] for each in manifest.config["judging"]["verify"]] == ["nli", "llm", "vqa"]
     assert str(judges) not in (judged / "dataset.json").read_text()
-    assert "--verify nli:path/to/nli --verify llm:path/to/llm" in (judged / "README.md").read_text()
+    again = "--verify nli:path/to/nli --verify llm:path/to/llm --verify vqa:path/to/vqa --output"
+    assert again in (judged / "README.md").read_text()
 
 
 def test_bytes_follow_neither_workers_nor_order_nor_a_stop(
