@@ -12,6 +12,7 @@ from PIL import Image
 
 pytest.importorskip("transformers")
 
+from eqforge import cli
 from eqforge.commands import verify
 from eqforge.evaluation.calibration import command as calibrate
 from eqforge.generators.text.rule_precision import Precision
@@ -379,3 +380,34 @@ def test_where_the_rules_precision_is_not_known_there_is_no_column(
     with pytest.raises(SystemExit):
         build(tmp_path / "no", "--captions", captions, *arguments, "--probability-min", 0.9)
     assert "--probability-min: no probability is known of texts" in capsys.readouterr().err
+
+
+def test_what_is_known_of_samples_is_combined_with_them(captions: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    added = ("z.jpg", "six", "A man holds a blue umbrella.")
+    more = write(tmp_path / "other" / "captions.jsonl", [*CAPTIONS[3:], added])
+    one, other = tmp_path / "one", tmp_path / "two"
+    assert build(one, "--captions", captions) == 0
+    assert build(other, "--captions", more) == 0
+
+    for number, limit in enumerate(([], ["--limit", "2"])):
+        output = tmp_path / f"out{number}"
+        assert cli.main(["combine", str(one), str(other), *limit, "--output", str(output)]) == 0
+        known = verdicts(one) | verdicts(other)
+        found = verdicts(output)
+        assert found == {name: known[name] for name in found}
+        assert len(found) == (4 if limit else 6)
+
+
+def test_nothing_is_known_of_a_text_that_people_wrote_anew(captions: Path, tmp_path: Path) -> None:
+    errata = tmp_path / "errata.jsonl"
+    known = {"reason": "typing error", "who": "Ada Example"}
+    text = {"column": "hard_positive", "text": "A man is holding a red umbrella."}
+    lines = [{"id": "one", "action": "correct"} | text | known, {"id": "two", "action": "drop"}]
+    errata.write_text("".join(f"{json.dumps(line | known)}\n" for line in lines))
+    assert build(tmp_path / "out", "--captions", captions, "--errata", errata) == 0
+    found = verdicts(tmp_path / "out")
+    assert found.keys() == {"one", "three", "four", "five"}
+    unknown = [found["one"][name] for name in ("probability", "low", "high", "basis", "answers")]
+    assert unknown == [None, None, None, "", []]
+    assert found["three"]["basis"] == "rules"
