@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from scipy.stats import beta
+from scipy.stats import beta  # type: ignore[import-untyped]
 
 from eqforge.generators.text.rule_precision import (
     PATH,
