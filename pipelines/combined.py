@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from eqforge.transforms.dataset.table import Table
 
 PAIR_COLUMNS = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
-SAMPLES, IMAGES, REJECTS = "samples", "images", "rejects of the parts"
+SAMPLES, JUDGEMENTS, IMAGES, REJECTS = "samples", "judgements", "images", "rejects of the parts"
 SHOWN = 8
 _NAMED = re.compile(r"([^/:=]*)=(.*)", re.DOTALL)
 """NAME=FOLDER; a folder with such a name is ./NAME=FOLDER."""
@@ -74,6 +74,7 @@ class Combination:
       mode: `paper` if a part is in paper mode.
       stages: those of the parts, and last the one that combines them.
       has_images: whether a part has pictures.
+      is_judged: whether a part says what is known of its samples.
       warnings: those of the parts.
     """
 
@@ -81,6 +82,7 @@ class Combination:
     mode: Mode
     stages: tuple[Stage, ...]
     has_images: bool
+    is_judged: bool
     warnings: tuple[str, ...]
 
 
@@ -140,6 +142,7 @@ def open_parts(folders: Sequence[str]) -> Combination:
         mode="paper" if any(each.manifest.mode == "paper" for each in found) else "corrected",
         stages=(*stages, COMBINE_STAGE),
         has_images=any(each.files("images") for each in found),
+        is_judged=any(each.files("judgements") for each in found),
         warnings=tuple(warned),
     )
 
@@ -216,7 +219,7 @@ def plan(combination: Combination, config: Config) -> "Iterator[Piece]":
 
 def measure(_: Config, piece: "Piece") -> dict[str, int]:
     """Returns what a piece adds to the counts of a plan."""
-    names = {"samples": SAMPLES, "images": IMAGES, "rejects": REJECTS}
+    names = {name: name for name in (SAMPLES, JUDGEMENTS, IMAGES)} | {"rejects": REJECTS}
     counts = {names[piece.table]: piece.size} if piece.table else {}
     return counts | ({"duplicates": len(piece.duplicates)} if piece.duplicates else {})
 
@@ -238,12 +241,16 @@ def build(combination: Combination, root: "beam.Pipeline", target: Target[Config
 def tables(combination: Combination, config: Config, plan: "PlanFiles") -> "tuple[Table, ...]":
     """Returns the tables, sized for a plan."""
     from eqforge.schemas.tables.pairs import IMAGES_TABLE
+    from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
     from eqforge.transforms.dataset.part_pictures import PartPictures
     from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 
     run, counts = config.run, plan.counts
     samples = COMBINED[combination.rules.kind].table("samples")
     found = [table_of(samples, files_for(counts.get(SAMPLES, 0), run.samples_per_file))]
+    if combination.is_judged:
+        files = files_for(counts.get(JUDGEMENTS, 0), run.samples_per_file)
+        found.append(table_of(JUDGEMENTS_TABLE, files))
     if combination.has_images:
         pictures = PartPictures(combination.rules.parts)
         files = files_for(counts.get(IMAGES, 0), run.images_per_file)

@@ -60,7 +60,7 @@ from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.judges.settings import JudgeSettings
+from eqforge.transforms.judges.settings import JudgeSettings, Judging
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import (
@@ -203,13 +203,24 @@ def rules(config: Config) -> HardPositiveRules:
         images=_images(config),
         only=config.run.only,
         language=config.language if config.vl_checklist is None else "any",  # it is in English
-        judging=judging(config.judging, config.images, config.run),
+        judging=_judging(config),
     )
 
 
 def _images(config: Config) -> ImageFolder | None:
     folder = image_folder(config.images, config.run)
     return None if folder is None else replace(folder, clip_boxes=config.mode != "paper")
+
+
+def _judging(config: Config) -> Judging | None:
+    return judging(config.judging, config.images, config.run, by_rules=_is_by_rules(config))
+
+
+def _is_by_rules(config: Config) -> bool:
+    """Tells whether rules make both texts, in the mode and language that their precision is of."""
+    has_own = config.pairs is not None or (config.vl_checklist is not None and bool(config.lexicon))
+    is_written = config.model is not None and config.model_for == "all"
+    return config.mode != "paper" and config.language == "en" and not (has_own or is_written)
 
 
 def prepare(config: Config, plan: PlanFiles) -> None:
@@ -274,7 +285,7 @@ def check(config: Config) -> None:
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
     check_writer(config, config.run)
-    judging(config.judging, config.images, config.run)
+    _judging(config)
     if _uses_rules(config):
         open_wordnet()
 
@@ -323,7 +334,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shards = files_for(records, config.run.samples_per_file)
     return (
         table_of(HARD_POSITIVES_TABLE, shards),
-        *judgements_table(config.judging, shards),
+        *judgements_table(config.judging, shards, by_rules=_is_by_rules(config)),
         *media_tables(records, None if config.images is None else media_root(config.run)),
     )
 

@@ -52,7 +52,7 @@ from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.judges.settings import JudgeSettings
+from eqforge.transforms.judges.settings import JudgeSettings, Judging
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.training import (
@@ -113,8 +113,17 @@ def rules(config: Config) -> TrainingRules:
         images=image_folder(config.images, config.run),
         only=config.run.only,
         language=config.language,
-        judging=judging(config.judging, config.images, config.run),
+        judging=_judging(config),
     )
+
+
+def _judging(config: Config) -> Judging | None:
+    return judging(config.judging, config.images, config.run, by_rules=_is_by_rules(config))
+
+
+def _is_by_rules(config: Config) -> bool:
+    """Tells whether rules make texts in the mode and language that their precision is of."""
+    return config.mode != "paper" and config.language == "en"
 
 
 def prepare(config: Config, plan: PlanFiles) -> None:
@@ -162,7 +171,7 @@ def check(config: Config) -> None:
     load_lexicon(config.lexicon)
     open_wordnet()
     check_writer(config, config.run)
-    judging(config.judging, config.images, config.run)
+    _judging(config)
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
@@ -188,7 +197,7 @@ def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
     shards = files_for(3 * captions, config.run.samples_per_file * 10)
     return (
         table_of(TRAINING_TABLE, shards),
-        *judgements_table(config.judging, shards),
+        *judgements_table(config.judging, shards, by_rules=_is_by_rules(config)),
         *media_tables(captions, None if config.images is None else media_root(config.run)),
     )
 

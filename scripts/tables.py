@@ -28,7 +28,7 @@ from eqforge.evaluation.review.fields import RULES as TEXT_RULES
 from eqforge.evaluation.review.protocols import PROTOCOLS
 from eqforge.evaluation.review.rules import RULES
 from eqforge.generators.text.lints.findings import KINDS
-from eqforge.generators.text.rule_precision import precisions
+from eqforge.generators.text.rule_precision import by_family, labelled, precision_of
 from eqforge.schemas.records.judgements import QUESTIONS
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
@@ -81,14 +81,14 @@ def made(name: str) -> str:
 
 
 def _precisions() -> Iterator[str]:
-    if not precisions():
-        yield "No texts of today's rules have been read yet: the probability is null."
-        return
-    yield "| text | kind | read | right | share | 95 % interval |\n|---|---|---:|---:|---:|---|"
-    for (part, kind), found in precisions().items():
+    yield "| text | family | read | right | probability | 95 % interval |"
+    yield "|---|---|---:|---:|---:|---|"
+    for (part, family), (read, right) in by_family(labelled()).items():
+        found = precision_of(part, family)
+        assert found is not None  # it is of the table
         low, high = found.interval
-        numbers = f"{found.read:,} | {found.right:,} | {found.share:.3f} | {low:.3f} to {high:.3f}"
-        yield f"| {part.replace('_', ' ')} | `{kind}` | {numbers} |"
+        numbers = f"{read:,} | {right:,} | {found.share:.3f} | {low:.3f} to {high:.3f}"
+        yield f"| {part.replace('_', ' ')} | `{family}` | {numbers} |"
 
 
 def _protocols() -> Iterator[str]:

@@ -9,38 +9,41 @@ hard negative says; a hard negative where every reader called it `false`.
 
 import argparse
 import sys
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from eqforge.generators.text.rule_precision import COLUMNS, ENOUGH, PATH, family_of
+from eqforge.generators.text.rule_precision import COLUMNS, PATH, Counts
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.checked import shown
 from eqforge.schemas.sources.row_labels import RowLabel, read_labels
 
 LABELS: Final = Path(__file__).parents[1] / "tests/generators/captions/labels.jsonl"
 SAMPLE: Final = "after"
-"""The rows that were drawn when the rules were done; the others were read before."""
+"""The rows that were read of today's rules; the others are of earlier ones."""
 
 
-def counted(labels: Iterable[RowLabel]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Returns how many were read and right, by text and kind or family."""
-    found: dict[tuple[str, str], list[bool]] = defaultdict(list)
+def counted(labels: Iterable[RowLabel], sample: str = SAMPLE) -> Counts:
+    """Returns how many texts of a sample were read and right, by text and kind.
+
+    Raises:
+      InputError: no label is of the sample.
+    """
+    reads: Counter[tuple[str, str]] = Counter()
+    rights: Counter[tuple[str, str]] = Counter()
     for label in labels:
-        for part, kind in (
-            ("hard_positive", label.positive_kind),
-            ("hard_negative", label.negative_kind),
-        ):
+        kinds = {"hard_positive": label.positive_kind, "hard_negative": label.negative_kind}
+        for part, kind in kinds.items() if label.sample == sample else ():
             right = label.is_right(part)
-            for name in {kind, family_of(kind)} if right is not None else ():
-                found[part, name].append(bool(right))
-    return {
-        (part, name): (len(rights), sum(rights))
-        for (part, name), rights in sorted(found.items())
-        if len(rights) >= ENOUGH or name == family_of(name)
-    }
+            reads[part, kind] += right is not None
+            rights[part, kind] += bool(right)
+    if not reads:
+        raise InputError(f"no label is of a sample {shown(sample)}")
+    return {key: (read, rights[key]) for key, read in sorted(reads.items()) if read}
 
 
-def lines(counts: dict[tuple[str, str], tuple[int, int]]) -> Iterator[str]:
+def lines(counts: Counts) -> Iterator[str]:
     """Yields the lines of the table."""
     yield "\t".join(COLUMNS)
     for (part, kind), numbers in counts.items():
@@ -51,11 +54,14 @@ def main() -> int:
     """Writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--labels", type=Path, default=LABELS, help="hand-labelled rows")
-    parser.add_argument("--sample", default=SAMPLE, help="of which sample")
+    parser.add_argument("--sample", default=SAMPLE, help="of which sample, as the labels name it")
     parser.add_argument("--output", type=Path, default=PATH, help="the table")
     options = parser.parse_args()
-    labels = (label for label in read_labels(options.labels) if label.sample == options.sample)
-    text = "".join(f"{line}\n" for line in lines(counted(labels)))
+    try:
+        found = counted(read_labels(options.labels), options.sample)
+    except InputError as error:
+        parser.error(str(error))
+    text = "".join(f"{line}\n" for line in lines(found))
     options.output.write_text(text, encoding="utf-8")
     return 0
 

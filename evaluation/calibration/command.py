@@ -118,6 +118,16 @@ def _lines(labelled: "Labelled", found: "Calibration") -> Iterator[str]:
     yield f"{counted(len(labelled.rows), 'labels')} of the dataset's rows{left_out}"
     for name, check in found.checks.items():
         yield f"{_NAMES[name]}: {_told(check)}"
+    idle = [
+        _NAMES[name]
+        for name, check in found.checks.items()
+        if 0 < check.right < check.rows and check.brier >= check.brier_of_share
+    ]
+    if idle:
+        yield (
+            f"{'; '.join(idle)}: judges tell right from wrong no better than the share alone; "
+            "label more rows, or name other judges"
+        )
 
 
 def _told(check: "Check") -> str:

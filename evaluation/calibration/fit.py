@@ -159,7 +159,8 @@ def _curve(
         bias = math.log((hits + 1) / (count - hits + 1))
         return Curve(questions=questions, weights=[0.0] * len(questions), bias=bias)
     if method == "isotonic":
-        steps: Any = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
+        least = 1 / (count + 2)  # as above: no count of labels makes sure
+        steps: Any = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip")
         steps.fit(features.mean(axis=1), right.astype(float))
         return Curve(
             questions=questions,

@@ -7,7 +7,7 @@ from typing import Any, Final
 from eqforge.schemas.dataset.judgements import read_judgements
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.judgements import JudgeAnswer
-from eqforge.schemas.sources.row_labels import RowLabel, texts_digest
+from eqforge.schemas.sources.row_labels import RowLabel, texts_digest, together
 
 _ROLES: Final = ("original", "hard_positive", "hard_negative")
 
@@ -92,7 +92,8 @@ def _training_rows(
 def with_labels(rows: Iterable[JudgedRow], labels: Iterable[RowLabel]) -> Labelled:
     """Returns the labels that are of some rows; a label with a digest has to be of their texts.
 
-    A row that was labelled in two samples counts once, by the label that is of its texts.
+    A row that was labelled in several samples counts once, with the readings of all labels that are
+    of its texts.
     """
     by_id: dict[str, list[RowLabel]] = {}
     for label in labels:
@@ -102,8 +103,8 @@ def with_labels(rows: Iterable[JudgedRow], labels: Iterable[RowLabel]) -> Labell
     for row in rows:
         there = by_id.pop(row.id, [])
         fitting = [each for each in there if each.texts in ("", row.texts)]
-        others += len(there) - len(fitting[:1])
-        found += [LabelledRow(row=row, label=label) for label in fitting[:1]]
+        others += len(there) - len(fitting)
+        found += [LabelledRow(row=row, label=together(fitting))] if fitting else []
     return Labelled(
         rows=tuple(sorted(found, key=lambda each: each.row.id)),
         other_texts=others,

@@ -28,6 +28,7 @@ FACETS: Final = (
         "repairs",
         "findings",
         "answer_listed",
+        "judges",
         "changed columns",
     ),
 )

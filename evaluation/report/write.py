@@ -14,6 +14,7 @@ from eqforge.evaluation.report.charts import charts_of
 from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.forecast import Listed, forecast
 from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.report.judged import judged, with_judgements
 from eqforge.evaluation.report.kinds import Kind, Row, kind_of, read_table, rows_of, units_of
 from eqforge.evaluation.report.limits import (
     limits_of_rejects,
@@ -165,7 +166,7 @@ def _tell(
 
 def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> Listed:
     keys = (*([kind.group] if kind.group else []), "sample_id")
-    samples = read_table(dataset, "samples", *keys)
+    samples = with_judgements(dataset, read_table(dataset, "samples", *keys))
     known = dataset.manifest.dataset in DATASETS and bool(profile.commands)
     page = TablePage(
         name="samples",
@@ -176,7 +177,7 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> Listed:
     make = kind.make(dataset)
 
     def items(table: pa.Table) -> Iterator[tuple[Item, list[Row]]]:
-        return ((make(rows), rows) for rows in units_of(table, kind.group))
+        return (judged(make, rows) for rows in units_of(table, kind.group))
 
     return Listed(page=page, rows=samples, group=kind.group, items=items)
 

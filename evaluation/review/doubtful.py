@@ -6,7 +6,7 @@ from eqforge.schemas.dataset.judgements import read_judgements
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.ranges import check_range
-from eqforge.schemas.records.judgements import disputed_by_judges, disputed_by_rules
+from eqforge.schemas.records.judgements import OF_SOURCE, disputed_by_judges, disputed_by_rules
 from eqforge.schemas.tables.texts import Judgement
 
 Disputed = Literal["judges", "rules"]
@@ -34,7 +34,7 @@ def doubtful(
 
 
 def _is_doubtful(row: Judgement, disputed: Disputed | None, unlikely: float | None) -> bool:
-    if unlikely is not None and (row.probability or 0.0) >= unlikely:
+    if unlikely is not None and (row.basis == OF_SOURCE or (row.probability or 0.0) >= unlikely):
         return False
     if disputed is None:
         return True

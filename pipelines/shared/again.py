@@ -113,7 +113,8 @@ def _different(
         hint, value, other = hints[field.name], given[field.name], usual.get(field.name)
         if dataclasses.is_dataclass(hint) and isinstance(value, dict):
             assert isinstance(hint, type)
-            yield from _different(hint, value, other if isinstance(other, dict) else {})
+            # Where the usual settings judge nothing, they stand nowhere.
+            yield from _different(hint, value, other or msgspec.to_builtins(hint()))
         elif field.name in MEDIA or value != other:
             yield field.name, hint, value
 

@@ -135,7 +135,9 @@ def without_places(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judges_nothing(judging: Any) -> bool:
-    return isinstance(judging, dict) and not judging["verify"] and not judging["rule_precision"]
+    return (
+        isinstance(judging, dict) and not judging["verify"] and judging["probability_min"] is None
+    )
 
 
 def _name_of(value: Any) -> str:

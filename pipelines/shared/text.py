@@ -158,14 +158,17 @@ def media_root(run: RunSettings) -> str:
     return storage.join(run.output, WORK, "media")
 
 
-def judging(settings: JudgeSettings, images: str | None, run: RunSettings) -> Judging | None:
-    """Returns the judges of a configuration; None where nothing is judged.
+def judging(
+    settings: JudgeSettings, images: str | None, run: RunSettings, *, by_rules: bool
+) -> Judging | None:
+    """Returns the judges of a configuration; see prepare_judges.
 
     Raises:
       InputError, MissingExtra: see prepare_judges.
     """
     done = storage.join(run.output, WORK, "done")
-    return prepare_judges(settings, done, None if images is None else media_root(run))
+    media = None if images is None else media_root(run)
+    return prepare_judges(settings, done, media, by_rules=by_rules)
 
 
 def confirm_judges(settings: JudgeSettings, rows: int) -> None:
@@ -178,9 +181,9 @@ def confirm_judges(settings: JudgeSettings, rows: int) -> None:
         print(f"judges: at most {most:,} questions to servers", file=sys.stderr)
 
 
-def judgements_table(settings: JudgeSettings, shards: int) -> tuple[Table, ...]:
-    """Returns the table of judgements, where samples are judged."""
-    return (table_of(JUDGEMENTS_TABLE, shards),) if settings.is_on else ()
+def judgements_table(settings: JudgeSettings, shards: int, *, by_rules: bool) -> tuple[Table, ...]:
+    """Returns the table of judgements, where samples are judged or made by rules."""
+    return (table_of(JUDGEMENTS_TABLE, shards),) if settings.verify or by_rules else ()
 
 
 def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterator[Text]:

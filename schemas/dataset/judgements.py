@@ -21,9 +21,7 @@ def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
       InputError: it has none, a file is damaged, or an answer is to no question.
     """
     if not dataset.files(_TABLE):
-        raise InputError(
-            f"{dataset.folder}: has no judgements; build it with --verify or --rule-precision"
-        )
+        raise InputError(f"{dataset.folder}: has no judgements; build it with --verify")
     for row in dataset.rows(_TABLE):
         found = msgspec.convert(row, Judgement)
         for answer in found.answers:

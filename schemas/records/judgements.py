@@ -10,6 +10,11 @@ Part = Literal["original", "hard_positive", "hard_negative"]
 HALF: Final = 0.5
 """A judge says yes where it gives more than this probability."""
 
+OF_RULES: Final = "rules"
+OF_SOURCE: Final = "source"
+"""What a probability, or that there is none, comes from: the precision of rules; a caption of the
+source, which is taken to be true."""
+
 _CLIP: Final = 0.001
 """Probabilities nearer to 0 or 1 than this count as this far away: no judge is that sure."""
 

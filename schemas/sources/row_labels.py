@@ -4,7 +4,7 @@
 {"id": "coco/235579", "positive": true, "negative": false, "texts": "d836d4c58fd1dddf"}
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +55,19 @@ class RowLabel(msgspec.Struct, frozen=True, kw_only=True):
             return all(right) and not any(_several(self.near)) if right else None
         found = [_is(reading, NEGATIVE[0]) for reading in _several(self.negative)]
         return all(found) if found else None
+
+
+def together(labels: Sequence[RowLabel]) -> RowLabel:
+    """Returns one label with the readings of all that are of the same texts."""
+    first, *others = labels
+    if not others:
+        return first
+    return msgspec.structs.replace(
+        first,
+        positive=[reading for label in labels for reading in _several(label.positive)],
+        negative=[reading for label in labels for reading in _several(label.negative)],
+        near=any(near for label in labels for near in _several(label.near)),
+    )
 
 
 def texts_digest(caption: str, hard_positive: str, hard_negative: str) -> str:

@@ -1,17 +1,13 @@
 """The rows of datasets that `eqforge combine` makes of several: pairs of any kind, or one other."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from eqforge.schemas.tables.benchmark_rows import FOILS, QUESTIONS, REWORDINGS
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
-from eqforge.schemas.tables.texts import (
-    HARD_POSITIVES,
-    JUDGEMENTS_TABLE,
-    TRAINING_CAPTIONS,
-)
+from eqforge.schemas.tables.texts import HARD_POSITIVES, TRAINING_CAPTIONS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -67,19 +63,13 @@ COMBINED_PAIRS: Final = DatasetType(
 )
 
 
-def _unjudged(kind: DatasetType) -> DatasetType:
-    """Returns datasets of a kind without what judges say: only what they have in common is kept."""
-    kept = tuple(table for table in kind.tables if table is not JUDGEMENTS_TABLE)
-    return replace(kind, tables=kept)
-
-
 PAIRS_NAME: Final = "combined-pairs"
 COMBINED: Final[Mapping[str, DatasetType]] = {
     PAIRS_NAME: COMBINED_PAIRS,
     "combined-foils": FOILS,
     "combined-rewordings": REWORDINGS,
     "combined-questions": QUESTIONS,
-    "combined-hard-positives": _unjudged(HARD_POSITIVES),
-    "combined-training-captions": _unjudged(TRAINING_CAPTIONS),
+    "combined-hard-positives": HARD_POSITIVES,
+    "combined-training-captions": TRAINING_CAPTIONS,
 }
 """What can be combined: pairs, whatever columns they have beside, or samples of one record."""

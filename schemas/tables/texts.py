@@ -175,9 +175,11 @@ class Judgement:
       probability: that the sample is right: the hard positive says what the caption says, in
         English, and the hard negative is false; of a single text, that it is so. None where nothing
         is known.
-      low, high: ends of its 95 % interval, where it is the precision of rules; None otherwise.
+      low, high: ends of its interval of 95 % or more, where it is the precision of rules; None
+        otherwise.
       basis: where it comes from: `rules`, the precision of the rules by kind, or `calibration` and
-        the digest of its file; empty where nothing is known.
+        the digest of its file; `source` of a caption that is the source's, which is taken to be
+        true, and has none; empty where nothing is known.
       answers: of each judge, to each question.
     """
 

@@ -12,9 +12,10 @@ from PIL import Image
 
 pytest.importorskip("transformers")
 
+from eqforge import cli
 from eqforge.commands import verify
 from eqforge.evaluation.calibration import command as calibrate
-from eqforge.generators.text import rule_precision
+from eqforge.generators.text.rule_precision import Precision
 from eqforge.pipelines import hard_positives, training_captions
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.sources.row_labels import texts_digest
@@ -105,12 +106,13 @@ def test_every_answer_is_stored_with_who_gave_it(
     # Judges add a table, and change no other.
     there = tables(judged)
     for name, data in tables(plain).items():
-        assert there[name] == data
+        assert (there[name] == data) == (not name.startswith("judgements"))
     manifest = open_dataset(str(judged)).manifest
-    assert [each["kind"] for each in manifest.config["judging"]["verify"]] == ["nli", "llm", "vqa"]
     assert "judging" not in open_dataset(str(plain)).manifest.config
+    assert [each["kind"] for each in manifest.config["judging"]["verify"]] == ["nli", "llm", "vqa"]
     assert str(judges) not in (judged / "dataset.json").read_text()
-    assert "--verify nli:path/to/nli --verify llm:path/to/llm" in (judged / "README.md").read_text()
+    again = "--verify nli:path/to/nli --verify llm:path/to/llm --verify vqa:path/to/vqa --output"
+    assert again in (judged / "README.md").read_text()
 
 
 def test_bytes_follow_neither_workers_nor_order_nor_a_stop(
@@ -346,16 +348,66 @@ def test_labels_become_probabilities_of_the_next_build(
     assert "was fitted with nli:nli@sha256:" in capsys.readouterr().err
 
 
-def test_the_precision_of_rules_needs_no_model(
+def test_the_precision_of_rules_stands_there_without_a_model(
     captions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    read = rule_precision.Precision(read=100, right=98)
-    monkeypatch.setattr(decide, "precision_of", lambda part, kind: read)
-    assert build(tmp_path / "out", "--captions", captions, "--rule-precision") == 0
+    monkeypatch.setattr(decide, "precision_of", lambda part, kind: Precision(right=98, wrong=2))
+    assert build(tmp_path / "out", "--captions", captions) == 0
     for row in verdicts(tmp_path / "out").values():
         assert (row["probability"], row["basis"], row["answers"]) == (0.9604, "rules", [])
         assert row["low"] < row["probability"] < row["high"]
-    strict = ["--rule-precision", "--probability-min", 0.99]
+    assert "judging" not in open_dataset(str(tmp_path / "out")).manifest.config
+    strict = ["--probability-min", 0.99]
     assert build(tmp_path / "strict", "--captions", captions, *strict) == 0
     rejects = rows(tmp_path / "strict", "rejects")
     assert {row["reason"] for row in rejects} == {"low_probability"}
+    assert open_dataset(str(tmp_path / "strict")).manifest.config["judging"]
+
+    # Of training captions, that of each text that was made.
+    output = tmp_path / "training"
+    assert training_captions.main(["--captions", str(captions), "--output", str(output)]) == 0
+    given = {name: (row["probability"], row["basis"]) for name, row in verdicts(output).items()}
+    assert given["one/original"] == (None, "source")
+    assert given["one/hard_negative"] == (0.98, "rules")
+
+
+@pytest.mark.parametrize("arguments", [["--mode", "paper"], ["--language", "any"]])
+def test_where_the_rules_precision_is_not_known_there_is_no_column(
+    arguments: list[str], captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(tmp_path / "out", "--captions", captions, *arguments) == 0
+    assert not open_dataset(str(tmp_path / "out")).files("judgements")
+    with pytest.raises(SystemExit):
+        build(tmp_path / "no", "--captions", captions, *arguments, "--probability-min", 0.9)
+    assert "--probability-min: no probability is known of texts" in capsys.readouterr().err
+
+
+def test_what_is_known_of_samples_is_combined_with_them(captions: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    added = ("z.jpg", "six", "A man holds a blue umbrella.")
+    more = write(tmp_path / "other" / "captions.jsonl", [*CAPTIONS[3:], added])
+    one, other = tmp_path / "one", tmp_path / "two"
+    assert build(one, "--captions", captions) == 0
+    assert build(other, "--captions", more) == 0
+
+    for number, limit in enumerate(([], ["--limit", "2"])):
+        output = tmp_path / f"out{number}"
+        assert cli.main(["combine", str(one), str(other), *limit, "--output", str(output)]) == 0
+        known = verdicts(one) | verdicts(other)
+        found = verdicts(output)
+        assert found == {name: known[name] for name in found}
+        assert len(found) == (4 if limit else 6)
+
+
+def test_nothing_is_known_of_a_text_that_people_wrote_anew(captions: Path, tmp_path: Path) -> None:
+    errata = tmp_path / "errata.jsonl"
+    known = {"reason": "typing error", "who": "Ada Example"}
+    text = {"column": "hard_positive", "text": "A man is holding a red umbrella."}
+    lines = [{"id": "one", "action": "correct"} | text | known, {"id": "two", "action": "drop"}]
+    errata.write_text("".join(f"{json.dumps(line | known)}\n" for line in lines))
+    assert build(tmp_path / "out", "--captions", captions, "--errata", errata) == 0
+    found = verdicts(tmp_path / "out")
+    assert found.keys() == {"one", "three", "four", "five"}
+    unknown = [found["one"][name] for name in ("probability", "low", "high", "basis", "answers")]
+    assert unknown == [None, None, None, "", []]
+    assert found["three"]["basis"] == "rules"

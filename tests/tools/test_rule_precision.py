@@ -4,52 +4,99 @@ import json
 from pathlib import Path
 
 import pytest
+from scipy.stats import beta  # type: ignore[import-untyped]
 
-from eqforge.generators.text.rule_precision import PATH, family_of, precision_of, precisions
+from eqforge.generators.text.rule_precision import (
+    PATH,
+    PRIOR,
+    by_family,
+    family_of,
+    labelled,
+    precision_of,
+)
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.row_labels import read_labels
 from tools import rule_precision
 
-
-def test_the_shipped_table_follows_from_the_labels() -> None:
-    labels = [each for each in read_labels(rule_precision.LABELS) if each.sample == "after"]
-    expected = "".join(f"{line}\n" for line in rule_precision.lines(rule_precision.counted(labels)))
-    assert PATH.read_text(encoding="utf-8") == expected, "run python -m tools.rule_precision"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "judges.md"
 
 
-def test_texts_are_counted_by_kind_and_family(tmp_path: Path) -> None:
-    labels = [each for each in read_labels(rule_precision.LABELS) if each.sample == "before"]
-    counts = rule_precision.counted(labels)
-    rows = [json.loads(line) for line in rule_precision.LABELS.read_text().splitlines()]
-    negated = [
-        row for row in rows if row["sample"] == "before" and row["negative_kind"] == "negation"
-    ]
+def test_the_shipped_table_follows_from_the_labels(tmp_path: Path) -> None:
+    counts = rule_precision.counted(read_labels(rule_precision.LABELS))
+    expected = "".join(f"{line}\n" for line in rule_precision.lines(counts))
+    assert PATH.read_text(encoding="utf-8") == expected, "run make docs"
+    # And from their readings alone, whatever their order.
+    mixed = tmp_path / "labels.jsonl"
+    lines = rule_precision.LABELS.read_text(encoding="utf-8").splitlines(keepends=True)
+    mixed.write_text("".join(lines[::-1]), encoding="utf-8")
+    assert list(rule_precision.counted(read_labels(mixed)).items()) == list(counts.items())
+
+
+def test_the_page_states_what_the_table_says() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for (part, family), (read, right) in by_family(labelled()).items():
+        row = f"| {part.replace('_', ' ')} | `{family}` | {read:,} | {right:,} |"
+        assert row in page, "run make docs"
+
+
+@pytest.mark.parametrize("sample", ["before", rule_precision.SAMPLE])
+def test_texts_of_a_sample_are_counted_by_kind_and_family(sample: str) -> None:
+    counts = rule_precision.counted(read_labels(rule_precision.LABELS), sample)
+    lines = map(json.loads, rule_precision.LABELS.read_text().splitlines())
+    rows = [row for row in lines if row["sample"] == sample]
+    negated = [row for row in rows if row["negative_kind"] == "negation"]
     right = sum(row["negative"] == ["false", "false"] for row in negated)
     assert counts["hard_negative", "negation"] == (len(negated), right)
-    # Few were read of some kinds; they count with their family.
-    assert ("hard_positive", "swap/clause") not in counts
-    swaps = sum(
-        row["positive_kind"].startswith("swap/") for row in rows if row["sample"] == "before"
-    )
-    assert counts["hard_positive", "swap"][0] == swaps
+    swaps = sum(row["positive_kind"].startswith("swap/") for row in rows)
+    assert by_family(counts)["hard_positive", "swap"][0] == swaps
+    assert sum(read for read, _ in counts.values()) == 2 * len(rows)
     assert list(counts) == sorted(counts)
 
 
-def test_a_kind_has_its_own_precision_or_its_familys(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = tmp_path / "table.tsv"
-    lines = ["text\tkind\tread\tright", "hard_positive\tswap\t80\t77"]
-    table.write_text("\n".join([*lines, "hard_positive\tswap/noun_phrase\t48\t46"]) + "\n")
-    known = precisions(table)
-    monkeypatch.setattr("eqforge.generators.text.rule_precision.precisions", lambda: known)
-    own, family = (
-        precision_of("hard_positive", "swap/noun_phrase"),
-        precision_of("hard_positive", "swap/clause"),
-    )
-    assert own is not None
-    assert family is not None
-    assert (own.read, family.read) == (48, 80)
-    assert precision_of("hard_negative", "swap") is None
+def test_a_sample_that_was_not_read_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(InputError, match="no label is of a sample 'next'"):
+        rule_precision.counted(read_labels(rule_precision.LABELS), "next")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.tsv"
+    rows = ["swap/noun_phrase\t48\t46", "swap/clause\t2\t2", "color/colored\t150\t148"]
+    lines = ["text\tkind\tread\tright", *(f"hard_positive\t{row}" for row in rows)]
+    path.write_text("".join(f"{line}\n" for line in [*lines, "hard_negative\tnegation\t5\t5"]))
+    return path
+
+
+def test_what_few_were_read_of_is_drawn_towards_its_family(table: Path) -> None:
+    known = {
+        kind: precision_of("hard_positive", kind, table)
+        for kind in ("swap", "swap/noun_phrase", "swap/clause", "swap/adjective")
+    }
+    family, many, few, none = (found for found in known.values() if found is not None)
+    # By hand: 196.5 of 201 are right of all, and so 10 of them stand before what was read of swaps.
+    share = (PRIOR * 196.5 / 201 + 48) / (PRIOR + 50)
+    assert family.share == pytest.approx(share)
+    assert many.share == pytest.approx((PRIOR * share + 46) / (PRIOR + 48))
+    assert few.share == pytest.approx((PRIOR * share + 2) / (PRIOR + 2))
+    assert none.share == pytest.approx(share)
+    low, high = many.interval
+    expected = beta.interval(0.95, PRIOR * share + 46, PRIOR * (1 - share) + 2)
+    assert (low, high) == pytest.approx(expected)
+    # The less was read, the wider.
+    width = [high - low for low, high in (each.interval for each in (family, many, few, none))]
+    assert width == sorted(width)
+
+
+def test_all_of_a_few_that_are_right_are_no_certainty(table: Path) -> None:
+    found = precision_of("hard_negative", "negation", table)
+    assert found is not None
+    assert 0.9 < found.share < 1
+    assert found.interval[0] < 0.85
+    assert found.interval[1] <= 1
+
+
+def test_of_a_family_that_was_not_read_nothing_is_known(table: Path) -> None:
+    assert precision_of("hard_negative", "swap", table) is None
+    assert precision_of("hard_positive", "llm/swap", table) is None
+    assert precision_of("original", "", table) is None
     assert family_of("negation") == "negation"
-    low, high = family.interval
-    assert 0.89 < low < 77 / 80 < high < 0.99

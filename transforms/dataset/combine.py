@@ -88,6 +88,7 @@ def plan_pieces(
     for group in scan.groups:
         yield from _samples(group, chosen, doubles)
     for number, part in enumerate(rules.parts):
+        yield from _judgements(number, part, scan, chosen & ~doubles)
         yield from _images(number, part, scan, shown)
         yield from _whole(number, part, "rejects")
 
@@ -206,28 +207,48 @@ def _samples(group: _Group, chosen: Flags, doubles: Flags) -> Iterator[Piece]:
         )
 
 
+def _of_part(number: int, scan: _Scan) -> Flags:
+    """Tells which samples are of a part [n]."""
+    found = np.zeros(len(scan.keys), dtype=bool)
+    for group in scan.groups:
+        found[group.start : group.stop] = group.part == number
+    return found
+
+
+def _judgements(number: int, part: Part, scan: _Scan, kept: Flags) -> Iterator[Piece]:
+    """Yields what is known of the samples taken from a part."""
+    wanted = scan.keys[kept & _of_part(number, scan)]
+    yield from _rows_with(number, part, "judgements", "sample_id", wanted)
+
+
 def _images(number: int, part: Part, scan: _Scan, kept: Flags) -> Iterator[Piece]:
     """Yields the pictures that the samples taken from a part show."""
-    of_part = np.zeros(len(kept), dtype=bool)
-    for group in scan.groups:
-        of_part[group.start : group.stop] = group.part == number
-    wanted = np.setdiff1d(scan.images[kept & of_part].ravel(), digests([None]))
-    dataset, there = part.open(), 0
-    for _, path, place in _groups([part], "images"):
-        for table in dataset.groups(path, ["image_id"], [place]):
-            ids = digests(table.column("image_id").to_pylist())
-            found = np.flatnonzero(np.isin(ids, wanted))
-            there += len(found)
-            if len(found):
-                rows = None if len(found) == len(ids) else tuple(found.tolist())
-                yield Piece(
-                    part=number, table="images", path=path, group=place, size=len(found), rows=rows
-                )
+    shown = scan.images[kept & _of_part(number, scan)]
+    wanted, there = np.setdiff1d(shown.ravel(), digests([None])), 0
+    for piece in _rows_with(number, part, "images", "image_id", wanted):
+        there += piece.size
+        yield piece
     if there != len(wanted):
         raise InputError(
             f"{part.folder}: its samples name {len(wanted):,} pictures, of which it has {there:,}; "
             "eqforge verify says which it lacks"
         )
+
+
+def _rows_with(
+    number: int, part: Part, table: str, column: str, wanted: NDArray[np.bytes_]
+) -> Iterator[Piece]:
+    """Yields the rows of a table that have one of some digests in a column."""
+    dataset = part.open()
+    for _, path, place in _groups([part], table):
+        for group in dataset.groups(path, [column], [place]):
+            ids = digests(group.column(column).to_pylist())
+            found = np.flatnonzero(np.isin(ids, wanted))
+            if len(found):
+                rows = None if len(found) == len(ids) else tuple(found.tolist())
+                yield Piece(
+                    part=number, table=table, path=path, group=place, size=len(found), rows=rows
+                )
 
 
 def _whole(number: int, part: Part, table: str) -> Iterator[Piece]:

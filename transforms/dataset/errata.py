@@ -18,6 +18,7 @@ from eqforge.schemas.sources.errata import check_columns, read_errata, told, unk
 from eqforge.schemas.tables.combined import CombinedPair
 from eqforge.schemas.tables.datasets import dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
+from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.engines.composite import Composite
 
 ERRATA_STAGE: Final = Stage(
@@ -136,9 +137,15 @@ def rejected(record: Any, errata: Errata) -> Iterator[Reject]:
 
 
 def kept(record: Any, errata: Errata) -> Iterator[Any]:
-    """Yields a row of a sample as it should be; nothing if the sample is dropped."""
+    """Yields a row of a sample as it should be; nothing if the sample is dropped.
+
+    Nothing is known of a text that people wrote anew.
+    """
     if record.sample_id not in errata.dropped:
         changes = errata.corrected.get(record.sample_id, {})
+        if changes and isinstance(record, Judgement):
+            nothing: dict[str, Any] = {"probability": None, "low": None, "high": None, "basis": ""}
+            record = replace(record, **nothing, answers=())
         yield with_texts(record, changes) if changes.keys() & names_of(record) else record
 
 

@@ -17,6 +17,7 @@ from eqforge.schemas.tables.combined import PAIRS_NAME, CombinedPair
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.dataset.part_pictures import Part
 from eqforge.transforms.engines.counted_step import CountedStep
 
@@ -72,6 +73,7 @@ class PieceWork:
     """What has been taken over: the rows of each table, and the books."""
 
     samples: tuple[Any, ...] = ()
+    judgements: tuple[Judgement, ...] = ()
     images: tuple[ImageRow, ...] = ()
     rejects: tuple[Reject, ...] = ()
     tallies: tuple[Tally, ...] = ()
@@ -111,6 +113,8 @@ def take_over(piece: Piece, rules: CombineRules) -> PieceWork:
     found = tuple(read_group(dataset, rules.kind, piece.table, piece.path, piece.group, piece.rows))
     if piece.table == "images":
         return PieceWork(images=found)
+    if piece.table == "judgements":
+        return PieceWork(judgements=found)
     if piece.table == "rejects":
         named = (replace(each, stage=f"{part.label}: {each.stage}") for each in found)
         return PieceWork(rejects=tuple(named))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from eqforge.generators.text.rule_precision import precision_of
-from eqforge.schemas.records.judgements import QUESTIONS, JudgeAnswer, Part
+from eqforge.schemas.records.judgements import OF_RULES, OF_SOURCE, QUESTIONS, JudgeAnswer, Part
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.judges.settings import JudgeSettings, Judging
@@ -20,7 +20,6 @@ JUDGE_REASONS: Final = {
 }
 """Why judges refuse what was made."""
 
-_RULES: Final = "rules"
 _LIMIT_OF: Final = {
     "not_entailed": "entailed_min",
     "not_contradicted": "contradicted_min",
@@ -89,21 +88,21 @@ def _judgement(
     sample_id: str, answers: Sequence[JudgeAnswer], kinds: Mapping[Part, str], judging: Judging
 ) -> Judgement:
     probability = low = high = None
-    basis = ""
+    basis = "" if kinds else OF_SOURCE
     if judging.calibration is not None:
         curves = [judging.calibration.curve(part) for part in kinds]
         given = [curve.probability(answers) for curve in curves if curve is not None]
         known = [value for value in given if value is not None]
         if kinds and len(known) == len(kinds):
             probability, basis = round(math.prod(known), 6), judging.basis
-    elif kinds:
+    elif kinds and judging.by_rules:
         precisions = [precision_of(part, kind) for part, kind in kinds.items()]
         found = [precision for precision in precisions if precision is not None]
         if len(found) == len(kinds):
             ends = [precision.interval for precision in found]
             probability = round(math.prod(precision.share for precision in found), 6)
             low, high = (round(math.prod(end), 6) for end in zip(*ends, strict=True))
-            basis = _RULES
+            basis = OF_RULES
     return Judgement(
         sample_id=sample_id,
         probability=probability,

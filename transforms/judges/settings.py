@@ -71,10 +71,6 @@ class JudgeSettings:
     """A file that eqforge calibrate wrote with the same judges: it turns their answers into the
     probability that a row is right. Without it that is the precision of the rules, by kind."""
 
-    rule_precision: bool = False
-    """Write the probability that a row is right without any judge: the precision of the rules that
-    made it, by kind, as hand-labelled rows have it."""
-
     def __post_init__(self) -> None:
         """Checks the limits, and that something judges where one is given.
 
@@ -92,13 +88,6 @@ class JudgeSettings:
         if needing:
             flag = needing[0].replace("_", "-")
             raise InputError(f"--{flag}: needs judges; name some with --verify")
-        if self.probability_min is not None and not self.rule_precision:
-            raise InputError("--probability-min: needs judges (--verify) or --rule-precision")
-
-    @property
-    def is_on(self) -> bool:
-        """Whether samples are judged."""
-        return bool(self.verify) or self.rule_precision
 
     def questions(self, rows: int) -> int:
         """Returns how many questions servers may be asked about a number of rows."""
@@ -150,6 +139,7 @@ class Judging:
       judges: the identity of each model.
       calibration: turns answers into a probability; None takes the precision of rules.
       basis: what a row says of a calibrated probability.
+      by_rules: whether rules made the texts whose precision is known.
       ledger_root: the folder in which answers are kept, so that no run asks twice.
       media_root: the folder of the pictures; None where there are none.
     """
@@ -158,6 +148,7 @@ class Judging:
     judges: tuple[Identity, ...]
     calibration: Calibration | None = None
     basis: str = ""
+    by_rules: bool = False
     ledger_root: str
     media_root: str | None = None
 
@@ -179,16 +170,34 @@ def basis_of(judge: Identity) -> list[object]:
 
 
 def prepare_judges(
-    settings: JudgeSettings, ledger_root: str, media_root: str | None = None
+    settings: JudgeSettings,
+    ledger_root: str,
+    media_root: str | None = None,
+    *,
+    by_rules: bool = False,
 ) -> Judging | None:
-    """Returns the judges that are asked for, with their identities; None where nothing is judged.
+    """Returns the judges that are asked for, with their identities.
+
+    Args:
+      settings: which they are.
+      ledger_root: the folder in which answers are kept.
+      media_root: the folder of the pictures; None where there are none.
+      by_rules: whether rules make the texts whose precision is known.
+
+    Returns:
+      The judges; None where nothing is known of the texts.
 
     Raises:
-      InputError: a model cannot be loaded, reads pictures where there are none, or the calibration
-        is of other judges.
+      InputError: a model cannot be loaded, reads pictures where there are none, the calibration is
+        of other judges, or there is a least probability where none is known.
       MissingExtra: a package is not installed.
     """
-    if not settings.is_on:
+    if settings.probability_min is not None and settings.calibration is None and not by_rules:
+        raise InputError(
+            "--probability-min: no probability is known of texts that not all come of the rules of "
+            "corrected mode; name judges with --verify and their --calibration"
+        )
+    if not settings.verify and not by_rules:
         return None
     if media_root is None and any(spec.kind == READS_PICTURES for spec in specs_of(settings)):
         raise InputError(f"--verify {READS_PICTURES}: reads pictures; name --images FOLDER")
@@ -202,6 +211,7 @@ def prepare_judges(
         judges=judges,
         calibration=calibration,
         basis=basis,
+        by_rules=by_rules,
         ledger_root=ledger_root,
         media_root=media_root,
     )

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.evaluation.calibration import command
 from eqforge.evaluation.calibration.fit import FitSettings, calibration_error, fit
-from eqforge.evaluation.calibration.rows import JudgedRow, LabelledRow, with_labels
+from eqforge.evaluation.calibration.rows import JudgedRow, Labelled, LabelledRow, with_labels
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import JudgeAnswer, log_odds
 from eqforge.schemas.sources.row_labels import RowLabel
@@ -75,6 +76,34 @@ def test_the_order_of_rows_in_a_file_changes_nothing() -> None:
     assert fit(first, FitSettings(resamples=20)) == fit(second, FitSettings(resamples=20))
 
 
+@pytest.mark.parametrize("method", ["logistic", "isotonic"])
+def test_no_curve_is_sure_of_a_text(method: Any) -> None:
+    rows = [
+        row(f"{n}", f"{n}", (0.1 + 0.8 * (n > 5), 0.9), positive=n > 5, negative="false")
+        for n in range(18)
+    ]
+    found = fit(rows, FitSettings(method=method, resamples=20))
+    for part, told in ((found.hard_positive, (-9.0, 9.0)), (found.hard_negative, (9.0,))):
+        assert all(0 < part.of([odds]) < 1 for odds in told)
+    if method == "isotonic":  # of 18 labels
+        assert found.hard_positive.of([9.0]) == pytest.approx(19 / 20)
+
+
+def test_readings_of_several_samples_count_together() -> None:
+    judged = JudgedRow(id="a", image="a", texts="d" * 16, answers=())
+    labels = [
+        RowLabel(id="a", sample="one", positive=["ok", "ok"], negative="false", texts="d" * 16),
+        RowLabel(id="a", sample="two", positive="wrong", near=True, texts=""),
+        RowLabel(id="a", sample="old", positive="ok", negative="true", texts="e" * 16),
+    ]
+    for order in (labels, labels[::-1]):
+        found = with_labels([judged], order)
+        (labelled,) = found.rows
+        parts = ("hard_positive", "hard_negative")
+        assert [labelled.label.is_right(part) for part in parts] == [False, True]
+        assert found.other_texts == 1
+
+
 def test_where_all_are_right_all_get_the_rule_of_succession() -> None:
     rows = [row(f"{n}", f"{n}", (0.5, 0.9), positive="ok", negative="false") for n in range(18)]
     found = fit(rows, FitSettings(resamples=20))
@@ -106,3 +135,18 @@ def test_the_calibration_error_by_hand() -> None:
     # Four bins of one: 0.1, 0.9, 0.1 and 0.1.
     assert calibration_error(given, right) == pytest.approx(0.3)
     assert calibration_error(np.full(40, 0.5), np.tile([True, False], 20)) == pytest.approx(0)
+
+
+def test_judges_that_tell_nothing_apart_are_told() -> None:
+    rng = random.Random(0)
+    told = drawn(300)
+    idle = [
+        row(f"{n:05d}", f"{n}", (rng.random(), rng.random()), positive=n % 9 > 0, negative="false")
+        for n in range(300)
+    ]
+    for rows, expected in ((told, False), (idle, True)):
+        found = fit(rows, FitSettings(resamples=20))
+        lines = list(command._lines(Labelled(rows=tuple(rows), other_texts=0, not_there=0), found))
+        said = "hard positives; rows, both texts right: judges tell right from wrong no better than"
+        assert any(line.startswith(said) for line in lines) == expected
+        assert len(lines) == 4 + expected

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = folder / "captions.jsonl"
     source.write_text("".join(json.dumps(line) + "\n" for line in lines))
     output = folder / "out"
-    arguments = ["--captions", str(source), "--rule-precision", "--output", str(output)]
+    arguments = ["--captions", str(source), "--output", str(output)]
     assert hard_positives.main(arguments) == 0
     return output
 
@@ -53,6 +54,7 @@ ROWS = [
         "0", 0.9, ("nli", "caption_entails_positive", 0.9), ("llm", "positive_entails_caption", 0.8)
     ),
     judged("1", 0.7, ("nli", "caption_entails_positive", 0.9), ("vqa", "positive_shown", 0.2)),
+    replace(judged("3", None), basis="source"),
     judged("2", None, ("nli", "negative_contradicts_caption", 0.1), ("vqa", "positive_shown", 0.9)),
 ]
 
@@ -104,7 +106,8 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
     lines = tmp_path / "captions.jsonl"
     lines.write_text(json.dumps({"caption": CAPTIONS[1], "image": "a.jpg"}) + "\n")
     plain = tmp_path / "plain"
-    assert hard_positives.main(["--captions", str(lines), "--output", str(plain)]) == 0
+    arguments = ["--captions", str(lines), "--mode", "paper", "--output", str(plain)]
+    assert hard_positives.main(arguments) == 0
     with pytest.raises(InputError, match="has no judgements; build it with --verify"):
         doubtful(open_dataset(str(plain)), disputed="judges")
 

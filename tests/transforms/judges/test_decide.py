@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.text import rule_precision
+from eqforge.generators.text.rule_precision import Precision
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import (
     QUESTIONS,
@@ -43,6 +43,7 @@ def judging(calibration: Calibration | None = None, **limits: Any) -> Judging:
         judges=(),
         calibration=calibration,
         basis="calibration sha256:0",
+        by_rules=True,
         ledger_root="unused",
     )
 
@@ -132,10 +133,10 @@ def test_without_calibration_the_precision_of_the_rules_stands_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = {
-        ("hard_positive", "swap"): rule_precision.Precision(read=200, right=190),
-        ("hard_negative", "negation"): rule_precision.Precision(read=100, right=99),
+        ("hard_positive", "swap/noun_phrase"): Precision(right=190, wrong=10),
+        ("hard_negative", "negation"): Precision(right=99, wrong=1),
     }
-    monkeypatch.setattr(rule_precision, "precisions", lambda: table)
+    monkeypatch.setattr(decide, "precision_of", lambda *key: table.get(key))
 
     found = judge_sample("a", [], KINDS, judging())
 
@@ -144,16 +145,17 @@ def test_without_calibration_the_precision_of_the_rules_stands_there(
     assert found.low is not None
     assert found.high is not None
     assert found.low < 0.9405 < found.high
-    # By hand: Wilson's interval of 190 of 200 is [0.910424, 0.972623].
-    low, high = table["hard_positive", "swap"].interval
-    assert (round(low, 4), round(high, 4)) == (0.9104, 0.9726)
     alone = judge_sample("a", [], {"hard_negative": "negation"}, judging())
     assert isinstance(alone, Judgement)
     assert alone.probability == 0.99
-    for kinds in ({"hard_positive": "llm/swap", "hard_negative": "negation"}, {}):
-        unknown = judge_sample("a", [], kinds, judging())  # type: ignore[arg-type]
+    written: dict[Part, str] = {"hard_positive": "llm/swap", "hard_negative": "negation"}
+    for kinds, basis in ((written, ""), ({}, "source")):
+        unknown = judge_sample("a", [], kinds, judging())
         assert isinstance(unknown, Judgement)
-        assert (unknown.probability, unknown.low, unknown.basis) == (None, None, "")
+        assert (unknown.probability, unknown.low, unknown.basis) == (None, None, basis)
+    other = judge_sample("a", [], KINDS, replace(judging(), by_rules=False))
+    assert isinstance(other, Judgement)
+    assert (other.probability, other.basis) == (None, "")
 
 
 def calibration() -> Calibration:
@@ -218,7 +220,6 @@ def test_curves_give_probabilities(values: list[float], bias: float) -> None:
         ({"verify": ("nli:x",), "entailed_min": 50}, "write 0.5 for 50 %"),
         ({"entailed_min": 0.5}, "--entailed-min: needs judges; name some with --verify"),
         ({"calibration": Path("c.json")}, "--calibration: needs judges"),
-        ({"probability_min": 0.5}, r"needs judges \(--verify\) or --rule-precision"),
     ],
 )
 def test_wrong_settings_are_one_clear_error(given: dict[str, Any], message: str) -> None:
@@ -231,8 +232,12 @@ def test_a_judge_that_sees_needs_pictures() -> None:
         prepare_judges(JudgeSettings(verify=("vqa:x",)), "unused")
 
 
-def test_nothing_is_judged_where_nobody_is_asked() -> None:
+def test_nothing_is_judged_where_nobody_is_asked_and_nothing_known() -> None:
     assert prepare_judges(JudgeSettings(), "unused") is None
+    least = JudgeSettings(probability_min=0.5)
+    with pytest.raises(InputError, match="--probability-min: no probability is known"):
+        prepare_judges(least, "unused")
+    assert prepare_judges(least, "unused", by_rules=True) is not None
     assert decide.JUDGE_REASONS.keys() >= {each.reason for each in QUESTIONS.values()}
 
 
