@@ -52,6 +52,7 @@ _FIXED_PAIRS = re.compile(
     r"\b(?:in black and white(?=\s*(?:[.,;]|$))"
     r"|black and white (?:film|image|movie|photo|picture|portrait|shot|television|tv)"
     r"|bed and breakfast|rock and roll|bread and butter|mac(?:aroni)? and cheese|back and forth"
+    r"|red,? white,? and blue"
     r"|wear and tear|(?:come|coming|go|going|sit|sits|sitting|try) and(?! an?\b| the\b))",
     re.IGNORECASE,
 )

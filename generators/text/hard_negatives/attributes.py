@@ -42,8 +42,8 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
         is_number = token.tag == "CD" and _counts(analysis, index)
         if not (token.tag in ADJECTIVES or is_number):
             continue
-        if word_at(analysis, index - 1) in ("off", "other"):
-            continue  # "off white"; "a tall tower next to other short buildings"
+        if word_at(analysis, index - 1) in ("off", "other", "some"):
+            continue  # "off white"; a tower has "other", or "some", short buildings beside it
         if is_fixed_pair(analysis.text, token.start) or is_in_fixed_expression(
             analysis.text, token.start, token.end
         ):

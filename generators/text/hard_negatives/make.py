@@ -7,7 +7,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.hard_negatives.attributes import attribute_places
-from eqforge.generators.text.hard_negatives.negation import negate
+from eqforge.generators.text.hard_negatives.negation import affirm, negate
 from eqforge.generators.text.hard_negatives.objects import object_places
 from eqforge.generators.text.hard_negatives.places import (
     Place,
@@ -64,8 +64,12 @@ def make_hard_negative(
       MissingExtra: a package of the extra "text" is not installed.
     """
     if _denies(analysis):
-        return NegativeRefusal(kind=kind, reason="already_negated")
-    if kind in _REPLACED:
+        made = (
+            affirm(analysis)
+            if kind == "negation"
+            else NegativeRefusal(kind=kind, reason="already_negated")
+        )
+    elif kind in _REPLACED:
         places_of, none = _REPLACED[kind]
         made = replace_at(analysis, kind, places_of(analysis), rng, known, none)
     else:

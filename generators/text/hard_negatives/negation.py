@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.capitals import sentence_capitals
 from eqforge.generators.text.caption_verbs import participles
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at, words_of
+from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at, words_of
 from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
 from eqforge.generators.text.perturbations.synonyms import match_case
+from eqforge.generators.text.words import DENIALS
 
 _AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "may", "was", "were", "will"))
 _SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", "everybody"))
@@ -67,10 +68,35 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
     return HardNegative(kind="negation", edited=edited)
 
 
+def affirm(analysis: Analysis) -> HardNegative | NegativeRefusal:
+    """Takes back the one thing that a caption denies: "a man without a hat", "with a hat".
+
+    Args:
+      analysis: the caption's analysis.
+    """
+    denied = [i for i, token in enumerate(analysis.tokens) if token.text.lower() in DENIALS]
+    edit = _affirmed(analysis, denied[0]) if len(denied) == 1 else None
+    if edit is None:
+        return NegativeRefusal(kind="negation", reason="already_negated")
+    return HardNegative(kind="negation", edited=apply_edits(analysis.text, [edit]))
+
+
+def _affirmed(analysis: Analysis, index: int) -> Edit | None:
+    token, behind = analysis.tokens[index], word_at(analysis, index + 1)
+    word = token.text.lower()
+    if word == "without" and (behind in ("a", "an") or tag_at(analysis, index + 1) == "NNS"):
+        return Edit(start=token.start, end=token.end, replacement=match_case("with", token.text))
+    is_many = tag_at(analysis, index + 1) == "NNS" and word == "no" and index > 0
+    is_doing = tag_at(analysis, index + 1) == "VBG" and word == "not" and index > 0
+    if is_many or is_doing:
+        return Edit(start=token.start, end=analysis.tokens[index + 1].start, replacement="")
+    return None
+
+
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
     for index, token in enumerate(analysis.tokens):
         behind_noun = tag_at(analysis, index - 1) in _NOUNS
-        if word_at(analysis, index - 1) in _SOME:
+        if word_at(analysis, index - 1) in _SOME or word_at(analysis, index + 1) == "and":
             continue
         if word_at(analysis, index + 1) in _ALL or _is_of_some(analysis, index):
             continue  # "not all" is some
@@ -86,8 +112,19 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
         elif behind_noun and (form := _denied(analysis, index)):
             replacement = match_case(f"{form} {token.lemma}", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)
+        elif _is_compound(analysis, index):
+            continue
         elif behind_noun and word_at(analysis, index) in participles():  # no "topping"
             yield Edit(start=token.start, end=token.start, replacement="not ")
+
+
+def _is_compound(analysis: Analysis, index: int) -> bool:
+    """Tells whether a participle is part of a noun: "a railroad crossing sign", "a building"."""
+    behind = next((each for each in analysis.noun_phrases if each[0] == index + 1), None)
+    is_bare = behind == (index + 1, index + 2) and tag_at(analysis, index + 1) == "NN"
+    return word_at(analysis, index) == "building" or (
+        is_bare and not is_mass(analysis.tokens[index + 1])
+    )
 
 
 def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
@@ -194,7 +231,7 @@ def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
         is_open = word_at(analysis, last) in _OF_SOME or tag_at(analysis, first + 1) == "RB"
         if first or is_list or is_of or is_open or "and" in words_of(analysis, (first, last)):
             continue
-        if word in _ARTICLES or token.tag in (*_NOUNS, "JJ"):
+        if word in _ARTICLES or (token.tag in (*_NOUNS, "JJ") and word not in _SOME):
             is_name = sentence_capitals(analysis).get(token.start, False)
             rest = token.text if is_name else word
             replacement = match_case("no" if word in _ARTICLES else f"no {rest}", token.text)

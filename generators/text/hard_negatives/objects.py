@@ -52,7 +52,7 @@ _UPON = frozenset(  # of which nothing is "in"
     )
 )
 _USING = frozenset(("answering", "on", "use", "uses", "using"))  # a phone, and no clock
-_NOT_AT = frozenset(("shelf",))
+_NOT_AT = frozenset(("bed", "bench", "chair", "couch", "hill", "mountain", "sofa", "stool"))
 _UNFIT = {
     "at": _NOT_AT,
     "in": _UPON,
@@ -65,6 +65,7 @@ _UNFIT["of"] = _UNFIT["atop"] = _INSIDE  # "on top of"
 _NOT_OF = frozenset(
     ("building", "land", "land vehicle", "slope or shore", "water")
 )  # "a train of animals"
+_OUTSIDE = ("", ",", ".", "CC", "IN", "RP", "TO", "VB", "VBD", "VBG", "VBP", "VBZ")
 _NOUN_TAGS = ("NN", "NNS")
 _ONE_FORM = frozenset(("deer", "fish", "moose", "sheep"))  # of one or of several
 _PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))
@@ -95,6 +96,8 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if not is_living(analysis, phrase) and _is_among_others(analysis, phrase):
             continue
+        if tag_at(analysis, last) == "VBN" and tag_at(analysis, last + 1).startswith(("NN", "JJ")):
+            continue  # "glass fronted cabinets"
         if {"another", "other"} & set(words_of(analysis, phrase)):
             continue
         groups = closed_classes("object").groups.get(head.lemma, ())
@@ -102,7 +105,9 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
             continue  # "a train of animals", "a field of tall grass"
         if head.lemma in _GENDERED and has_gender:
             continue
-        counted = not _ONE.isdisjoint(words_of(analysis, (phrase[0], first)))
+        start = _start(analysis, phrase[0])
+        counted = not _ONE.isdisjoint(words_of(analysis, (start, first)))
+        is_open = is_open or tag_at(analysis, start) in OPENERS
         is_plural = head.tag == "NNS" or _are_several(analysis, phrase, is_open)
         if head.lemma in _ONE_FORM and not (counted or _are_several(analysis, phrase, is_open)):
             continue
@@ -114,7 +119,7 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
         is_bare = last - phrase[0] == 1 and head.tag == "NN"  # "off camera", "on tv"
         if "device" in groups and (before in _USING or (is_bare and phrase[0] > 0)):
             continue
-        unfit = _UNFIT.get(_preposition(analysis, phrase[0]), frozenset())
+        unfit = _UNFIT.get(word_at(analysis, start - 1), frozenset())
         if any(token.lemma == "tree" for token in analysis.tokens):
             unfit |= {"forest"}
         forms = tuple(
@@ -131,12 +136,12 @@ def _alternatives(analysis: Analysis, first: int, last: int, name: str) -> tuple
     return fitting_words(analysis, (first, last), "object", name)
 
 
-def _preposition(analysis: Analysis, first: int) -> str:
-    """Returns the word before a noun phrase, of which the tagger may have cut off the start."""
-    here = first - 1
-    while tag_at(analysis, here) in ("DT", "HYPH", "JJ", "NN", "VBN"):
+def _start(analysis: Analysis, first: int) -> int:
+    """Returns where a noun phrase starts that the tagger may have cut: "a snow | covered hill"."""
+    here = first
+    while tag_at(analysis, here - 1) not in _OUTSIDE and tag_at(analysis, here) not in OPENERS:
         here -= 1
-    return word_at(analysis, here)
+    return here
 
 
 def _is_among_others(analysis: Analysis, phrase: Range) -> bool:
@@ -160,7 +165,7 @@ def _heads(analysis: Analysis) -> Iterator[tuple[Range, int, bool]]:
             and f"{word_at(analysis, start - 1)} {analysis.tokens[start].lemma}" in named
         ):
             start -= 1  # "hot dog"
-        while start > first and analysis.tokens[start - 1].tag[:2] in ("NN", "HY"):
+        while start > first and analysis.tokens[start - 1].tag[:2] in ("NN", "HY", "VB"):
             start -= 1
         if analysis.tokens[last - 1].tag in _NOUN_TAGS:
             opened = any(token.tag in OPENERS for token in analysis.tokens[first:start])

@@ -4,7 +4,7 @@ import functools
 from collections.abc import Iterator, Mapping
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import word_at, words_of
+from eqforge.generators.text.coordination.conjuncts import tag_at, word_at, words_of
 from eqforge.generators.text.hard_negatives.fitting import fitting_words
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place
@@ -24,8 +24,11 @@ _BEFORE = frozenset(("down", "just", "out", "over", "right", "up"))
 _PARTICLES = frozenset(
     ("about", "around", "away", "back", "down", "for", "off", "out", "over", "through", "up")
 )
-_NOT_WITH = {  # nobody sings to an umpire, cleans a bat at a ball, or lands in the sky
+_NOT_WITH = {  # nobody sings to an umpire, or lands in the sky; surfers stand and crouch at once
     "fly": frozenset(("air", "sky", "skies")),
+    "jump": frozenset(("air",)),
+    "leap": frozenset(("air",)),
+    "stand": frozenset(("board", "boards", "surfboard", "surfboards", "wave", "waves")),
     "swing": frozenset(("at",)),
     "talk": frozenset(("to", "with")),
 }
@@ -57,7 +60,7 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
     """Tells whether a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
-    if word_at(analysis, preposition - 1) in _BEFORE:
+    if word_at(analysis, preposition - 1) in _BEFORE or tag_at(analysis, preposition - 1) == "DT":
         return True
     if not preposition or word_at(analysis, preposition) not in ("in", "on"):
         return False
@@ -107,7 +110,7 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if word_at(analysis, index + 1) == "on" and word_at(analysis, index + 3) in _OF_BODY:
             continue  # nobody stands "on its side"
-        if _has_others(analysis, index):
+        if _has_others(analysis, index) or _is_listed(analysis, index):
             continue
         if token.lemma in ("catch", "hit", "strike") and word_at(analysis, index - 1) == "to":
             continue  # nobody is about to miss
@@ -122,6 +125,11 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
         forms = [inflect_word(word, tag) for word in found]
         if words := tuple(form for form in forms if form is not None):
             yield Place(first=index, last=index + 1, words=words)
+
+
+def _is_listed(analysis: Analysis, verb: int) -> bool:
+    """Tells whether a verb is one of several: "cows lying down, grazing and walking"."""
+    return bool({word_at(analysis, verb - 1), word_at(analysis, verb + 1)} & {",", "and"})
 
 
 def _has_others(analysis: Analysis, verb: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Final
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
-from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at
+from eqforge.generators.text.coordination.conjuncts import Range, is_mass, tag_at, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.rewordings.clauses import (
@@ -124,6 +124,8 @@ def _to_present(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     subject = read_subject(analysis)
     if subject is None or subject.parts[0].is_bare or finite_verbs(analysis, 0):
         return
+    if subject.be == "are" and word_at(analysis, 0) in ("a", "an"):
+        return  # "a herd of cattle walk"
     index = subject.last
     verb = participles().get(word_at(analysis, index))
     if verb is None or tag_at(analysis, index) != "VBG":
@@ -179,11 +181,21 @@ def _add_article(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     first, article = analysis.tokens[0], article_for(word_at(analysis, 0))
     if article is None or not _lacks_article(analysis, last):
         return
+    if any(_is_bare_thing(analysis, phrase) for phrase in analysis.noun_phrases[1:]):
+        return  # "man cradling dog"
     if has_plain_spacing(analysis, 0, min(last + 1, len(analysis.tokens))):
         is_capital = first.text[0].isupper()
         words = f"{article.capitalize() if is_capital else article} {first.text[0].lower()}"
         edit = Edit(start=first.start, end=first.start + 1, replacement=words)
         yield Rewording(rule=rule, edits=(edit,))
+
+
+def _is_bare_thing(analysis: Analysis, phrase: Range) -> bool:
+    """Tells whether a noun phrase of a single thing has no article either."""
+    head, opener = analysis.tokens[phrase[1] - 1], tag_at(analysis, phrase[0])
+    if opener not in ("JJ", "NN") or head.tag != "NN" or is_mass(head):
+        return False
+    return names_living(head)
 
 
 def _lacks_article(analysis: Analysis, last: int) -> bool:

@@ -196,6 +196,10 @@ def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
     if len(words) < 3 or _RELATIVES & set(words) or not is_one_sentence(analysis):
         return False
     verb = start + (tag_at(analysis, start) == "RB")
+    if word_at(analysis, verb + 1) in ("pictured", "seen", "shown"):
+        return False  # that is what captions are for
+    if [tag_at(analysis, verb + place) for place in (1, 2)] == ["JJ", "VBG"]:
+        return False  # "a tower that is blue reading"
     if not _agrees(analysis, subject, verb):
         return False
     others = finite_verbs(analysis, verb + 2)  # the next may be one, as in "has come"

@@ -75,6 +75,12 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
         return behind not in ("colored", "coloured")
     if token.tag == "NNS" and token.lemma in ("somebody", "someone"):
         return False  # "someones" for "someone's"
+    if set(pair) == {"center", "middle"}:
+        return behind == "of"
+    if set(pair) == {"ad", "advertisement"} and token.tag == "NN":
+        return tag_at(analysis, index - 1) in ("DT", "JJ", "PRP$")
+    if "image" in pair and behind == "of":
+        return index <= 3  # "blurs the image of a building"
     if pair == ("group", "bunch"):
         return token.tag == "NN" and index <= 1
     if pair == ("piece", "slice"):
