@@ -120,8 +120,8 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
         if "device" in groups and (before in _USING or (is_bare and phrase[0] > 0)):
             continue
         unfit = _UNFIT.get(word_at(analysis, start - 1), frozenset())
-        if any(token.lemma == "tree" for token in analysis.tokens):
-            unfit |= {"forest"}
+        if any(token.lemma in ("grass", "grassy", "tree") for token in analysis.tokens):
+            unfit |= {"desert", "forest"}
         forms = tuple(
             f
             for w in found

@@ -60,8 +60,10 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
     """Tells whether a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
-    if word_at(analysis, preposition - 1) in _BEFORE or tag_at(analysis, preposition - 1) == "DT":
+    if word_at(analysis, preposition - 1) in _BEFORE:
         return True
+    if tag_at(analysis, preposition - 1) in ("DT", "IN"):
+        return True  # "on the outside of it"
     if not preposition or word_at(analysis, preposition) not in ("in", "on"):
         return False
     verb = analysis.tokens[preposition - 1]
