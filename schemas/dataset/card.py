@@ -210,6 +210,14 @@ def _certificate(manifest: Manifest) -> str:
         f"{each.low:.2%} to {each.high:.2%} |"
         for each in found.probes
     )
+    if found.best is not None:
+        best = found.best
+        lines += [
+            "",
+            f"The best of all {len(found.probes)} is {in_markdown(best.probe)}, with "
+            f"{best.accuracy:.2%}, turned round where it is wrong more often than right; an "
+            f"interval that holds for all of them together is {best.low:.2%} to {best.high:.2%}.",
+        ]
     if found.unasked:
         said = "; ".join(in_markdown(each) for each in found.unasked)
         lines += ["", f"Not measured: {said}."]
