@@ -13,7 +13,7 @@ from eqforge.evaluation.shortcuts.audit import (
 from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
 from eqforge.schemas.dataset.manifest import BlindProbe, Certificate
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.identity import sample_rank
+from eqforge.schemas.identity import picture_key, sample_rank
 from eqforge.schemas.sources.text_pairs import TextPair
 
 MOST_ROWS = 10_000
@@ -46,7 +46,7 @@ def certify(dataset: Dataset) -> Certificate:
         )
         for row in chosen
     ]
-    found = len({pair.image for pair in pairs})
+    found = len({picture_key(pair.image, pair.pair_id) for pair in pairs})
     if found < FOLDS:
         return Certificate(
             version=VERSION,
@@ -54,7 +54,7 @@ def certify(dataset: Dataset) -> Certificate:
             folds=FOLDS,
             probes=[],
             best=None,
-            unasked=[f"all: the rows are of {found} images, and it takes {FOLDS}"],
+            unasked=[f"all: it takes rows of {FOLDS} images, and found {found}"],
         )
     audit = audit_pairs(pairs, blind_judges(FOLDS), folds=FOLDS, contrasts=_QUESTIONS)
     best = max(audit.results, key=lambda result: result.told)

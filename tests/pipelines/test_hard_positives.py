@@ -488,11 +488,20 @@ def test_what_was_not_balanced_has_no_certificate(tmp_path: Path) -> None:
     assert b"certificate" not in (tmp_path / "out" / "dataset.json").read_bytes()
 
 
+def test_captions_without_a_picture_are_judged_each_on_its_own(tmp_path: Path) -> None:
+    lines = [{"caption": each["caption"], "id": each["id"]} for each in BALANCED]
+    captions = write_lines(tmp_path / "captions.jsonl", lines)
+    build(tmp_path / "out", "--captions", captions, "--balance", "text")
+    certificate = open_dataset(str(tmp_path / "out")).manifest.certificate
+    assert isinstance(certificate, Certificate)
+    assert certificate.probes
+
+
 def test_too_few_images_to_judge_are_said_in_the_certificate(tmp_path: Path) -> None:
     captions = write_lines(tmp_path / "captions.jsonl", TOGETHER)
     build(tmp_path / "out", "--captions", captions, "--balance", "text")
     certificate = open_dataset(str(tmp_path / "out")).manifest.certificate
     assert isinstance(certificate, Certificate)
     assert (certificate.probes, certificate.best) == ([], None)
-    assert "it takes 5" in certificate.unasked[0]
+    assert "it takes rows of 5 images" in certificate.unasked[0]
     assert "Not measured: all" in (tmp_path / "out" / "README.md").read_text()
