@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge
 from eqforge.evaluation.statistics.bootstrap import resample_means
+from eqforge.evaluation.statistics.shares import LEVEL
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import picture_key
 from eqforge.schemas.sources.text_pairs import TextPair
@@ -50,6 +51,8 @@ class ProbeResult:
       low, high: 95 % confidence interval of the accuracy: exact for the number of independent
         trials that has its variance in a bootstrap over images; widened for probes, whose folds
         share training data.
+      joint_low, joint_high: the same at the level at which the intervals of all questions and
+        probes of the audit hold together with 95 % (Bonferroni's): that of the best of them.
       ties: share of pairs that the probe cannot tell apart, in [0, 1].
       clues: the pieces of text that it goes by most, of the probes `words` and `letters`.
     """
@@ -61,6 +64,8 @@ class ProbeResult:
     accuracy: float
     low: float
     high: float
+    joint_low: float
+    joint_high: float
     ties: float
     clues: tuple[Clue, ...] = ()
 
@@ -73,6 +78,12 @@ class ProbeResult:
     def told(self) -> float:
         """How often it is right if it may be turned round: at least one half."""
         return max(self.accuracy, 1 - self.accuracy)
+
+    @property
+    def told_between(self) -> tuple[float, float]:
+        """The joint interval of `told`."""
+        bounds = (self.joint_low, self.joint_high)
+        return bounds if self.accuracy >= CHANCE else (1 - bounds[1], 1 - bounds[0])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -224,12 +235,14 @@ def audit_pairs(
     everything = list(pairs)
     audited = [pair for pair in everything if pair.design == "one_image"]
     judges = probe_judges(folds=folds) if judges is None else judges
-    results = [
-        _judged(question, name, judge, seed, resamples)
+    asked = [
+        (question, name, judge)
         for question in _questions(audited, folds)
         if question.contrast in contrasts
         for name, judge in judges.items()
     ]
+    joint = 1 - (1 - LEVEL) / max(len(asked), 1)
+    results = [_judged(*each, seed, resamples, joint) for each in asked]
     return Audit(
         results=tuple(results),
         one_image=len(audited),
@@ -260,12 +273,16 @@ def _questions(pairs: Sequence[TextPair], folds: int) -> Iterator[Question]:
         )
 
 
-def _judged(question: Question, name: str, judge: Judge, seed: int, resamples: int) -> ProbeResult:
+def _judged(
+    question: Question, name: str, judge: Judge, seed: int, resamples: int, joint: float
+) -> ProbeResult:
     margins = judge.margins(question)
     wins = np.where(margins > 0, 1.0, np.where(margins == 0, CHANCE, 0.0))
     accuracy = float(wins.mean())
     found = resample_means(wins, question.images, seed=seed, resamples=resamples)
-    low, high = found.share_interval(widening=judge.widening)
+    share = found.share(widening=judge.widening)
+    low, high = share.interval()
+    joint_low, joint_high = share.interval(joint)
     return ProbeResult(
         contrast=question.contrast,
         probe=name,
@@ -274,6 +291,8 @@ def _judged(question: Question, name: str, judge: Judge, seed: int, resamples: i
         accuracy=accuracy,
         low=low,
         high=high,
+        joint_low=joint_low,
+        joint_high=joint_high,
         ties=float((margins == 0).mean()),
         clues=judge.clues(question),
     )

@@ -3,11 +3,17 @@
 import heapq
 from typing import Final
 
-from eqforge.evaluation.shortcuts.audit import CONTRASTS, VERSION, Contrast, audit_pairs
+from eqforge.evaluation.shortcuts.audit import (
+    CONTRASTS,
+    VERSION,
+    Contrast,
+    ProbeResult,
+    audit_pairs,
+)
 from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
 from eqforge.schemas.dataset.manifest import BlindProbe, Certificate
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.identity import sample_rank
+from eqforge.schemas.identity import picture_key, sample_rank
 from eqforge.schemas.sources.text_pairs import TextPair
 
 MOST_ROWS = 10_000
@@ -40,29 +46,34 @@ def certify(dataset: Dataset) -> Certificate:
         )
         for row in chosen
     ]
-    found = len({pair.image for pair in pairs})
+    found = len({picture_key(pair.image, pair.pair_id) for pair in pairs})
     if found < FOLDS:
         return Certificate(
             version=VERSION,
             rows=len(pairs),
             folds=FOLDS,
             probes=[],
-            unasked=[f"all: the rows are of {found} images, and it takes {FOLDS}"],
+            best=None,
+            unasked=[f"all: it takes rows of {FOLDS} images, and found {found}"],
         )
     audit = audit_pairs(pairs, blind_judges(FOLDS), folds=FOLDS, contrasts=_QUESTIONS)
+    best = max(audit.results, key=lambda result: result.told)
     return Certificate(
         version=VERSION,
         rows=len(pairs),
         folds=FOLDS,
-        probes=[
-            BlindProbe(
-                question=CONTRASTS[result.contrast][2],
-                probe=result.probe,
-                accuracy=round(result.accuracy, 4),
-                low=round(result.low, 4),
-                high=round(result.high, 4),
-            )
-            for result in audit.results
-        ],
+        probes=[_stated(each, each.accuracy, (each.low, each.high)) for each in audit.results],
+        best=_stated(best, best.told, best.told_between),
         unasked=list(unasked()),
+    )
+
+
+def _stated(result: ProbeResult, right: float, interval: tuple[float, float]) -> BlindProbe:
+    low, high = interval
+    return BlindProbe(
+        question=CONTRASTS[result.contrast][2],
+        probe=result.probe,
+        accuracy=round(right, 4),
+        low=round(low, 4),
+        high=round(high, 4),
     )

@@ -91,9 +91,8 @@ def _result(result: ProbeResult | BlindResult) -> str:
 def _best(results: Sequence[ProbeResult]) -> str:
     """Returns the line of the probe that tells most, be it by what it is wrong about."""
     best = max(results, key=lambda result: result.told)
-    turned = best.accuracy < CHANCE
-    low, high = (1 - best.high, 1 - best.low) if turned else (best.low, best.high)
-    by = f"{best.probe}, turned round" if turned else best.probe
+    low, high = best.told_between
+    by = f"{best.probe}, turned round" if best.accuracy < CHANCE else best.probe
     return f"  best of {len(results)}: {best.told:.2%} [{low:.2%}, {high:.2%}] by {by}"
 
 
@@ -129,13 +128,18 @@ def _not_applicable(audit: Audit) -> list[str]:
 def _method(audit: Audit | BlindAudit) -> list[str]:
     what = "group" if isinstance(audit, BlindAudit) else "image"
     chance = f"Chance is {CHANCE:.0%}. " if what == "image" else ""
+    best = (
+        " The interval of a best holds 95 % for all questions and probes together (Bonferroni's)."
+        if what == "image"
+        else ""
+    )
     return textwrap.wrap(
         f"{chance}Intervals hold 95 % and are exact (Clopper and Pearson's), for as many trials as "
         f"have the variance of a bootstrap over {what}s (seed {audit.seed}; Korn and Graubard "
         "1998), widened for probes after Nadeau and Bengio (2003). A probe judges "
         f"{'an' if what == 'image' else 'a'} {what} by what it learnt from others, in "
         f"{audit.folds} folds; a language model learns nothing here. 'shortcut': the interval lies "
-        "above chance, and so much of a model's score can come from the text alone.",
+        f"above chance, and so much of a model's score can come from the text alone.{best}",
         width=92,
     )
 

@@ -196,20 +196,27 @@ def _certificate(manifest: Manifest) -> str:
     found = manifest.certificate
     if not isinstance(found, Certificate):
         return ""
-    lines = ["## What the text alone tells", ""]
-    lines += [
-        f"Its texts were balanced (`balance`). How often classifiers that see no picture are right "
-        f"on {found.rows:,} rows, each judged after training on other images, in {found.folds} "
-        "folds; chance is 50 %, and the intervals hold 95 %. `eqforge audit` measures the same.",
-        "",
-    ]
+    lines = ["## What the text alone tells", "", "Its texts were balanced (`balance`)."]
     if found.probes:
-        lines += ["| question | classifier | right | interval |", "|---|---|---|---|"]
+        lines[-1] += (
+            f" How often classifiers that see no picture are right on {found.rows:,} rows, each "
+            f"judged after training on other images, in {found.folds} folds; chance is 50 %, and "
+            "the intervals hold 95 %. `eqforge audit` measures the same."
+        )
+        lines += ["", "| question | classifier | right | interval |", "|---|---|---|---|"]
     lines += (
         f"| {in_markdown(each.question)} | {in_markdown(each.probe)} | {each.accuracy:.2%} | "
         f"{each.low:.2%} to {each.high:.2%} |"
         for each in found.probes
     )
+    if found.best is not None:
+        best = found.best
+        lines += [
+            "",
+            f"The best of all {len(found.probes)} is {in_markdown(best.probe)}, with "
+            f"{best.accuracy:.2%}, turned round where it is wrong more often than right; an "
+            f"interval that holds for all of them together is {best.low:.2%} to {best.high:.2%}.",
+        ]
     if found.unasked:
         said = "; ".join(in_markdown(each) for each in found.unasked)
         lines += ["", f"Not measured: {said}."]

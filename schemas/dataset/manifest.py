@@ -123,6 +123,9 @@ class Certificate:
       rows: how many rows were judged.
       folds: how many folds their images were dealt into.
       probes: each answer.
+      best: the probe that tells most, of either question: how often it is right, or where it is
+        wrong more often than that, turned round; its interval holds 95 % for all together
+        (Bonferroni's). Null where there is no answer.
       unasked: the probes that could not be asked where the dataset was built, with the reason.
     """
 
@@ -130,6 +133,7 @@ class Certificate:
     rows: Count
     folds: int
     probes: list[BlindProbe]
+    best: BlindProbe | None
     unasked: list[str]
 
 

@@ -71,6 +71,21 @@ def test_captions_drawn_alike_are_called_a_shortcut_as_seldom_as_the_interval_sa
     assert sum(not result.low <= 0.5 <= result.high for result in results) <= 5
 
 
+def test_the_interval_of_the_best_holds_for_all_probes_together() -> None:
+    """Of 40 audits some two should miss chance, though the best of three probes is looked at."""
+    missed = narrow = 0
+    for seed in range(40):
+        found = _accuracies(_random_pairs(120, seed), ["length", "rarity", "words"], resamples=300)
+        best = max(found.values(), key=lambda result: result.told)
+        low, high = best.told_between
+        assert low <= best.told <= high
+        missed += low > 0.5
+        narrow += max(best.low, 1 - best.high) > 0.5
+    assert missed <= min(narrow, 5)
+    (alone,) = _accuracies(_random_pairs(120), ["words"]).values()
+    assert (alone.joint_low, alone.joint_high) == pytest.approx((alone.low, alone.high))
+
+
 @pytest.mark.parametrize(
     ("probe", "change"),
     [

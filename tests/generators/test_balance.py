@@ -1,5 +1,6 @@
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +33,7 @@ def _captions(number: int) -> list[Possible]:
             Possible(
                 name=f"{index:05d}",
                 image=f"{index}.jpg",
-                text=text,
+                true=(text,),
                 negatives=(*others, f"no {text}"),
             )
         )
@@ -42,7 +43,7 @@ def _captions(number: int) -> list[Possible]:
 def _drawn(captions: list[Possible], seed: int = 0) -> list[tuple[str, str]]:
     places = draw_negatives(captions, seed)
     return [
-        (each.text, each.negatives[place])
+        (each.true[0], each.negatives[place])
         for each, place in zip(captions, places, strict=True)
         if place != NO_NEGATIVE
     ]
@@ -58,13 +59,33 @@ def _told(pairs: list[tuple[str, str]]) -> dict[str, tuple[float, float]]:
 
 def test_blind_probes_are_at_chance_on_what_is_drawn_and_not_on_what_could_be() -> None:
     captions = _captions(2_000)
-    at_random = [(each.text, random.Random(each.name).choice(each.negatives)) for each in captions]
+    at_random = [
+        (each.true[0], random.Random(each.name).choice(each.negatives)) for each in captions
+    ]
 
     before, after = _told(at_random), _told(_drawn(captions))
 
     assert min(before["words"]) > 0.7
     for probe, (low, high) in after.items():
         assert low < 0.5 < high, (probe, low, high)
+
+
+def test_a_rewording_that_has_fewer_negatives_stands_in_true_and_false_texts_alike() -> None:
+    """Negatives of rewordings look falser here, so that more captions of theirs are left out."""
+    captions, reworded = [], set()
+    for index, each in enumerate(_captions(3_000)):
+        true = (each.true[0], each.true[0].replace("a ", "one ", 1))
+        of_rewording = index % 2
+        negatives = [text.replace("a ", ("a ", "one ")[of_rewording], 1) for text in each.negatives]
+        captions.append(replace(each, true=true, negatives=tuple(negatives[of_rewording * 2 :])))
+        reworded |= {each.name} if of_rewording else set()
+    kept = [
+        each.name
+        for each, place in zip(captions, draw_negatives(captions, 0), strict=True)
+        if place != NO_NEGATIVE
+    ]
+    share = sum(name in reworded for name in kept) / len(kept)
+    assert abs(share - 0.5) < 2 / len(kept) ** 0.5
 
 
 def test_every_edit_is_as_common_as_its_reverse() -> None:
@@ -101,7 +122,7 @@ def test_the_order_of_the_captions_changes_nothing() -> None:
 )
 def test_any_texts_can_be_drawn_among(texts: list[tuple[str, list[str]]], seed: int) -> None:
     captions = [
-        Possible(name=str(n), image=str(n), text=text, negatives=tuple(negatives))
+        Possible(name=str(n), image=str(n), true=(text,), negatives=tuple(negatives))
         for n, (text, negatives) in enumerate(texts)
     ]
     places = draw_negatives(captions, seed)
@@ -112,8 +133,8 @@ def test_any_texts_can_be_drawn_among(texts: list[tuple[str, list[str]]], seed: 
 
 @pytest.mark.parametrize(
     ("text", "marks"),
-    [("", Counter({"^ $": 1})), ("A cat", Counter({"#": 2, ".": 5}))],
+    [("", Counter({"^ $": 1})), ("A cat", Counter({"#": 2, ".": 5, "_ A": 1, "_cat ": 1}))],
 )
-def test_features_hold_the_length(text: str, marks: Counter[str]) -> None:
+def test_features_hold_the_length_and_letters(text: str, marks: Counter[str]) -> None:
     found = Counter(features_of(text))
     assert marks <= found

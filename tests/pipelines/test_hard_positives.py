@@ -455,9 +455,17 @@ def test_balanced_texts_are_certified_and_what_is_dropped_is_in_the_books(tmp_pa
     }
     probes = {probe.probe for probe in manifest.certificate.probes}
     assert probes >= {"length", "words", "letters", "likelihood"}
+    best = manifest.certificate.best
+    assert best is not None
+    told = [max(probe.accuracy, 1 - probe.accuracy) for probe in manifest.certificate.probes]
+    assert best.accuracy == pytest.approx(max(told))
+    assert any(
+        best.high - best.low > probe.high - probe.low for probe in manifest.certificate.probes
+    )
     card = (tmp_path / "out" / "README.md").read_text()
     assert "## What the text alone tells" in card
     assert f"on {len(rows)} rows" in card
+    assert f"The best of all {len(manifest.certificate.probes)} is {best.probe}" in card
 
 
 def test_balanced_rows_are_the_same_alone_and_from_several_processes(tmp_path: Path) -> None:
@@ -480,11 +488,20 @@ def test_what_was_not_balanced_has_no_certificate(tmp_path: Path) -> None:
     assert b"certificate" not in (tmp_path / "out" / "dataset.json").read_bytes()
 
 
+def test_captions_without_a_picture_are_judged_each_on_its_own(tmp_path: Path) -> None:
+    lines = [{"caption": each["caption"], "id": each["id"]} for each in BALANCED]
+    captions = write_lines(tmp_path / "captions.jsonl", lines)
+    build(tmp_path / "out", "--captions", captions, "--balance", "text")
+    certificate = open_dataset(str(tmp_path / "out")).manifest.certificate
+    assert isinstance(certificate, Certificate)
+    assert certificate.probes
+
+
 def test_too_few_images_to_judge_are_said_in_the_certificate(tmp_path: Path) -> None:
     captions = write_lines(tmp_path / "captions.jsonl", TOGETHER)
     build(tmp_path / "out", "--captions", captions, "--balance", "text")
     certificate = open_dataset(str(tmp_path / "out")).manifest.certificate
     assert isinstance(certificate, Certificate)
-    assert certificate.probes == []
-    assert "it takes 5" in certificate.unasked[0]
+    assert (certificate.probes, certificate.best) == ([], None)
+    assert "it takes rows of 5 images" in certificate.unasked[0]
     assert "Not measured: all" in (tmp_path / "out" / "README.md").read_text()

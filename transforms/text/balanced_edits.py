@@ -62,7 +62,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
         Possible(
             name=each.edited.record.caption_id,
             image=picture_key(each.edited.record.image, each.edited.record.caption_id),
-            text=each.edited.base,
+            true=each.edited.true,
             negatives=tuple(negative.edited.text for negative in each.negatives),
         )
         for batch in batches

@@ -106,6 +106,13 @@ class EditedCaption:
     exchanged: bool = False
 
     @property
+    def true(self) -> tuple[str, ...]:
+        """The caption, and its hard positive where it has one."""
+        if isinstance(self.positive, CaptionEdit):
+            return self.record.caption, self.positive.edited.text
+        return (self.record.caption,)
+
+    @property
     def base(self) -> str:
         """The text that the negative is an edit of."""
         if self.of_positive and isinstance(self.positive, CaptionEdit):
