@@ -10,6 +10,7 @@ Source: Wichmann and Hill 2001, "The psychometric function: I. Fitting, sampling
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,10 +23,11 @@ GUESS: Final = 0.5
 REACHED: Final = 0.75
 """The share of right answers at the threshold: halfway between guessing and knowing."""
 
-_OUTERMOST: Final = 20.0
-_LEAST: Final = (-_OUTERMOST, 0.0, 0.0)
-_MOST: Final = (_OUTERMOST, _OUTERMOST, 0.06)
-_START: Final = (0.0, 1.0, 0.03)
+_LEAST: Final = (-100.0, 0.0, 0.0)
+_MOST: Final = (100.0, 20.0, 0.06)
+_RISES: Final = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+_LAPSES: Final = (0.0, 0.06)
+_ODDS: Final = (-8.0, -3.0, -1.0, 0.0, 1.0, 3.0, 8.0)
 _STEPS: Final = 100
 _SATURATED: Final = 0.01
 _STEEPEST: Final = 10.0
@@ -37,21 +39,23 @@ class Curves:
     """Psychometric functions that were fitted to answers of the same questions, such as resamples.
 
     Attributes:
-      offset: log-odds of F at the size 1 [curves].
+      middle: a size, the geometric mean of those that were measured.
+      offset: log-odds of F at this size [curves].
       rise: how much these log-odds rise each time the size doubles, at least 0 [curves].
       lapses: share of wrong answers that remains, however large the change [curves].
       smallest, largest: the sizes that each was fitted to [curves].
     """
 
+    middle: float
     offset: NDArray[np.float64]
     rise: NDArray[np.float64]
     lapses: NDArray[np.float64]
     smallest: NDArray[np.float64]
     largest: NDArray[np.float64]
 
-    def share(self, size: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns the share of right answers at a size above 0 of each [curves]."""
-        return _share(self.offset + self.rise * np.log2(size), self.lapses)[0]
+    def share(self, size: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        """Returns the share of right answers of each [curves] at a size above 0, its own or one."""
+        return _share(self.offset + self.rise * np.log2(size / self.middle), self.lapses)[0]
 
     @property
     def thresholds(self) -> NDArray[np.float64]:
@@ -61,46 +65,43 @@ class Curves:
         """
         part = (REACHED - GUESS) / (1 - GUESS - self.lapses)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            inside = 2 ** ((np.log(part / (1 - part)) - self.offset) / self.rise)
+            octaves = (np.log(part / (1 - part)) - self.offset) / self.rise
+            inside = self.middle * 2**octaves
         at_once = self.share(self.smallest) >= REACHED
         never = self.share(self.largest) < REACHED
         return np.select([never, at_once], [np.inf, self.smallest], inside)
 
     @property
     def slopes(self) -> NDArray[np.float64]:
-        """The rises [curves]; NaN where all is guessed, all is known, or it is a step."""
+        """The rises [curves]; infinite where it is a step, NaN where all is guessed or known."""
         guessed = self.share(self.largest) < GUESS + _SATURATED
         known = self.share(self.smallest) > 1 - self.lapses - _SATURATED
-        return np.where(guessed | known | (self.rise >= _STEEPEST), np.nan, self.rise)
+        return np.select([guessed | known, self.rise >= _STEEPEST], [np.nan, np.inf], self.rise)
 
 
 def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[Any]) -> Curves:
     """Returns the likeliest curves, all fitted at once, as the bootstrap needs a thousand.
 
-    Each step is that of Fisher's scoring, damped as by Levenberg and Marquardt, inside the bounds.
-    A curve of fewer than two sizes is NaN.
+    Each is the better of two that start where a grid of curves, level ones among them, is
+    likeliest: with few lapses there may be one hill, with many another. Each step is that of
+    Fisher's scoring, damped as by Levenberg and Marquardt, inside the bounds. A curve of fewer than
+    two sizes is NaN.
 
     Args:
       sizes: of the changes [k], above 0, distinct.
       right: answers that are right at each size [curves, k]; a tie may count a part.
       asked: questions at each size [curves, k]; where it is 0 the size counts for nothing.
     """
-    places, total = np.log2(sizes), np.maximum(asked.sum(axis=1), 1)
+    middle, total = float(np.exp(np.log(sizes).mean())), np.maximum(asked.sum(axis=1), 1)
+    places = np.log2(sizes / middle)
     hits, misses = (part / total[:, None] for part in (right, asked - right))
-    values = np.tile(np.array(_START), (len(asked), 1))
-    damping = np.full(len(asked), 1e-3)
-    best = _loss(values, places, hits, misses)
-    for _ in range(_STEPS):
-        step = _step(values, places, hits, misses, damping)
-        tried = np.clip(values + step, _LEAST, _MOST)
-        found = _loss(tried, places, hits, misses)
-        is_better = found < best
-        values = np.where(is_better[:, None], tried, values)
-        best = np.where(is_better, found, best)
-        damping = np.clip(np.where(is_better, damping / 4, damping * 4), 1e-9, 1e9)
+    found = [_climb(start, places, hits, misses) for start in _starts(places, hits, misses)]
+    best = np.argmin([loss for _, loss in found], axis=0)
+    values = np.choose(best[:, None], [values for values, _ in found])
     values[(asked > 0).sum(axis=1) < 2] = np.nan
     ends = [np.where(asked > 0, sizes, empty) for empty in (np.inf, -np.inf)]
     return Curves(
+        middle=middle,
         offset=values[:, 0],
         rise=values[:, 1],
         lapses=values[:, 2],
@@ -110,11 +111,43 @@ def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[A
 
 
 def _share(
-    log_odds: NDArray[np.float64], lapses: NDArray[np.float64]
+    log_odds: NDArray[np.float64], lapses: NDArray[np.float64] | float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the share of right answers, and F."""
+    """Returns the share of right answers, which is never quite 0 or 1, and F."""
     known = 1 / (1 + np.exp(-log_odds))
-    return GUESS + (1 - GUESS - lapses) * known, known
+    return np.clip(GUESS + (1 - GUESS - lapses) * known, 1e-12, 1 - 1e-12), known
+
+
+def _starts(
+    places: NDArray[np.float64], hits: NDArray[np.float64], misses: NDArray[np.float64]
+) -> Iterator[NDArray[np.float64]]:
+    """Yields for few and for many lapses the likeliest curve of a grid for each [curves, 3]."""
+    odds, rises, at = (axis.ravel() for axis in np.meshgrid(_ODDS, _RISES, places))
+    for lapses in _LAPSES:
+        grid = np.stack([odds - rises * at, rises, np.full(at.size, lapses)], axis=1)
+        share, _ = _share(grid[:, [0]] + grid[:, [1]] * places, lapses)
+        likelihood = hits @ np.log(share).T + misses @ np.log1p(-share).T
+        yield grid[likelihood.argmax(axis=1)]
+
+
+def _climb(
+    values: NDArray[np.float64],
+    places: NDArray[np.float64],
+    hits: NDArray[np.float64],
+    misses: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the likeliest curves near some [curves, 3], and the loss of each [curves]."""
+    damping = np.full(len(values), 1e-3)
+    best = _loss(values, places, hits, misses)
+    for _ in range(_STEPS):
+        step = _step(values, places, hits, misses, damping)
+        tried = np.clip(values + step, _LEAST, _MOST)
+        found = _loss(tried, places, hits, misses)
+        is_better = found < best
+        values = np.where(is_better[:, None], tried, values)
+        best = np.where(is_better, found, best)
+        damping = np.clip(np.where(is_better, damping / 4, damping * 4), 1e-9, 1e9)
+    return values, best
 
 
 def _loss(
@@ -125,7 +158,6 @@ def _loss(
 ) -> NDArray[np.float64]:
     """Returns minus the log-likelihood of each curve [curves]."""
     share, _ = _share(values[:, [0]] + values[:, [1]] * places, values[:, [2]])
-    share = np.clip(share, 1e-12, 1 - 1e-12)
     return -(hits * np.log(share) + misses * np.log1p(-share)).sum(axis=1)
 
 
@@ -139,7 +171,6 @@ def _step(
     """Returns the damped step of each curve [curves, 3]; one at a bound does not press on it."""
     lapses = values[:, [2]]
     share, known = _share(values[:, [0]] + values[:, [1]] * places, lapses)
-    share = np.clip(share, 1e-12, 1 - 1e-12)
     by_odds = (1 - GUESS - lapses) * known * (1 - known)
     slopes = np.stack([by_odds, by_odds * places, -known], axis=2)  # of the share [curves, k, 3]
     gain = np.einsum("ck,ckp->cp", hits / share - misses / (1 - share), slopes)

@@ -13,7 +13,7 @@ import numpy as np
 from eqforge.evaluation.metrics.hard_positives import CHANCE, judge_hard_positives
 from eqforge.evaluation.metrics.psychometric import REACHED, Curves, fit_curves
 from eqforge.evaluation.metrics.ties import all_above
-from eqforge.evaluation.statistics.bootstrap import resample_means
+from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS, resample_means
 from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, as_measure, measure
 from eqforge.evaluation.tables.sample_judges import SampleTask, Verdict
@@ -53,6 +53,8 @@ _SIDES: Final = (
 
 _MOST_PLACES: Final = 12
 _BINS: Final = 8
+_MISFIT: Final = 0.02
+"""What is right may lie so far off the curve without a note."""
 
 
 def judge_as_graded(
@@ -97,7 +99,7 @@ def is_graded(dataset: Dataset) -> bool:
     Raises:
       InputError: a file is missing or damaged.
     """
-    wanted = {"level", "hard_negative_words", *GRADED.captions}
+    wanted = {"level", "levels", "hard_negative_words", *GRADED.captions}
     return wanted <= set(column_names(dataset, "samples"))
 
 
@@ -119,7 +121,7 @@ def graded_report(
         samples = read_samples(dataset, settings.cluster or GRADED.cluster, None)
     else:
         samples = None
-    fits = _Fits(_read_sizes(dataset, distance), distance)
+    fits = _Fits(_read_sizes(dataset, distance), distance, settings.by)
     report = samples_report(dataset, GRADED, paths, settings, samples, fits.of)
     return replace(report, notes=(*report.notes, *fits.notes()))
 
@@ -134,12 +136,14 @@ class _Sizes:
       sizes: what the curve is fitted to, those of the false edits or their means [k], ascending;
         NaN where no false edit has that size.
       names: of the sizes.
+      is_uneven: whether ladders have different heights.
     """
 
     keys: NDArray[Any]
     places: Mapping[str, NDArray[np.int64]]
     sizes: NDArray[np.float64]
     names: Sequence[str]
+    is_uneven: bool
 
     def of(self, side: str, keys: NDArray[Any]) -> NDArray[np.int64]:
         """Returns the number of the size of a text of each of some samples."""
@@ -150,7 +154,8 @@ def _read_sizes(dataset: Dataset, distance: DistanceName) -> _Sizes:
     columns = {
         side: distance if distance == "level" else f"{side}_{distance}" for side in (_FALSE, _TRUE)
     }
-    found = read_columns(dataset, "samples", ["sample_id", *dict.fromkeys(columns.values())])
+    wanted = ["sample_id", "levels", *dict.fromkeys(columns.values())]
+    found = read_columns(dataset, "samples", wanted)
     order = np.argsort(text_array(found["sample_id"]))
     values = {side: np.array(found[name], dtype=float)[order] for side, name in columns.items()}
     if distance == "entailment":
@@ -176,6 +181,7 @@ def _read_sizes(dataset: Dataset, distance: DistanceName) -> _Sizes:
         places=places,
         sizes=np.array([np.exp(np.log(np.sort(m)).mean()) if len(m) else np.nan for m in members]),
         names=[_range(float(part.min()), float(part.max())) for part in bins],
+        is_uneven=len(set(found["levels"])) > 1,
     )
 
 
@@ -189,10 +195,11 @@ class _Fits:
     Args:
       sizes: of the changes.
       distance: what they are measured in.
+      by: the column of the subsets; None for the level or none.
     """
 
-    def __init__(self, sizes: _Sizes, distance: DistanceName) -> None:
-        self._sizes, self._distance = sizes, distance
+    def __init__(self, sizes: _Sizes, distance: DistanceName, by: str | None) -> None:
+        self._sizes, self._distance, self._by = sizes, distance, by
         self._said: list[str] = []
 
     def of(self, model: str, subset: str, judged: Judged, rules: Rules) -> Iterator[Measure]:
@@ -200,10 +207,10 @@ class _Fits:
         if judged.groups is not None or judged.keys is None:
             return
         place = self._sizes.of(_FALSE, judged.keys)
-        at = place[:, None] == np.arange(len(self._sizes.sizes))
-        if at.any(axis=0).sum() > 1:
+        if len(there := np.unique(place[place >= 0])) > 1:
+            at, sizes = place[:, None] == there, self._sizes.sizes[there]
             for metric in JUDGED:
-                yield from self._curve(model, subset, metric, judged, at, rules)
+                yield from self._curve(model, subset, metric, judged, at, sizes, rules)
         if subset == EVERYTHING and self._distance != "level":
             yield from self._by_size(model, judged, rules)
 
@@ -224,6 +231,7 @@ class _Fits:
         metric: str,
         judged: Judged,
         at: NDArray[np.bool_],
+        sizes: NDArray[np.float64],
         rules: Rules,
     ) -> Iterator[Measure]:
         right = at * judged.credits[metric][:, None]
@@ -234,9 +242,11 @@ class _Fits:
             resamples=rules.resamples,
         )
         rows = np.vstack([found.values, found.draws]) * len(at)
-        sizes = np.where(at.any(axis=0), self._sizes.sizes, 1.0)  # where nothing is, any will do
-        curves = fit_curves(sizes, *np.split(rows, 2, axis=1))
-        self._say(model, subset, metric, curves)
+        hits, asked = np.split(rows, 2, axis=1)
+        curves = fit_curves(sizes, hits, asked)
+        self._say(f"{model}, {subset}, {metric}", curves)
+        if found.clusters >= ENOUGH_CLUSTERS:
+            self._say_misfit(f"{model}, {subset}, {metric}", curves, sizes, hits, asked)
         like = as_measure(model, subset, metric, judged, found, 0)
         like = replace(like, unit="number", chance=None, ties=None)
         alone = found.clusters == 1
@@ -245,7 +255,7 @@ class _Fits:
             yield replace(
                 like, metric=f"{metric} {name}", value=float(values[0]), low=low, high=high
             )
-        shares = curves.share(np.full(len(rows), sizes[at.any(axis=0)].max()))
+        shares = curves.share(sizes.max())
         low, high = NO_INTERVAL if alone else _interval(shares[1:])
         yield replace(
             like,
@@ -256,17 +266,37 @@ class _Fits:
             high=high,
         )
 
-    def _say(self, model: str, subset: str, metric: str, curves: Curves) -> None:
-        threshold, smallest, largest = (
-            float(values[0]) for values in (curves.thresholds, curves.smallest, curves.largest)
+    def _say(self, where: str, curves: Curves) -> None:
+        threshold, slope, smallest, largest = (
+            float(values[0])
+            for values in (curves.thresholds, curves.slopes, curves.smallest, curves.largest)
         )
-        where = f"{model}, {subset}, {metric}"
         if np.isinf(threshold):
             self._said.append(f"{where}: {REACHED:.0%} is not reached by {largest:.3g}")
         elif threshold == smallest:
             self._said.append(
-                f"{where}: above {REACHED:.0%} at {smallest:.3g} already; the threshold is no more"
+                f"{where}: {REACHED:.0%} is reached at {smallest:.3g}; the threshold is no larger"
             )
+        if np.isinf(slope):
+            self._said.append(f"{where}: a step, of which no slope can be told")
+
+    def _say_misfit(
+        self,
+        where: str,
+        curves: Curves,
+        sizes: NDArray[np.float64],
+        hits: NDArray[np.float64],
+        asked: NDArray[np.float64],
+    ) -> None:
+        """Notes each size at which what was right lies off the curve, in nearly all draws too."""
+        for size, right, of in zip(sizes, hits.T, asked.T, strict=True):
+            share, fitted = right / np.where(of > 0, of, np.nan), curves.share(size)
+            low, high = _interval((share - fitted)[1:], 1 - (1 - LEVEL) / len(sizes))
+            if (low > 0 or high < 0) and abs(share[0] - fitted[0]) > _MISFIT:
+                self._said.append(
+                    f"{where}: the curve does not hold: at {size:.3g} it says {fitted[0]:.1%}, "
+                    f"and {share[0]:.1%} are right"
+                )
 
     def notes(self) -> Iterator[str]:
         """Yields what a reader has to know of the fits."""
@@ -275,6 +305,9 @@ class _Fits:
         yield "chance and leaves at most 6 % lapses (Wichmann and Hill 2001), sought between the"
         yield "smallest and the largest size alone. Slope: rise of the log-odds each time the size"
         yield "doubles. Intervals of both, and of the share at the largest, are percentiles."
+        if self._sizes.is_uneven and self._by != "levels":
+            yield "Ladders have different heights, and the largest sizes are of the high ones"
+            yield "alone: --by levels keeps them apart."
         if left_out := int((self._sizes.places[_FALSE] < 0).sum()):
             yield f"{counted(left_out, 'samples')} without a size above 0: in no curve."
         yield from self._said
@@ -293,14 +326,14 @@ def _part(judged: Judged, members: NDArray[np.bool_], metrics: Sequence[str]) ->
     )
 
 
-def _interval(draws: NDArray[np.float64]) -> Interval:
-    """Returns the bounds of the central draws that are not NaN, which may be infinite.
+def _interval(draws: NDArray[np.float64], level: float = LEVEL) -> Interval:
+    """Returns the bounds of the central `level` of draws that are not NaN, which may be infinite.
 
     They are NaN where more than half are.
     """
     found = draws[~np.isnan(draws)]
     if 2 * len(found) < len(draws):
         return NO_INTERVAL
-    tail = (1 - LEVEL) / 2
+    tail = (1 - level) / 2
     low, high = np.quantile(found, [tail, 1 - tail], method="closest_observation")
     return float(low), float(high)

@@ -90,12 +90,12 @@ FORMATS = {"text": as_text, "json": as_json, "csv": as_csv, "latex": as_latex}
 def number(measure: Measure, value: float | None) -> str:
     """Returns a value in the measure's unit, with two decimals for shares and four otherwise.
 
-    A threshold is infinite where it is not reached.
+    A threshold is infinite where it is not reached, a slope where it is a step.
     """
     if value is None or math.isnan(value):
         return "-"
     if math.isinf(value):
-        return "not reached"
+        return "step" if measure.metric.endswith("slope") else "not reached"
     # Adding zero turns a rounded -0.0 into 0.0.
     return (
         f"{round(100 * value, 2) + 0.0:.2f}"

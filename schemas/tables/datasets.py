@@ -114,7 +114,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Captions with one, two, three rewordings, and as many false edits.",
         "COCO, Karpathy, Flickr30k or your captions",
         "",
-        "ladders of three levels of 1,800 captions of COCO's val2017",
+        "ladders of three levels of one in eighteen captions of COCO's val2017",
     ),
     "retrieval-perturbations": KnownDataset(
         RETRIEVAL_PERTURBATIONS,

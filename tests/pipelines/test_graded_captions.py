@@ -27,7 +27,7 @@ from tests.tiny_models import bert_tokenizer, save_blip, save_clip
 
 LADDERS = {
     "one": "A man in a red shirt tossing a white frisbee.",
-    "two": "A black dog running with a red round frisbee.",
+    "two": "A black dog running next to a wooden bench in a park.",
     "short": "A cat on a sofa.",
     "none": "Zzz",
 }

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,17 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def scores(
-    folder: Path, dataset: Path, offset: float, rise: float, model: str = "m", seed: int = 0
+    folder: Path,
+    dataset: Path,
+    offset: float,
+    rise: float,
+    model: str = "m",
+    seed: int = 0,
+    rows: Sequence[Mapping[str, Any]] = (),
 ) -> Path:
     """Scores of a model that is right as a curve says, and that a rewording costs 0.01 an edit."""
     rng = np.random.default_rng(seed)
-    rows = samples()
+    rows = rows or samples()
     levels = np.array([row["level"] for row in rows])
     share = 0.5 + 0.5 / (1 + np.exp(-(offset + rise * np.log2(levels))))
     right = rng.random(len(rows)) < share
@@ -108,6 +115,82 @@ def test_a_threshold_that_is_not_reached_is_told_and_not_guessed(
     assert row["value"] == ""
 
 
+def table_of(folder: Path, dataset: Path, values: Any) -> Path:
+    """Scores of every sample: caption, hard positive and hard negative."""
+    keys = [row["sample_id"] for row in samples()]
+    table = score_rows(keys, np.asarray(values, dtype=np.float32))
+    return write_scores(folder, dataset, "hard-positives", {"scores": table}, model="m")
+
+
+def test_a_model_of_one_score_for_all_has_no_curve_and_is_told_so(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = table_of(tmp_path / "s", dataset, np.ones((LADDERS * LEVELS, 3)))
+    found, notes, _ = measured(dataset, made, output=tmp_path / "t", capsys=capsys)
+    assert found["all", "original threshold"]["value"] is None
+    assert found["all", "original slope"]["value"] is None
+    for size in (1, 2, 3):
+        assert any(
+            note.endswith(
+                f"all, original: the curve does not hold: at {size} it says 50.0%, "
+                "and 0.0% are right"
+            )
+            for note in notes
+        )
+
+    found, notes, _ = measured(
+        dataset, made, "--ties", "expectation", output=tmp_path / "e", capsys=capsys
+    )
+    assert found["all", "original at largest"]["value"] == pytest.approx(0.5, abs=1e-3)
+    assert not any("does not hold" in note for note in notes)
+
+
+def test_a_share_that_falls_is_told(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    share = np.array([0.95, 0.8, 0.6])[[row["level"] - 1 for row in samples()]]
+    right = rng.random(len(share)) < share
+    values = np.stack([np.ones(len(share)), np.ones(len(share)), np.where(right, 0, 2)], axis=1)
+    made = table_of(tmp_path / "s", dataset, values)
+    _, notes, _ = measured(dataset, made, output=tmp_path / "t", capsys=capsys)
+    assert any("at 3 it says" in note for note in notes)
+    assert not any("at 2 it says" in note and "original" in note for note in notes)
+
+
+def test_a_step_is_a_step_and_its_slope_no_number(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = scores(tmp_path / "s", dataset, offset=-40.0, rise=60.0)
+    found, notes, shown = measured(dataset, made, output=tmp_path / "t", capsys=capsys)
+    assert 1 < found["all", "original threshold"]["value"] < 2
+    assert found["all", "original slope"]["value"] is None
+    assert "step [step, step]" in shown
+    assert any(
+        note.endswith("all, original: a step, of which no slope can be told") for note in notes
+    )
+
+
+def test_ladders_of_different_heights_are_told_unless_kept_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    high = {f"c{ladder:03d}" for ladder in range(0, LADDERS, 2)}
+    rows = [
+        row if row["caption_id"] in high else row | {"levels": 2}
+        for row in samples()
+        if row["caption_id"] in high or row["level"] < LEVELS
+    ]
+    dataset = write_dataset(tmp_path / "d", "graded-captions", {"samples": rows}, group_rows=200)
+    made = scores(tmp_path / "s", dataset, offset=-1.0, rise=2.0, rows=rows)
+    _, notes, _ = measured(dataset, made, output=tmp_path / "t", capsys=capsys)
+    assert any("--by levels keeps them apart" in note for note in notes)
+    found, notes, _ = measured(
+        dataset, made, "--by", "levels", output=tmp_path / "b", capsys=capsys
+    )
+    assert not any("keeps them apart" in note for note in notes)
+    assert {"2", "3"} < {subset for subset, metric in found if metric == "original slope"}
+
+
 def test_a_threshold_below_the_smallest_change_is_that_change(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,7 +198,7 @@ def test_a_threshold_below_the_smallest_change_is_that_change(
     found, notes, _ = measured(dataset, made, output=tmp_path / "t", capsys=capsys)
 
     assert found["all", "original threshold"]["value"] == 1
-    assert any("above 75% at 1 already" in note for note in notes)
+    assert any("75% is reached at 1; the threshold is no larger" in note for note in notes)
 
 
 def test_sizes_in_words_stand_side_by_side(
