@@ -91,7 +91,10 @@ class ModelSettings:
 
 
 def language_and_model_of_mode(mode: Mode) -> dict[str, Any]:
-    """Returns a mode's settings: in the paper, two prompts and answers as they came, drawn once."""
+    """Returns a mode's settings: in the paper, two prompts and answers as they came, drawn once.
+
+    The authors drew as Llama-2-70b-chat's generation_config.json says.
+    """
     if mode != "paper":
         return {**language_of_mode(mode)}
     return {
@@ -99,6 +102,8 @@ def language_and_model_of_mode(mode: Mode) -> dict[str, Any]:
         "model_prompts": OF_THE_PAPER,
         "model_answers": "raw",
         "model_sample": True,
+        "model_temperature": 0.6,
+        "model_top_p": 0.9,
         "model_retries": 0,
     }
 

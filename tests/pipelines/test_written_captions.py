@@ -121,7 +121,7 @@ def test_paper_mode_takes_several_edits_and_tells_model_version_and_seed(
     assert seed.isdigit()
     assert rows["c5/hard_positive"]["text"] == "A cat and a big dog on a bench"
     assert rows["c5/hard_positive"]["kind"] == "llm/swap"
-    assert all(body["temperature"] == 0.7 for body in server.asked)
+    assert {(body["temperature"], body["top_p"]) for body in server.asked} == {(0.6, 0.9)}
     refused = rejects(tmp_path / "out")["c8/hard_positive"]
     assert refused["reason"] == "not_plain"
     assert refused["reason"] in REWRITE_REFUSALS

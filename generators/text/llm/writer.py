@@ -115,13 +115,15 @@ class CaptionWriter:
         for length, positions in by_length.items():
             asked = [questions[position] for position in positions]
             texts = self.complete([q.prompt for q in asked], [q.seed for q in asked], length)
-            for position, text in zip(positions, texts, strict=True):
-                yield position, Answer(text=text, model=self.name)
+            for position, (text, is_cut) in zip(positions, texts, strict=True):
+                yield position, Answer(text=text, model=self.name, is_cut=is_cut)
 
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
-    ) -> list[str]:
+    ) -> list[tuple[str, bool]]:
         """Returns what the model writes after each prompt, up to the end of the first line.
+
+        Beside each stands whether it had no token left to come to an end.
 
         Args:
           prompts: texts to complete.
@@ -141,7 +143,10 @@ class CaptionWriter:
             pad_id=min(self._end_ids, default=0),
         )
         completions = complete(self._model, requests, settings, self._ends_line)
-        return [self._text(tokens) for tokens in completions]
+        return [
+            (self._text(tokens), len(tokens) == max_new_tokens and not self._ends_line(tokens))
+            for tokens in completions
+        ]
 
     def _prompt_ids(self, prompt: str) -> tuple[int, ...]:
         if not self.settings.chat:
