@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from eqforge.generators.text.llm.endpoint import Endpoint
@@ -178,20 +179,21 @@ def ask_model(config: ModelSettings, rules: EditRules, batches: Batches) -> None
       batches: yields the captions that are worked on, in batches of whole images.
 
     Raises:
-      InputError: more may be asked than is allowed; nothing was.
+      InputError: more may be asked than is allowed.
       BuildError: the server does not answer any more; the answers so far are kept.
     """
     if rules.written is None:
         return
     found = estimate(batches(), rules)
     print("\n".join(_lines(found, config)), file=sys.stderr)
-    _check_budget(found, config)
+    check = partial(_check_budget, config)
+    check(found)
     model = open_model(rules.written.model)
     if not isinstance(model, Endpoint):
         return
     if found.questions:
         model.check()
-    asked = ask_ahead(batches(), rules, found.questions)
+    asked = ask_ahead(batches(), rules, found.questions, check)
     print(
         f"language model: {counted(asked.answered, 'answers')}, by its server's count "
         f"{asked.tokens_in:,} tokens in and {asked.tokens_out:,} out",
@@ -226,7 +228,7 @@ def _priced(found: Estimate, config: ModelSettings, times: int) -> str:
     return f"; at your prices {times * found.price(config.model_prices):,.2f}"
 
 
-def _check_budget(found: Estimate, config: ModelSettings) -> None:
+def _check_budget(config: ModelSettings, found: Estimate) -> None:
     """Checks that what may be asked is allowed.
 
     Raises:

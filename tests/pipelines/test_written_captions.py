@@ -375,6 +375,34 @@ def test_what_would_pass_the_budget_stops_before_anything_is_asked(
     assert not server.asked
 
 
+@pytest.mark.parametrize("limit", [("--model-requests", 5), ("--model-prices", 1000, 9000)])
+def test_questions_that_no_count_foresees_do_not_pass_the_budget(
+    limit: tuple[object, ...], captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first answers are known, and few are taken: each is asked for three times more."""
+    command = (
+        "--captions",
+        captions,
+        "--model-prompts",
+        "replace",
+        "--model-memory",
+        tmp_path / "m",
+    )
+    with ChatServer(lambda p, b: "no").running() as server:
+        common = (*command, "--model", server.model)
+        built(training_captions.main, tmp_path / "out", *common, "--model-retries", 0)
+        asked = len(server.asked)
+        more = (*common, *limit, *(() if len(limit) == 2 else ("--model-budget", 1)))
+        with pytest.raises(SystemExit) as left:
+            training_captions.main([*map(str, more), "--output", str(tmp_path / "other")])
+
+    said = capsys.readouterr().err
+    assert left.value.code == 2
+    assert f"language model: 0 questions, {asked} more are answered already" in said
+    assert "25 questions may be asked" in said or "may cost" in said
+    assert len(server.asked) == asked == 25
+
+
 def test_what_is_asked_and_what_was_is_told(
     captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

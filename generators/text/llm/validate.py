@@ -55,8 +55,8 @@ REWRITE_REFUSALS: dict[str, str] = {
     "not_a_permutation": "A swapped caption does not have the words of the caption.",
     "not_a_swap": "The words are not exchanged around one 'and'.",
     "huge": "The answer is more than twice as long as the caption.",
-    "not_plain": "The answer holds markup, code, an address or hidden characters that the caption "
-    "has not.",
+    "not_plain": "The answer holds markup, brackets, an address or hidden characters that the "
+    "caption has not.",
     "another_text": "Less than half of the answer's words are the caption's.",
 }
 """The closed list of reasons why an answer is rejected, each in one sentence."""
@@ -90,11 +90,9 @@ def lines_of(answer: str, caption: str) -> list[str]:
     if "\u2019" not in caption:
         answer = answer.replace("\u2019", "'")
     lines = [line.strip() for line in answer.splitlines() if line.strip()][:LINES]
-    return [_without_quotes(_behind_colon(line, caption)) for line in lines] or [""]
-
-
-def _behind_colon(line: str, caption: str) -> str:
-    return line if ":" in caption else line.rpartition(":")[2].strip() or line
+    if ":" not in caption:
+        lines = [line.rpartition(":")[2].strip() for line in lines]
+    return [_without_quotes(line) for line in lines if line] or [""]
 
 
 def _without_quotes(line: str) -> str:
@@ -116,12 +114,15 @@ def first_valid(
       InvalidRewrite: all are rejected; the reason is that of the first.
     """
     errors: list[InvalidRewrite] = []
-    for line in lines_of(answer.rpartition("\n")[0] if is_cut else answer, caption):
+    lines = lines_of(answer.rpartition("\n")[0] if is_cut else answer, caption)
+    if is_cut and lines == [""]:
+        raise InvalidRewrite("cut_off")
+    for line in lines:
         try:
             return check(line)
         except InvalidRewrite as error:
             errors.append(error)
-    raise InvalidRewrite("cut_off") if is_cut else errors[0]
+    raise errors[0]
 
 
 def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedText:

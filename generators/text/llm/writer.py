@@ -174,8 +174,10 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
     except ImportError as error:
         raise MissingExtra("torch and transformers", "models") from error
+    logging.disable_progress_bar()  # it would break our own
     common = {"revision": settings.revision, "trust_remote_code": settings.trust_remote_code}
     try:
         tokenizer = AutoTokenizer.from_pretrained(settings.model, **common)
