@@ -140,12 +140,10 @@ def _writer(config: ModelSettings) -> WriterSettings:
 
 
 def check_writer(config: ModelSettings, run: RunSettings) -> None:
-    """Checks the options, and that the model is there, before any work.
-
-    A server is not needed where all answers are known: where some are kept, it is asked for later.
+    """Checks the options, and that the model of a folder or of the hub is there, before any work.
 
     Raises:
-      InputError: one is out of its range, or the model cannot be loaded or reached.
+      InputError: one is out of its range, or the model cannot be loaded.
       MissingExtra: a required package is not installed.
     """
     check_at_least("--model-batch", config.model_batch, 1)
@@ -163,10 +161,21 @@ def check_writer(config: ModelSettings, run: RunSettings) -> None:
     if config.model_budget is not None and config.model_prices is None:
         raise InputError("--model-budget: name what a million tokens cost with --model-prices")
     how = written(config, run)
-    if how is None:
-        return
-    model = open_model(how.model)
-    if isinstance(model, Endpoint) and not (how.ledger and how.ledger.exists()):
+    if how is not None:
+        open_model(how.model)
+
+
+def confirm_server(config: ModelSettings, run: RunSettings) -> None:
+    """Checks that the model's server is there, before the output is; a plan does not need it.
+
+    Nor does a build whose answers are all known: where some are kept, it is asked for later.
+
+    Raises:
+      InputError: it cannot be reached, refuses the key, or does not know the model.
+    """
+    how = written(config, run)
+    model = None if how is None else open_model(how.model)
+    if how and isinstance(model, Endpoint) and not (how.ledger and how.ledger.exists()):
         model.check()
 
 

@@ -433,7 +433,7 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
     said = capsys.readouterr().out
     assert "language model: 25 questions; about 2," in said
     assert "  if no answer were taken: 100 questions; at your prices 0.1" in said
-    assert not server.asked
+    assert not server.headers
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ is in no setting; where a server repeats it, it is blotted out before anything i
 
 import functools
 import json
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -324,6 +325,7 @@ def _pool(url: str, at_once: int) -> "urllib3.PoolManager":
 
     import urllib3
 
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # it warns of each try
     parts = urlsplit(url)
     proxy = urllib.request.getproxies().get(parts.scheme)
     if proxy is None or urllib.request.proxy_bypass(parts.hostname or ""):
