@@ -138,6 +138,7 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
     """
     tokens = [token for token in analysis.tokens if is_word(token)]
     words = [token.text.lower() for token in tokens]
+    line = line.lower() if line.isupper() else line
     found = [match[0] for match in find_tokens(line) if any(map(str.isalnum, match[0]))]
     new_words = [word.lower() for word in found]
     if not found:
