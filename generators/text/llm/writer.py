@@ -1,6 +1,7 @@
 """The language model that settings name: one of transformers, run here, or one of a server."""
 
 import functools
+import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,10 +175,10 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
     try:
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
     except ImportError as error:
         raise MissingExtra("torch and transformers", "models") from error
-    logging.disable_progress_bar()  # it would break our own
+    transformers: Any = importlib.import_module("transformers")
+    transformers.utils.logging.disable_progress_bar()  # it would break our own
     common = {"revision": settings.revision, "trust_remote_code": settings.trust_remote_code}
     try:
         tokenizer = AutoTokenizer.from_pretrained(settings.model, **common)
