@@ -27,6 +27,7 @@ from eqforge.pipelines.shared.language_model import (
     ModelSettings,
     ask_model,
     check_writer,
+    confirm_server,
     cost_lines,
     language_and_model_of_mode,
     written,
@@ -309,10 +310,11 @@ def check_balance(config: Config) -> None:
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
-    """Checks that the images of a plan can be found; see `confirm_images`."""
+    """Checks that images and server can be found, and what judges may be asked."""
     names = (texts.image for batch in _planned(plan) for texts in batch.images)
     confirm_images(images_folder(config.images, config.run), names)
     confirm_judges(config.judging, plan.counts.get("records", 0))
+    confirm_server(config, config.run)
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:

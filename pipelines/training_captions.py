@@ -23,6 +23,7 @@ from eqforge.pipelines.shared.language_model import (
     ModelSettings,
     ask_model,
     check_writer,
+    confirm_server,
     cost_lines,
     language_and_model_of_mode,
     written,
@@ -175,9 +176,10 @@ def check(config: Config) -> None:
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
-    """Checks that the images of a plan can be found, and what judges may be asked."""
+    """Checks that images and server can be found, and what judges may be asked."""
     confirm_captions(config, plan)
     confirm_judges(config.judging, plan.counts.get("captions", 0))
+    confirm_server(config, config.run)
 
 
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:

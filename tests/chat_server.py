@@ -16,6 +16,7 @@ class ChatServer:
 
     Attributes:
       say: what is answered: a text; or a status and a body.
+      models: the status and the body of its list of models.
       faults: statuses that the next requests get instead; 0 closes the connection half-way.
       key: what requests have to bring; None asks for nothing.
       asked: the bodies of all requests that were answered.
@@ -26,6 +27,7 @@ class ChatServer:
 
     def __init__(self, say: Say, key: str | None = None) -> None:
         self.say, self.key, self.version = say, key, VERSION
+        self.models: tuple[int, Any] = (200, {"object": "list", "data": [{"id": MODEL}]})
         self.faults: list[int] = []
         self.retry_after = "0"
         self.asked: list[dict[str, Any]] = []
@@ -69,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if not self._is_denied():
-            self._send(200, {"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+            self._send(*self.chat.models)
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

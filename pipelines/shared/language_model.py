@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from eqforge.generators.text.llm.endpoint import Endpoint
@@ -91,7 +92,10 @@ class ModelSettings:
 
 
 def language_and_model_of_mode(mode: Mode) -> dict[str, Any]:
-    """Returns a mode's settings: in the paper, two prompts and answers as they came, drawn once."""
+    """Returns a mode's settings: in the paper, two prompts and answers as they came, drawn once.
+
+    The authors drew as Llama-2-70b-chat's generation_config.json says.
+    """
     if mode != "paper":
         return {**language_of_mode(mode)}
     return {
@@ -99,6 +103,8 @@ def language_and_model_of_mode(mode: Mode) -> dict[str, Any]:
         "model_prompts": OF_THE_PAPER,
         "model_answers": "raw",
         "model_sample": True,
+        "model_temperature": 0.6,
+        "model_top_p": 0.9,
         "model_retries": 0,
     }
 
@@ -134,12 +140,10 @@ def _writer(config: ModelSettings) -> WriterSettings:
 
 
 def check_writer(config: ModelSettings, run: RunSettings) -> None:
-    """Checks the options, and that the model is there, before any work.
-
-    A server is not needed where all answers are known: where some are kept, it is asked for later.
+    """Checks the options, and that the model of a folder or of the hub is there, before any work.
 
     Raises:
-      InputError: one is out of its range, or the model cannot be loaded or reached.
+      InputError: one is out of its range, or the model cannot be loaded.
       MissingExtra: a required package is not installed.
     """
     check_at_least("--model-batch", config.model_batch, 1)
@@ -157,10 +161,21 @@ def check_writer(config: ModelSettings, run: RunSettings) -> None:
     if config.model_budget is not None and config.model_prices is None:
         raise InputError("--model-budget: name what a million tokens cost with --model-prices")
     how = written(config, run)
-    if how is None:
-        return
-    model = open_model(how.model)
-    if isinstance(model, Endpoint) and not (how.ledger and how.ledger.exists()):
+    if how is not None:
+        open_model(how.model)
+
+
+def confirm_server(config: ModelSettings, run: RunSettings) -> None:
+    """Checks that the model's server is there, before the output is; a plan does not need it.
+
+    Nor does a build whose answers are all known: where some are kept, it is asked for later.
+
+    Raises:
+      InputError: it cannot be reached, refuses the key, or does not know the model.
+    """
+    how = written(config, run)
+    model = None if how is None else open_model(how.model)
+    if how and isinstance(model, Endpoint) and not (how.ledger and how.ledger.exists()):
         model.check()
 
 
@@ -173,20 +188,21 @@ def ask_model(config: ModelSettings, rules: EditRules, batches: Batches) -> None
       batches: yields the captions that are worked on, in batches of whole images.
 
     Raises:
-      InputError: more may be asked than is allowed; nothing was.
+      InputError: more may be asked than is allowed.
       BuildError: the server does not answer any more; the answers so far are kept.
     """
     if rules.written is None:
         return
     found = estimate(batches(), rules)
     print("\n".join(_lines(found, config)), file=sys.stderr)
-    _check_budget(found, config)
+    check = partial(_check_budget, config)
+    check(found)
     model = open_model(rules.written.model)
     if not isinstance(model, Endpoint):
         return
     if found.questions:
         model.check()
-    asked = ask_ahead(batches(), rules, found.questions)
+    asked = ask_ahead(batches(), rules, found.questions, check)
     print(
         f"language model: {counted(asked.answered, 'answers')}, by its server's count "
         f"{asked.tokens_in:,} tokens in and {asked.tokens_out:,} out",
@@ -221,7 +237,7 @@ def _priced(found: Estimate, config: ModelSettings, times: int) -> str:
     return f"; at your prices {times * found.price(config.model_prices):,.2f}"
 
 
-def _check_budget(found: Estimate, config: ModelSettings) -> None:
+def _check_budget(config: ModelSettings, found: Estimate) -> None:
     """Checks that what may be asked is allowed.
 
     Raises:

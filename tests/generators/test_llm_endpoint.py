@@ -156,6 +156,23 @@ def test_requests_are_under_way_together_and_answers_keep_their_order() -> None:
     assert server.at_once == 4
 
 
+@pytest.mark.parametrize("fault", [404, 429, 500, 503])
+def test_a_list_of_models_that_does_not_come_is_no_error(fault: int) -> None:
+    """`transformers serve` answers 500 where there is no cache of the hub."""
+    with serving(upper) as server:
+        server.models, server.retry_after = (fault, {"error": "no list"}), "60"
+        check_model(WriterSettings(model=server.model))
+
+    assert len(server.headers) == 1
+
+
+def test_a_folder_that_a_server_serves_need_not_be_in_its_list() -> None:
+    with serving(upper) as server:
+        check_model(WriterSettings(model=f"/models/llama@{server.url}"))
+        with pytest.raises(InputError, match=f"the server has no such model, but {MODEL}"):
+            check_model(WriterSettings(model=f"llama@{server.url}"))
+
+
 @pytest.mark.parametrize("fault", [429, 500, 502, 503, 504, 408, 0])
 def test_what_passes_is_tried_again(fault: int) -> None:
     with serving(upper) as server:
@@ -260,6 +277,14 @@ def test_a_redirect_is_not_followed(status: int, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("status", [400, 413, 422])
+def test_words_of_a_refusal_in_another_form_are_told(status: int) -> None:
+    said = (status, {"detail": [{"loc": ["body", "seed"], "msg": "unexpected"}]})
+    with serving(lambda prompt, body: said) as server:
+        (answer,) = ask(opened(server), questions("a"))
+    assert "unexpected" in answer.refusal
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
 def test_a_refusal_is_of_one_question_unless_nothing_else_comes(status: int) -> None:
     def refuse(prompt: str, body: dict[str, Any]) -> Any:
         error = {"error": {"message": "the prompt is too long", "code": 400}}
@@ -279,7 +304,7 @@ def test_a_refusal_is_of_one_question_unless_nothing_else_comes(status: int) -> 
     ("said", "message"),
     [
         ((404, {"error": {"message": "no such model"}}), "answers 404: no such model"),
-        ((404, b"<html>Not Found</html>"), "answers 404: <html>Not Found</html>"),
+        ((404, b"<html>Not Found</html>"), "answers 404: <html>Not Found</html> .does the address"),
         ((200, b"<html>hello</html>"), "answers 200: <html>hello</html>"),
         ((200, {"choices": []}), "no answer of an OpenAI-compatible server"),
         ((200, [1, 2]), r"answers 200: \[1, 2\]"),
@@ -296,6 +321,14 @@ def test_an_answer_without_text_is_empty(content: Any) -> None:
     with serving(lambda prompt, body: content) as server:
         (answer,) = ask(opened(server), questions("a"))
     assert answer.text == ""
+
+
+@pytest.mark.parametrize(("end", "is_cut"), [("length", True), ("stop", False), (None, False)])
+def test_a_server_says_whether_an_answer_is_cut_off(end: str | None, is_cut: bool) -> None:
+    choice = {"message": {"content": "x"}, "finish_reason": end}
+    with serving(lambda prompt, body: (200, {"choices": [choice]})) as server:
+        (answer,) = ask(opened(server), questions("a"))
+    assert answer.is_cut == is_cut
 
 
 def test_a_huge_answer_is_cut() -> None:

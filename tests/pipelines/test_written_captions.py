@@ -121,7 +121,7 @@ def test_paper_mode_takes_several_edits_and_tells_model_version_and_seed(
     assert seed.isdigit()
     assert rows["c5/hard_positive"]["text"] == "A cat and a big dog on a bench"
     assert rows["c5/hard_positive"]["kind"] == "llm/swap"
-    assert all(body["temperature"] == 0.7 for body in server.asked)
+    assert {(body["temperature"], body["top_p"]) for body in server.asked} == {(0.6, 0.9)}
     refused = rejects(tmp_path / "out")["c8/hard_positive"]
     assert refused["reason"] == "not_plain"
     assert refused["reason"] in REWRITE_REFUSALS
@@ -375,6 +375,34 @@ def test_what_would_pass_the_budget_stops_before_anything_is_asked(
     assert not server.asked
 
 
+@pytest.mark.parametrize("limit", [("--model-requests", 5), ("--model-prices", 1000, 9000)])
+def test_questions_that_no_count_foresees_do_not_pass_the_budget(
+    limit: tuple[object, ...], captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first answers are known, and few are taken: each is asked for three times more."""
+    command = (
+        "--captions",
+        captions,
+        "--model-prompts",
+        "replace",
+        "--model-memory",
+        tmp_path / "m",
+    )
+    with ChatServer(lambda p, b: "no").running() as server:
+        common = (*command, "--model", server.model)
+        built(training_captions.main, tmp_path / "out", *common, "--model-retries", 0)
+        asked = len(server.asked)
+        more = (*common, *limit, *(() if len(limit) == 2 else ("--model-budget", 1)))
+        with pytest.raises(SystemExit) as left:
+            training_captions.main([*map(str, more), "--output", str(tmp_path / "other")])
+
+    said = capsys.readouterr().err
+    assert left.value.code == 2
+    assert f"language model: 0 questions, {asked} more are answered already" in said
+    assert "25 questions may be asked" in said or "may cost" in said
+    assert len(server.asked) == asked == 25
+
+
 def test_what_is_asked_and_what_was_is_told(
     captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -405,7 +433,7 @@ def test_a_plan_says_what_would_be_asked_and_asks_nothing(
     said = capsys.readouterr().out
     assert "language model: 25 questions; about 2," in said
     assert "  if no answer were taken: 100 questions; at your prices 0.1" in said
-    assert not server.asked
+    assert not server.headers
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ A server is asked by the process that starts a build: it alone needs the key and
 comes is kept where the workers find it, so that neither their number nor a stop changes a row.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from eqforge.generators.text.llm.model import Answer, LanguageModel, Question, key
@@ -32,11 +32,21 @@ class Estimate:
       tries: how often a question may be asked until an answer is taken.
     """
 
-    questions: int
-    known: int
-    tokens_in: int
-    tokens_out: int
-    tries: int
+    questions: int = 0
+    known: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tries: int = 1
+
+    def __add__(self, other: "Estimate") -> "Estimate":
+        """Returns what both ask together, with the tries of this one."""
+        return replace(
+            self,
+            questions=self.questions + other.questions,
+            known=self.known + other.known,
+            tokens_in=self.tokens_in + other.tokens_in,
+            tokens_out=self.tokens_out + other.tokens_out,
+        )
 
     def price(self, prices: tuple[float, float]) -> float:
         """Returns what asking once costs, at prices for a million tokens in and out."""
@@ -56,12 +66,16 @@ def estimate(batches: Iterable[Sequence[CaptionRecord]], rules: EditRules) -> Es
             ledger = written.ledger
             asked[first] = ledger is not None and ledger.name(key(model, first)) in names
     left = [each for each, is_known in asked.items() if not is_known]
+    return _estimate(left, known=len(asked) - len(left), tries=1 + written.retries)
+
+
+def _estimate(questions: Sequence[Question], known: int = 0, tries: int = 1) -> Estimate:
     return Estimate(
-        questions=len(left),
-        known=len(asked) - len(left),
-        tokens_in=sum(len(each.prompt) // _CHARS_PER_TOKEN + _TOKENS_AROUND for each in left),
-        tokens_out=sum(each.max_new_tokens for each in left),
-        tries=1 + written.retries,
+        questions=len(questions),
+        known=known,
+        tokens_in=sum(len(each.prompt) // _CHARS_PER_TOKEN + _TOKENS_AROUND for each in questions),
+        tokens_out=sum(each.max_new_tokens for each in questions),
+        tries=tries,
     )
 
 
@@ -73,6 +87,8 @@ class Counted:
       model: the model.
       ticker: shows how many answers came.
       expected: how many answers there will be, if each is taken.
+      check: raises an error where all that was asked, and is about to be, is more than is allowed.
+      asked: what was asked.
       answered: how many answers came.
       tokens_in, tokens_out: what its server counted.
     """
@@ -80,6 +96,8 @@ class Counted:
     model: LanguageModel
     ticker: Ticker
     expected: int
+    check: Callable[[Estimate], None]
+    asked: Estimate = Estimate()
     answered: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
@@ -90,7 +108,9 @@ class Counted:
         return self.model.fingerprint
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yields what the model does."""
+        """Yields what the model does, if it may be asked so much."""
+        self.asked += _estimate(questions)
+        self.check(self.asked)
         for position, answer in self.model.answers(questions):
             self.answered += 1
             self.tokens_in += answer.tokens_in
@@ -100,7 +120,10 @@ class Counted:
 
 
 def ask_ahead(
-    batches: Iterable[Sequence[CaptionRecord]], rules: EditRules, expected: int
+    batches: Iterable[Sequence[CaptionRecord]],
+    rules: EditRules,
+    expected: int,
+    check: Callable[[Estimate], None],
 ) -> Counted:
     """Asks all that editing captions will ask, so that every answer is known; returns the counts.
 
@@ -108,13 +131,16 @@ def ask_ahead(
       batches: the captions, of whole images.
       rules: how they are edited.
       expected: how many answers there will be, if each is taken.
+      check: see `Counted`; answers that are not taken may be asked for more often than was counted,
+        where they are known already or answer equal captions.
 
     Raises:
       InputError, BuildError: see `LanguageModel.answers`; what has come so far is kept.
     """
     assert rules.written is not None
     ticker = Ticker(expected, "answers", task="language model")
-    counted = Counted(model=open_model(rules.written.model), ticker=ticker, expected=expected)
+    model = open_model(rules.written.model)
+    counted = Counted(model=model, ticker=ticker, expected=expected, check=check)
     try:
         for batch in batches:
             positives_of(batch, rules, counted)

@@ -24,6 +24,7 @@ from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
 from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.visible import shortened
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.text.perturb import analyse_captions
 from eqforge.transforms.text.written import Written, write_captions
@@ -239,7 +240,8 @@ def _by_rules(
 
 def _taken(written: Rewrite | RewriteRefusal) -> CaptionEdit | Rejection:
     if isinstance(written, RewriteRefusal):
-        detail = f"{written.prompt}, {written.attempts} answers, the last: {written.answer[:150]}"
+        last = shortened(" ".join(written.answer.split()), 150)
+        detail = f"{written.prompt}, {written.attempts} answers, the last: {last}"
         return Rejection(reason=written.reason, detail=detail)
     seed = "greedy" if written.seed is None else f"seed {written.seed}"
     return CaptionEdit(

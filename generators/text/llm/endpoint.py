@@ -6,6 +6,7 @@ is in no setting; where a server repeats it, it is blotted out before anything i
 
 import functools
 import json
+import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -129,12 +130,14 @@ class Endpoint:
         Raises:
           InputError: it cannot be reached, refuses the key, or does not know the model.
         """
-        status, found = self._request("GET", f"{self.address.base}/models", tries=2)
+        status, found = self._request("GET", f"{self.address.base}/models")
         if status in (401, 403):
             raise InputError(self._denied(status))
         models = found.get("data") if isinstance(found, dict) else None
         names = [str(each.get("id")) for each in models or () if isinstance(each, dict)]
-        if names and self.address.name not in names:
+        # `transformers serve` lists the models of the hub, but not the folder that it serves.
+        is_folder = self.address.name.startswith("/")
+        if names and self.address.name not in names and not is_folder:
             shown = shortened(", ".join(names), 500)
             raise InputError(f"--model {self._said}: the server has no such model, but {shown}")
 
@@ -196,7 +199,7 @@ class Endpoint:
         error = found.get("error") if isinstance(found, dict) else found
         if status == 200 and not error:
             return self._read(found)
-        said = error if isinstance(error, dict) else {"message": error}
+        said = error if isinstance(error, dict) else {"message": error or found}
         words = shortened(str(said.get("message") or said), 500)
         if status in (401, 403):
             raise InputError(self._denied(status))
@@ -207,7 +210,8 @@ class Endpoint:
             )
         if said.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
-        raise InputError(f"--model {self._said}: the server answers {status}: {words}")
+        hint = " (does the address end in /v1?)" if status == 404 else ""
+        raise InputError(f"--model {self._said}: the server answers {status}: {words}{hint}")
 
     def _body(self, question: Question) -> dict[str, Any]:
         drawn: dict[str, float] = {"temperature": 0}
@@ -240,16 +244,17 @@ class Endpoint:
         used = found.get("usage")
         used = used if isinstance(used, dict) else {}
         version = found.get("system_fingerprint") or "unversioned"
-        filtered = choice.get("finish_reason") in _FILTERED
+        end = str(choice.get("finish_reason"))
         return Answer(
             text=text[:MAX_ANSWER_CHARS] if isinstance(text, str) else "",
             model=f"{_plain(found.get('model') or self.address.name)}@{_plain(version)}",
-            refusal="the server's filter took the answer" if filtered else "",
+            refusal="the server's filter took the answer" if end in _FILTERED else "",
+            is_cut=end == "length",
             tokens_in=_count(used.get("prompt_tokens")),
             tokens_out=_count(used.get("completion_tokens")),
         )
 
-    def _request(self, method: str, url: str, body: Any = None, tries: int = TRIES) -> Any:
+    def _request(self, method: str, url: str, body: Any = None) -> Any:
         """Returns the status and the JSON that a server answers, or its text.
 
         Raises:
@@ -260,8 +265,10 @@ class Endpoint:
         secret = os.environ.get(KEY, "").strip()
         if not secret.isascii() or not secret.isprintable():
             raise InputError(f"{KEY}: holds characters that no key has")
+        is_question = body is not None
         retries = urllib3.Retry(
-            total=tries - 1,
+            total=TRIES - 1 if is_question else 1,
+            status=None if is_question else 0,
             redirect=0,
             status_forcelist=_PASSING,
             allowed_methods=None,
@@ -284,7 +291,7 @@ class Endpoint:
         except urllib3.exceptions.HTTPError as error:
             reason = getattr(error, "reason", None) or error
             said = shortened(" ".join(str(reason).split()), 300)
-            if method == "GET":
+            if not is_question:
                 raise InputError(f"--model {self._said}: cannot be reached: {said}") from None
             raise BuildError(
                 f"{self._said}: does not answer ({said}); the same command goes on where it stopped"
@@ -318,6 +325,7 @@ def _pool(url: str, at_once: int) -> "urllib3.PoolManager":
 
     import urllib3
 
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # it warns of each try
     parts = urlsplit(url)
     proxy = urllib.request.getproxies().get(parts.scheme)
     if proxy is None or urllib.request.proxy_bypass(parts.hostname or ""):

@@ -34,12 +34,14 @@ class Answer:
       text: the answer.
       model: the model and its version, as stored in rows; a server's as it reports them.
       refusal: why there is no answer, in the server's words; empty where there is one.
+      is_cut: whether it had no token left to come to an end.
       tokens_in, tokens_out: tokens of the prompt and of the answer, where a server counts them.
     """
 
     text: str
     model: str
     refusal: str = ""
+    is_cut: bool = False
     tokens_in: int = 0
     tokens_out: int = 0
 

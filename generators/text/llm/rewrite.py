@@ -158,7 +158,9 @@ def _result(
     if answer.refusal:
         return _refusal(task, "refused", attempt + 1, answer.refusal)
     try:
-        edited = first_valid(answer.text, partial(_edited, task, taken))
+        edited = first_valid(
+            answer.text, task.analysis.text, partial(_edited, task, taken), is_cut=answer.is_cut
+        )
     except InvalidRewrite as error:
         return _refusal(task, error.reason, attempt + 1, answer.text)
     return Rewrite(

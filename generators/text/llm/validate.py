@@ -6,15 +6,19 @@ caption, so that nothing else can have changed. The authors took answers as they
 edits (appendix C.3); then all that is asked is that the answer is a text like the caption.
 """
 
+import random
 import re
 from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token, is_word
+from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.exchange import exchange_phrases
-from eqforge.generators.text.hard_positives.foils import DETERMINERS
+from eqforge.generators.text.hard_negatives.make import find_hard_negatives
+from eqforge.generators.text.hard_negatives.records import NegativeKind
+from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.llm.prompts import PromptName
 from eqforge.generators.text.tokenizer import find_tokens
@@ -27,24 +31,32 @@ LINES: Final = 3
 MAX_TIMES_AS_LONG: Final = 2
 LEAST_SHARE_OF_WORDS: Final = 0.5
 """Of an answer's words, those of the caption; in the authors' own sample at least 8 of 14."""
-_MARKUP: Final = re.compile(r"[<>{}\[\]\\`|*#=^~_@$]|://|www\.", re.IGNORECASE)
+_MARKUP: Final = re.compile(r"[<>{}()\[\]\\`|*#=^~_@$]|://|www\.", re.IGNORECASE)
+_QUOTATION_MARKS: Final = ('""', "''", "\u201c\u201d")
+_FALSE: Final[tuple[NegativeKind, ...]] = (
+    *("replace_object", "replace_attribute", "replace_relation"),
+)
+"""Kinds of hard negatives that replace, as the prompts do."""
 
 REWRITE_REFUSALS: dict[str, str] = {
     "not_applicable": "The prompt is not for such captions: SWAP is for those with 'and' and "
     "fewer than 15 words.",
     "refused": "The model's server refused to answer.",
     "empty": "The model answered nothing.",
+    "cut_off": "The model did not come to an end within the tokens that an answer may have.",
     "unchanged": "The model gave the caption back.",
     "several_edits": "The answer differs from the caption in more than one place.",
     "not_a_replacement": "The answer only adds or only leaves out words.",
     "too_long": "More words were replaced, or put in, than a synonym has.",
     "invented_word": "The answer has a word that no dictionary has.",
     "wrong_target": "The replaced word is not of the kind that the prompt asks for.",
+    "wrong_article": "An 'a' or 'an' of the answer does not agree with the next word.",
+    "made_false": "The rules make the same text as a hard negative of the caption.",
     "not_a_permutation": "A swapped caption does not have the words of the caption.",
     "not_a_swap": "The words are not exchanged around one 'and'.",
     "huge": "The answer is more than twice as long as the caption.",
-    "not_plain": "The answer holds markup, code, an address or hidden characters that the caption "
-    "has not.",
+    "not_plain": "The answer holds markup, brackets, an address or hidden characters that the "
+    "caption has not.",
     "another_text": "Less than half of the answer's words are the caption's.",
 }
 """The closed list of reasons why an answer is rejected, each in one sentence."""
@@ -68,27 +80,44 @@ class InvalidRewrite(Exception):
         return str(self.args[0])
 
 
-def lines_of(answer: str) -> list[str]:
-    """Returns the first lines of an answer that are not blank, without enclosing quotation marks.
+def lines_of(answer: str, caption: str) -> list[str]:
+    """Returns the first lines of an answer that are not blank, as far as they answer.
 
-    A model may say first that it is about to answer. There is always one line, be it empty.
+    A model may say that it is about to answer, in a line of its own or before a colon, put its
+    answer into quotation marks, and set typographic apostrophes. There is always one line, be it
+    empty.
     """
+    if "\u2019" not in caption:
+        answer = answer.replace("\u2019", "'")
     lines = [line.strip() for line in answer.splitlines() if line.strip()][:LINES]
-    return [_without_quotes(line) for line in lines] or [""]
+    if ":" not in caption:
+        lines = [line.rpartition(":")[2].strip() for line in lines]
+    return [_without_quotes(line) for line in lines if line] or [""]
 
 
 def _without_quotes(line: str) -> str:
-    return line[1:-1] if len(line) > 1 and line[0] == line[-1] == '"' else line
+    return line[1:-1] if len(line) > 1 and line[0] + line[-1] in _QUOTATION_MARKS else line
 
 
-def first_valid(answer: str, check: Callable[[str], EditedText]) -> EditedText:
+def first_valid(
+    answer: str, caption: str, check: Callable[[str], EditedText], *, is_cut: bool = False
+) -> EditedText:
     """Returns what a check makes of the first line of an answer that it does not reject.
+
+    Args:
+      answer: what the model wrote.
+      caption: the caption.
+      check: returns the caption as a line has it, or raises.
+      is_cut: whether the answer ends in the middle of its last line.
 
     Raises:
       InvalidRewrite: all are rejected; the reason is that of the first.
     """
     errors: list[InvalidRewrite] = []
-    for line in lines_of(answer):
+    lines = lines_of(answer.rpartition("\n")[0] if is_cut else answer, caption)
+    if is_cut and lines == [""]:
+        raise InvalidRewrite("cut_off")
+    for line in lines:
         try:
             return check(line)
         except InvalidRewrite as error:
@@ -109,15 +138,32 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
     """
     tokens = [token for token in analysis.tokens if is_word(token)]
     words = [token.text.lower() for token in tokens]
+    line = line.lower() if line.isupper() else line
     found = [match[0] for match in find_tokens(line) if any(map(str.isalnum, match[0]))]
     new_words = [word.lower() for word in found]
     if not found:
         raise InvalidRewrite("empty")
     if new_words == words:
         raise InvalidRewrite("unchanged")
-    if prompt == "swap":
-        return apply_edits(analysis.text, _swap_edits(analysis, tokens, words, new_words))
-    return apply_edits(analysis.text, [_replacement(analysis, tokens, found, prompt)])
+    is_swap = prompt == "swap"
+    edits: tuple[Edit, ...] = (
+        _swap_edits(analysis, tokens, words, new_words)
+        if is_swap
+        else (_replacement(analysis, tokens, found, prompt),)
+    )
+    edited = apply_edits(analysis.text, edits)
+    if len(agree_articles(edited.text)) > len(agree_articles(analysis.text)):
+        raise InvalidRewrite("wrong_article")
+    if not is_swap and _is_made_false(analysis, edited.text):
+        raise InvalidRewrite("made_false")
+    return edited
+
+
+def _is_made_false(analysis: Analysis, text: str) -> bool:
+    """Tells whether the rules replace a word of a caption so that it says a text, and is false."""
+    said, rng = what_is_said(text), random.Random(0)  # replacements draw nothing
+    made = (each for kind in _FALSE for each in find_hard_negatives(analysis, kind, rng))
+    return any(what_is_said(each.edited.text) == said for each in made)
 
 
 def take_rewrite(caption: str, line: str) -> EditedText:
@@ -168,7 +214,7 @@ def _replacement(
     old, new = tokens[first : len(tokens) - last], found[first : len(found) - last]
     if not old or not new:
         raise InvalidRewrite("not_a_replacement")
-    if {t.text.lower() for t in old} & {word.lower() for word in new} - DETERMINERS:
+    if {t.text.lower() for t in old} & {word.lower() for word in new}:
         raise InvalidRewrite("several_edits")
     if len(old) > MAX_WORDS_BEFORE + _articles(old) or len(new) > MAX_WORDS_AFTER:
         raise InvalidRewrite("too_long")
@@ -177,7 +223,10 @@ def _replacement(
     if not _is_target(old, prompt):
         raise InvalidRewrite("wrong_target")
     start, end = old[0].start, old[-1].end
-    return Edit(start=start, end=end, replacement=_cased(" ".join(new), analysis.text[start]))
+    # A part of a contraction has no space before it: "isn't", "is not".
+    space = " " if analysis.text[:start][-1:].isalnum() else ""
+    replacement = space + _cased(" ".join(new), old[0].text, analysis.text)
+    return Edit(start=start, end=end, replacement=replacement)
 
 
 def _common(left: list[str], right: list[str]) -> int:
@@ -197,10 +246,16 @@ def _is_target(old: list[Token], prompt: PromptName) -> bool:
     return True
 
 
-def _cased(text: str, letter: str) -> str:
-    """Returns a text with its first letter in the case of another letter."""
-    first = text[0].upper() if letter.isupper() else text[0].lower()
-    return first + text[1:]
+def _cased(text: str, word: str, caption: str) -> str:
+    """Returns a text in the capitals of a caption, or with those of the word that it replaces.
+
+    For an acronym it is in the model's own: a "TV" is a "television".
+    """
+    if caption.isupper():
+        return text.upper()
+    if len(word) > 1 and word.isupper():
+        return text
+    return (text[0].upper() if word[0].isupper() else text[0].lower()) + text[1:]
 
 
 def _swap_edits(

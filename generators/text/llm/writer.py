@@ -1,6 +1,7 @@
 """The language model that settings name: one of transformers, run here, or one of a server."""
 
 import functools
+import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,13 +116,15 @@ class CaptionWriter:
         for length, positions in by_length.items():
             asked = [questions[position] for position in positions]
             texts = self.complete([q.prompt for q in asked], [q.seed for q in asked], length)
-            for position, text in zip(positions, texts, strict=True):
-                yield position, Answer(text=text, model=self.name)
+            for position, (text, is_cut) in zip(positions, texts, strict=True):
+                yield position, Answer(text=text, model=self.name, is_cut=is_cut)
 
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
-    ) -> list[str]:
+    ) -> list[tuple[str, bool]]:
         """Returns what the model writes after each prompt, up to the end of the first line.
+
+        Beside each stands whether it had no token left to come to an end.
 
         Args:
           prompts: texts to complete.
@@ -141,7 +144,10 @@ class CaptionWriter:
             pad_id=min(self._end_ids, default=0),
         )
         completions = complete(self._model, requests, settings, self._ends_line)
-        return [self._text(tokens) for tokens in completions]
+        return [
+            (self._text(tokens), len(tokens) == max_new_tokens and not self._ends_line(tokens))
+            for tokens in completions
+        ]
 
     def _prompt_ids(self, prompt: str) -> tuple[int, ...]:
         if not self.settings.chat:
@@ -171,6 +177,8 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ImportError as error:
         raise MissingExtra("torch and transformers", "models") from error
+    transformers: Any = importlib.import_module("transformers")
+    transformers.utils.logging.disable_progress_bar()  # it would break our own
     common = {"revision": settings.revision, "trust_remote_code": settings.trust_remote_code}
     try:
         tokenizer = AutoTokenizer.from_pretrained(settings.model, **common)
