@@ -19,12 +19,12 @@ from tests.generators.captions.precision import (
     tables,
 )
 
-MOST = {"hard negative: not clearly false or ungrammatical": 0.07}
+MOST = {"hard positive: wrong, ungrammatical or unidiomatic": 0.025}
 """The largest share of rows at fault, where it is not one in fifty."""
 PAGE = Path(__file__).parents[3] / "docs" / "captions.md"
 
 
-def test_labels_are_of_as_many_rows_before_and_after_and_of_other_captions() -> None:
+def test_samples_have_as_many_rows_and_other_captions() -> None:
     labels = read_labels()
     assert Counter((label.set_name, label.sample) for label in labels) == {
         (name, sample): 400 for name in SETS for sample in SAMPLES
@@ -51,7 +51,7 @@ def test_the_rows_that_were_read_last_are_the_rows_that_are_made(
         if (label.set_name, label.sample) == (name, "after")
     }
     made = {row.sample_id: digest_of(row) for row in made_rows(configs(data_folder)[name], read)}
-    assert sum(made.get(row_id) == texts for row_id, texts in read.items()) >= 0.98 * len(read)
+    assert made == read
 
 
 @pytest.mark.parametrize("fault", FAULTS)
