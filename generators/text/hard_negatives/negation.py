@@ -26,7 +26,7 @@ _SOME = frozenset(
         *("plenty", "several", "some", "variety", "various"),
     )
 )
-_ALL = frozenset(("all", "always", "both", "each", "every", "only", "together"))
+_ALL = frozenset(("all", "always", "and", "both", "each", "every", "only", "together"))
 _GROUPS = frozenset(  # "no couple of men" and "no picture of a man" would say something else
     (
         *("bowl", "bunch", "cluster", "collection", "flock", "group", "herd", "line", "pile"),
@@ -95,16 +95,14 @@ def _affirmed(analysis: Analysis, index: int) -> Edit | None:
 
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
     for index, token in enumerate(analysis.tokens):
-        behind_noun = tag_at(analysis, index - 1) in _NOUNS
-        if word_at(analysis, index - 1) in _SOME or word_at(analysis, index + 1) == "and":
-            continue
+        before = word_at(analysis, index - 1)
         if word_at(analysis, index + 1) in _ALL or _is_of_some(analysis, index):
             continue  # "not all" is some
-        if word_at(analysis, index - 1) in _OF_SOME:
-            behind_noun = _is_of_one(analysis, index - 1)
-            if not behind_noun:
-                continue
-        if word_at(analysis, index - 1) == "there":
+        is_clause = before in _OF_SOME and _is_of_one(analysis, index - 1)
+        behind_noun = is_clause or tag_at(analysis, index - 1) in _NOUNS
+        if before in _OF_SOME and not is_clause:
+            continue
+        if before == "there":
             yield from _no_there(analysis, index)
         elif token.text.lower() in _AUXILIARIES and token.tag[:2] in ("VB", "MD"):
             replacement = match_case(" not", token.text)
@@ -142,6 +140,8 @@ def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
 
 def _is_of_some(analysis: Analysis, verb: int) -> bool:
     """Tells whether some do what a verb says, and others may not: "some people sitting"."""
+    if word_at(analysis, verb - 1) in _SOME:
+        return True
     subject = next((phrase for phrase in analysis.noun_phrases if phrase[1] == verb), None)
     if subject is None:
         return False

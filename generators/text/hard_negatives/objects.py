@@ -1,6 +1,7 @@
 """The nouns of a caption that can be replaced by others of their kind, in the same number."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.coordination.conjuncts import (
@@ -51,24 +52,53 @@ _UPON = frozenset(  # of which nothing is "in"
         *("table", "trail"),
     )
 )
-_USING = frozenset(("answering", "on", "use", "uses", "using"))  # a phone, and no clock
 _NOT_AT = frozenset(("bed", "bench", "chair", "couch", "hill", "mountain", "sofa", "stool"))
 _UNFIT = {
     "at": _NOT_AT,
-    "in": _UPON,
-    "inside": _UPON,
-    "into": _UPON,
-    "on": _INSIDE,
-    "onto": _INSIDE,
+    **dict.fromkeys(("in", "inside", "into"), _UPON),
+    **dict.fromkeys(("atop", "of", "on", "onto"), _INSIDE),  # "on top of"
 }
-_UNFIT["of"] = _UNFIT["atop"] = _INSIDE  # "on top of"
-_NOT_OF = frozenset(
-    ("building", "land", "land vehicle", "slope or shore", "water")
-)  # "a train of animals"
+_USING = frozenset(("answering", "on", "use", "uses", "using"))
+_NOT_OF = frozenset(("building", "land", "land vehicle", "slope or shore", "water"))
 _OUTSIDE = ("", ",", ".", "CC", "IN", "RP", "TO", "VB", "VBD", "VBG", "VBP", "VBZ")
 _NOUN_TAGS = ("NN", "NNS")
 _ONE_FORM = frozenset(("deer", "fish", "moose", "sheep"))  # of one or of several
 _PLURAL_ONLY = frozenset(("jeans", "pants", "shorts", "trousers"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Noun:
+    """The noun that heads a noun phrase, a compound as a whole.
+
+    Attributes:
+      phrase: the tokens of the noun phrase.
+      start: where the phrase starts if the tagger has cut it: "a snow | covered hill".
+      first: the noun's first token.
+      head: its last token.
+      groups: its closed classes.
+      is_opened: whether a determiner opens the phrase.
+      is_counted: whether "a", "an" or "one" does, which "rice" cannot follow.
+      is_several: whether it names several without an ending: "three sheep", "a group of zebra".
+    """
+
+    phrase: Range
+    start: int
+    first: int
+    head: Token
+    groups: tuple[str, ...]
+    is_opened: bool
+    is_counted: bool
+    is_several: bool
+
+    @property
+    def last(self) -> int:
+        """The token behind it."""
+        return self.phrase[1]
+
+    @property
+    def is_plural(self) -> bool:
+        """Whether it names several."""
+        return self.head.tag == "NNS" or self.is_several
 
 
 def object_places(analysis: Analysis) -> Iterator[Place]:
@@ -84,121 +114,121 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
-    has_gender = any(token.text.lower() in _GENDER for token in analysis.tokens)
-    for phrase, first, is_open in _heads(analysis):
-        last = phrase[1]
-        head = analysis.tokens[last - 1]
-        own = [token.text.lower() for token in analysis.tokens[first:last]]
-        is_bound = len(own) == 1 and is_in_fixed_expression(analysis.text, head.start, head.end)
-        if (
-            is_bound or own[-1] in _NEVER or tag_at(analysis, last) in OPENERS
-        ):  # "watches the water"
+    for noun in _nouns(analysis):
+        is_left = _is_idiom(analysis, noun) or _may_be_there(analysis, noun)
+        if is_left or _is_told_twice(analysis, noun):
             continue
-        if not is_living(analysis, phrase) and _is_among_others(analysis, phrase):
+        forms = (_in_number(word, noun) for word in _fitting(analysis, noun))
+        if words := tuple(form for form in forms if form is not None):
+            yield Place(first=noun.first, last=noun.last, words=words)
+
+
+def _nouns(analysis: Analysis) -> Iterator[_Noun]:
+    named = closed_classes("object").groups
+    for phrase in analysis.noun_phrases:
+        head = analysis.tokens[phrase[1] - 1]
+        if head.tag not in _NOUN_TAGS:
             continue
-        if tag_at(analysis, last) == "VBN" and tag_at(analysis, last + 1).startswith(("NN", "JJ")):
-            continue  # "glass fronted cabinets"
-        if {"another", "other"} & set(words_of(analysis, phrase)):
-            continue
-        groups = closed_classes("object").groups.get(head.lemma, ())
-        if word_at(analysis, last) == "of" and not _NOT_OF.isdisjoint(groups):
-            continue  # "a train of animals", "a field of tall grass"
-        if head.lemma in _GENDERED and has_gender:
-            continue
-        start = _start(analysis, phrase[0])
-        counted = not _ONE.isdisjoint(words_of(analysis, (start, first)))
-        is_open = is_open or tag_at(analysis, start) in OPENERS
-        is_plural = head.tag == "NNS" or _are_several(analysis, phrase, is_open)
-        if head.lemma in _ONE_FORM and not (counted or _are_several(analysis, phrase, is_open)):
-            continue
-        if sum(token.lemma == head.lemma for token in analysis.tokens) > 1:
-            continue
-        names = (" ".join(own), " ".join([*own[:-1], head.lemma]))
-        found = next(filter(None, (_alternatives(analysis, first, last, n) for n in names)), ())
-        before = word_at(analysis, phrase[0] - 1)
-        is_bare = last - phrase[0] == 1 and head.tag == "NN"  # "off camera", "on tv"
-        if "device" in groups and (before in _USING or (is_bare and phrase[0] > 0)):
-            continue
-        unfit = _UNFIT.get(word_at(analysis, start - 1), frozenset())
-        if any(token.lemma in ("grass", "grassy", "tree") for token in analysis.tokens):
-            unfit |= {"desert", "forest"}
-        forms = tuple(
-            f
-            for w in found
-            if w not in unfit
-            and (f := _in_number(w, head, counted, is_open, is_plural)) is not None
+        first, start = _first(analysis, phrase), _start(analysis, phrase[0])
+        inside = any(token.tag in OPENERS for token in analysis.tokens[phrase[0] : first])
+        is_opened = inside or tag_at(analysis, start) in OPENERS
+        yield _Noun(
+            phrase=phrase,
+            start=start,
+            first=first,
+            head=head,
+            groups=named.get(head.lemma, ()),
+            is_opened=is_opened,
+            is_counted=not _ONE.isdisjoint(words_of(analysis, (start, first))),
+            is_several=_are_several(analysis, phrase, is_opened),
         )
-        if forms:
-            yield Place(first=first, last=last, words=forms)
 
 
-def _alternatives(analysis: Analysis, first: int, last: int, name: str) -> tuple[str, ...]:
-    return fitting_words(analysis, (first, last), "object", name)
+def _first(analysis: Analysis, phrase: Range) -> int:
+    """Returns the first token of the noun that heads a noun phrase, a compound as a whole."""
+    first = phrase[1] - 1
+    pair = f"{word_at(analysis, first - 1)} {analysis.tokens[first].lemma}"
+    if first > phrase[0] and pair in closed_classes("object").groups:
+        first -= 1  # "hot dog"
+    while first > phrase[0] and analysis.tokens[first - 1].tag[:2] in ("NN", "HY", "VB"):
+        first -= 1
+    return first
 
 
 def _start(analysis: Analysis, first: int) -> int:
-    """Returns where a noun phrase starts that the tagger may have cut: "a snow | covered hill"."""
     here = first
     while tag_at(analysis, here - 1) not in _OUTSIDE and tag_at(analysis, here) not in OPENERS:
         here -= 1
     return here
 
 
-def _is_among_others(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a thing stands in a list, or beside or with something."""
-    before, behind = word_at(analysis, phrase[0] - 1), word_at(analysis, phrase[1])
-    is_shown = before == "of" and word_at(analysis, phrase[0] - 2) in _PICTURES
-    return (before in _BESIDE and not is_shown) or before in _LISTS or behind in _LISTS
-
-
-def _heads(analysis: Analysis) -> Iterator[tuple[Range, int, bool]]:
-    """Yields noun phrases with the first token of the noun that heads them, compounds as a whole.
-
-    Yields:
-      The phrase, that token, and whether a determiner opens the phrase.
-    """
-    named = closed_classes("object").groups
-    for first, last in analysis.noun_phrases:
-        start = last - 1
-        if (
-            start > first
-            and f"{word_at(analysis, start - 1)} {analysis.tokens[start].lemma}" in named
-        ):
-            start -= 1  # "hot dog"
-        while start > first and analysis.tokens[start - 1].tag[:2] in ("NN", "HY", "VB"):
-            start -= 1
-        if analysis.tokens[last - 1].tag in _NOUN_TAGS:
-            opened = any(token.tag in OPENERS for token in analysis.tokens[first:start])
-            yield (first, last), start, opened
-
-
 def _are_several(analysis: Analysis, phrase: Range, is_opened: bool) -> bool:
-    """Tells whether a noun without ending is a plural: "three sheep", "a group of zebra"."""
-    before = [word_at(analysis, index) for index in range(phrase[0], phrase[1] - 1)]
-    if not _MANY.isdisjoint(before):
+    if not _MANY.isdisjoint(words_of(analysis, (phrase[0], phrase[1] - 1))):
         return True
     is_of_many = word_at(analysis, phrase[0] - 1) == "of" and not is_opened
     return is_of_many and is_living(analysis, phrase)
 
 
-def _in_number(
-    word: str, head: Token, is_counted: bool, is_opened: bool, is_plural: bool
-) -> str | None:
+def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
+    """Tells whether a noun does not stand for a thing of its class, or is not whole."""
+    last, head = noun.last, noun.head
+    before, behind = word_at(analysis, noun.phrase[0] - 1), tag_at(analysis, last)
+    if head.text.lower() in _NEVER or behind in OPENERS:  # "watches the water"
+        return True
+    if noun.first == last - 1 and is_in_fixed_expression(analysis.text, head.start, head.end):
+        return True  # "polar bear"
+    if behind == "VBN" and tag_at(analysis, last + 1).startswith(("NN", "JJ")):
+        return True  # "glass fronted cabinets"
+    if word_at(analysis, last) == "of" and not _NOT_OF.isdisjoint(noun.groups):
+        return True  # "a train of animals", "a field of tall grass"
+    is_bare = noun.phrase == (last - 1, last) and head.tag == "NN" and last > 1
+    return "device" in noun.groups and (before in _USING or is_bare)  # "on a phone", "off camera"
+
+
+def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:
+    """Tells whether a thing stands in a list, beside something, or with others of its kind."""
+    if {"another", "other"} & set(words_of(analysis, noun.phrase)):
+        return True
+    if is_living(analysis, noun.phrase):
+        return False
+    start, last = noun.phrase
+    before, behind = word_at(analysis, start - 1), word_at(analysis, last)
+    is_shown = before == "of" and word_at(analysis, start - 2) in _PICTURES
+    return (before in _BESIDE and not is_shown) or not _LISTS.isdisjoint((before, behind))
+
+
+def _is_told_twice(analysis: Analysis, noun: _Noun) -> bool:
+    """Tells whether the caption names a thing again, by noun, pronoun or the number of a verb."""
+    lemma = noun.head.lemma
+    if lemma in _GENDERED and any(token.text.lower() in _GENDER for token in analysis.tokens):
+        return True
+    if lemma in _ONE_FORM and not (noun.is_counted or noun.is_several):
+        return True
+    return sum(token.lemma == lemma for token in analysis.tokens) > 1
+
+
+def _fitting(analysis: Analysis, noun: _Noun) -> Iterator[str]:
+    """Yields the nouns that may replace another, in the singular."""
+    words = words_of(analysis, (noun.first, noun.last))
+    names = (" ".join(words), " ".join((*words[:-1], noun.head.lemma)))
+    span = (noun.first, noun.last)
+    found = (fitting_words(analysis, span, "object", name) for name in names)
+    unfit = _UNFIT.get(word_at(analysis, noun.start - 1), frozenset())
+    if any(token.lemma in ("grass", "grassy", "tree") for token in analysis.tokens):
+        unfit |= {"desert", "forest"}
+    return (word for word in next(filter(None, found), ()) if word not in unfit)
+
+
+def _in_number(word: str, noun: _Noun) -> str | None:
     """Returns a noun in the number needed to replace another, None if it has no such form.
 
-    Args:
-      word: the noun to put in, in the singular.
-      head: the noun to replace.
-      is_counted: whether "a", "an" or "one" stands before it, which "rice" cannot follow.
-      is_opened: whether any determiner opens its phrase; without one, "rice" can only become
-        "potatoes", not "potato".
-      is_plural: whether it names several.
+    Without any determiner "rice" can only become "potatoes", not "potato".
     """
     *rest, last = word.split()
     if is_mass_noun(last):
-        return None if is_counted or is_plural else word
-    is_bare = not is_opened and is_mass(head)
-    if not (is_plural or is_bare) or last in _PLURAL_ONLY:
+        return None if noun.is_counted or noun.is_plural else word
+    is_bare = not noun.is_opened and is_mass(noun.head)
+    if not (noun.is_plural or is_bare) or last in _PLURAL_ONLY:
         return word
     plural = inflect_word(last, "NNS")
     return None if plural is None else " ".join([*rest, plural])

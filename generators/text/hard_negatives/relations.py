@@ -106,27 +106,31 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
     """
     for index, token in enumerate(analysis.tokens):
         in_phrase = any(first <= index < last for first, last in analysis.noun_phrases)
-        if token.tag not in _VERB_TAGS or in_phrase:
+        if token.tag not in _VERB_TAGS or in_phrase or _is_idiom(analysis, index):
             continue
-        if word_at(analysis, index + 1) in _PARTICLES or _is_carried(analysis, index):
-            continue
-        if word_at(analysis, index + 1) == "on" and word_at(analysis, index + 3) in _OF_BODY:
-            continue  # nobody stands "on its side"
         if _has_others(analysis, index) or _is_listed(analysis, index):
-            continue
-        if token.lemma in ("catch", "hit", "strike") and word_at(analysis, index - 1) == "to":
-            continue  # nobody is about to miss
-        behind = words_of(analysis, (index + 1, len(analysis.tokens)))
-        if not _NOT_WITH.get(token.lemma, frozenset()).isdisjoint(behind):
             continue
         is_base = token.tag == "VBP" or word_at(analysis, index - 1) == "to"
         tag = "VB" if is_base else token.tag
         found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)
-        if tag == "VBN" and token.lemma in _POSTURES:
-            continue  # "crouched" is said of what crouches, "stood" is not
         forms = [inflect_word(word, tag) for word in found]
         if words := tuple(form for form in forms if form is not None):
             yield Place(first=index, last=index + 1, words=words)
+
+
+def _is_idiom(analysis: Analysis, verb: int) -> bool:
+    """Tells whether the words around a verb go with no other of its class."""
+    token, behind = analysis.tokens[verb], words_of(analysis, (verb + 1, len(analysis.tokens)))
+    if behind[:1] and behind[0] in _PARTICLES:
+        return True  # "looking up"
+    if behind[:1] == ("on",) and behind[2:3] and behind[2] in _OF_BODY:
+        return True  # nobody stands "on its side"
+    if token.lemma in ("catch", "hit", "strike") and word_at(analysis, verb - 1) == "to":
+        return True  # nobody is about to miss
+    if token.tag == "VBN" and token.lemma in _POSTURES and word_at(analysis, verb - 1) != "to":
+        return True  # "crouched" is said of what crouches, "stood" is not
+    is_unfit = not _NOT_WITH.get(token.lemma, frozenset()).isdisjoint(behind)
+    return is_unfit or _is_carried(analysis, verb)
 
 
 def _is_listed(analysis: Analysis, verb: int) -> bool:

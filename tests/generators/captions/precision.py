@@ -5,8 +5,8 @@
 labels.jsonl has one row a line: the set, the sample, the row's id, a digest of its three texts,
 their kinds, and what each of two readers says of the hard positive and of the hard negative. The
 sample "before" was drawn and read before the rules were made, "between" when they first seemed
-finished, "after" when they were, each of other captions. What was found "between" was mended before "after"
-was drawn; no rule was changed since.
+finished, "after" when they were, each of other captions. What was found "between" was mended
+before "after" was drawn; no rule was changed since.
 """
 
 import argparse
