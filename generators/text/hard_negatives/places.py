@@ -11,7 +11,7 @@ from eqforge.generators.text.hard_negatives.records import (
     NegativeKind,
     NegativeRefusal,
 )
-from eqforge.generators.text.perturbations.synonyms import cased, replacement_edits
+from eqforge.generators.text.perturbations.synonyms import article_edits, cased
 from eqforge.generators.text.taggers import lemmatise
 
 
@@ -88,6 +88,5 @@ def _forms(phrase: str) -> set[str]:
 def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:
     """Returns the edit of a place of one or more tokens, after that of an article before it."""
     first, last = tokens[place.first], tokens[place.last - 1]
-    *article, _ = replacement_edits(tokens, place.first, word.split()[0])
     edit = Edit(start=first.start, end=last.end, replacement=cased(word, tokens, place.first))
-    return (*article, edit)
+    return (*article_edits(tokens, place.first, word), edit)

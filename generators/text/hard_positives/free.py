@@ -9,12 +9,12 @@ import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eqforge.generators.text.analysis import Analysis, Token
-from eqforge.generators.text.articles import article_for
+from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Lexicon, LexiconEntry
+from eqforge.generators.text.perturbations.synonyms import article_edits
 from eqforge.generators.text.words import find_words
 
 AMBIGUOUS = frozenset(("in", "by", "above"))
@@ -90,13 +90,5 @@ def _edits(analysis: Analysis, start: int, end: int, entry: LexiconEntry) -> tup
     if analysis.text[start].isupper():
         text = text[0].upper() + text[1:]
     edit = Edit(start=start, end=end, replacement=text)
-    before = next((token for token in reversed(analysis.tokens) if token.end <= start), None)
-    right = article_for(entry.replacement.split()[0])
-    if before is None or before.text.lower() not in ("a", "an") or right is None:
-        return (edit,)
-    return (edit,) if right == before.text.lower() else (_article(before, right), edit)
-
-
-def _article(token: Token, right: str) -> Edit:
-    cased = right.capitalize() if token.text[0].isupper() else right
-    return Edit(start=token.start, end=token.end, replacement=cased)
+    index = next(i for i, token in enumerate(analysis.tokens) if token.start == start)
+    return (*article_edits(analysis.tokens, index, entry.replacement), edit)

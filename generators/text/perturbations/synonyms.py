@@ -116,15 +116,26 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
       replacement: inflected, in lower case; it takes the letter case of the token.
     """
     token = tokens[index]
-    edit = cased(replacement, tokens, index)
-    edits = [Edit(start=token.start, end=token.end, replacement=edit)]
+    edit = Edit(start=token.start, end=token.end, replacement=cased(replacement, tokens, index))
+    return [*article_edits(tokens, index, replacement), edit]
+
+
+def article_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
+    """Returns the edit of an "a" or "an" right before a token, if it has to agree anew.
+
+    Args:
+      tokens: the caption's tokens.
+      index: of the token.
+      replacement: the words that will stand in its place.
+    """
     article = tokens[index - 1] if index > 0 else None
-    if article is not None and article.text.lower() in ("a", "an"):
-        agreeing = article_for(replacement)
-        if agreeing is not None and agreeing != article.text.lower():
-            agreeing = match_case(agreeing, article.text)
-            edits.insert(0, Edit(start=article.start, end=article.end, replacement=agreeing))
-    return edits
+    if article is None or article.text.lower() not in ("a", "an"):
+        return []
+    agreeing = article_for(replacement.split()[0])
+    if agreeing is None or agreeing == article.text.lower():
+        return []
+    agreeing = match_case(agreeing, article.text)
+    return [Edit(start=article.start, end=article.end, replacement=agreeing)]
 
 
 def cased(replacement: str, tokens: Sequence[Token], index: int) -> str:

@@ -13,7 +13,6 @@ from importlib.resources import files
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.contexts import Context, parse_context, stands_in
 from eqforge.generators.text.coordination.conjuncts import Range, word_at
 from eqforge.generators.text.edits import Edit
@@ -22,7 +21,7 @@ from eqforge.generators.text.fixed_expressions import (
     is_in_fixed_expression,
 )
 from eqforge.generators.text.inflection import inflect_word
-from eqforge.generators.text.perturbations.synonyms import match_case
+from eqforge.generators.text.perturbations.synonyms import article_edits, match_case
 from eqforge.generators.text.rewordings.places import has_plain_spacing
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
@@ -103,14 +102,7 @@ def _edits(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> tuple[
         replacement = f"{form} {rest}".strip()
     end = analysis.tokens[last - 1].end
     edit = Edit(start=opening.start, end=end, replacement=match_case(replacement, opening.text))
-    before = analysis.tokens[first - 1] if first else None
-    right = article_for(replacement.split()[0])
-    if before is None or before.text.lower() not in ("a", "an") or right is None:
-        return (edit,)
-    if right == before.text.lower():
-        return (edit,)
-    cased = match_case(right, before.text)
-    return (Edit(start=before.start, end=before.end, replacement=cased), edit)
+    return (*article_edits(analysis.tokens, first, replacement), edit)
 
 
 def _rules() -> Iterator[Rule]:

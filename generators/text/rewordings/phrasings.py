@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token
-from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.caption_verbs import finite_forms
 from eqforge.generators.text.coordination.conjuncts import PRONOUNS, tag_at, word_at
-from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.perturbations.synonyms import match_case
+from eqforge.generators.text.perturbations.synonyms import article_edits, match_case
 from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 
@@ -430,7 +428,7 @@ def _find(rule: str, pair: _Pair, phrase: str, analysis: Analysis) -> Iterator[R
         if analysis.tokens[first].text == "A":
             cased = other[0].upper() + other[1:]
         edit = replacement(analysis, first, last, cased)
-        yield Rewording(rule=rule, edits=(*_article(analysis, first, other), edit))
+        yield Rewording(rule=rule, edits=(*article_edits(analysis.tokens, first, other), edit))
 
 
 @functools.cache
@@ -444,16 +442,6 @@ def _is_part(analysis: Analysis, first: int, other: str) -> bool:
     return len(longer) > 1 and longer == [
         word_at(analysis, index) for index in range(first, first + len(longer))
     ]
-
-
-def _article(analysis: Analysis, first: int, other: str) -> tuple[Edit, ...]:
-    """Returns the edit of an "a" or "an" right before the phrase, if it has to agree anew."""
-    before = word_at(analysis, first - 1)
-    right = article_for(other.split()[0]) if before in ("a", "an") else None
-    if right is None or right == before:
-        return ()
-    cased = match_case(right, analysis.tokens[first - 1].text)
-    return (replacement(analysis, first - 1, first, cased),)
 
 
 def _rules() -> Iterator[Rule]:
