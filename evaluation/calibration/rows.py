@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from eqforge.schemas.dataset.judgements import read_judgements
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import JudgeAnswer
 from eqforge.schemas.sources.row_labels import RowLabel, texts_digest, together
 
@@ -59,6 +60,8 @@ def judged_rows(dataset: Dataset) -> Iterator[JudgedRow]:
       InputError: nothing judged the dataset, or a file is damaged.
     """
     answers = {each.sample_id: each.answers for each in read_judgements(dataset)}
+    if not any(answers.values()):
+        raise InputError(f"{dataset.folder} has no answers of judges; build it with --verify")
     if "role" in dataset.columns("samples"):
         yield from _training_rows(dataset, answers)
         return

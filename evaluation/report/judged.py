@@ -28,7 +28,7 @@ def with_judgements(dataset: Dataset, samples: pa.Table) -> pa.Table:
     Raises:
       InputError: a file is missing or damaged.
     """
-    if not dataset.files(JUDGEMENTS):
+    if not dataset.files(JUDGEMENTS) or not samples.num_rows:
         return samples
     known = read_table(dataset, JUDGEMENTS, "sample_id").combine_chunks()
     places = pc.index_in(samples["sample_id"], value_set=known["sample_id"])

@@ -164,6 +164,11 @@ def _tell(
     print(f"{settings.output}: {said}: about {length}", file=sys.stderr)
 
 
+def _distinct(table: pa.Table, name: str) -> int:
+    """Returns how many values a column has; a table without rows has no columns."""
+    return pc.count_distinct(table[name], "all").as_py() if table.num_rows else 0
+
+
 def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> Listed:
     keys = (*([kind.group] if kind.group else []), "sample_id")
     samples = with_judgements(dataset, read_table(dataset, "samples", *keys))
@@ -171,7 +176,7 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> Listed:
     page = TablePage(
         name="samples",
         thing=kind.thing,
-        total=pc.count_distinct(samples[kind.group or "sample_id"], "all").as_py(),
+        total=_distinct(samples, kind.group or "sample_id"),
         again=f"{profile.commands[-1]} --only " if known else "",
     )
     make = kind.make(dataset)

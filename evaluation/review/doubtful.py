@@ -26,7 +26,9 @@ def doubtful(
       InputError: the dataset has no judgements, none is in doubt, or a limit is no probability.
     """
     check_range("unlikely", unlikely, 0, 1)
-    rows = read_judgements(dataset)
+    rows = list(read_judgements(dataset))
+    if disputed is not None and not any(row.answers for row in rows):
+        raise InputError(f"{dataset.folder} has no answers of judges; build it with --verify")
     found = tuple(row.sample_id for row in rows if _is_doubtful(row, disputed, unlikely))
     if not found:
         raise InputError(f"{dataset.folder}: nothing in it is in doubt")

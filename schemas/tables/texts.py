@@ -198,7 +198,8 @@ JUDGEMENTS_TABLE = TableType(
     key=("sample_id",),
     references={"sample_id": "samples"},
     card="A row of `judgements` has the probability that the sample of its `sample_id` is right, "
-    "and what each judge answered, with its model and revision.",
+    "by the precision of its rules where no judge was asked, and what each judge answered, with "
+    "its model and revision.",
 )
 PERTURBED_TABLE = TableType(
     name="samples",

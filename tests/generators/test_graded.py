@@ -80,6 +80,11 @@ def test_false_edits_are_composed_and_put_in_nothing_known(seed: int) -> None:
     assert not known & set(compose(CAPTION, ladder).text.lower().rstrip(".").split())
 
 
+def test_what_a_caption_denies_is_not_changed() -> None:
+    denied = analyse("A man is not riding a large wave next to two dogs.")
+    assert list(false_steps(denied, frozenset(), random.Random(0))) == []
+
+
 def test_a_text_that_may_not_be_taken_ends_the_ladder_below() -> None:
     analysis = analyse(CAPTION)
     steps = list(rewording_steps(analysis))

@@ -63,7 +63,7 @@ def make_hard_negative(
       InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
-    if _denies(analysis):
+    if denies(analysis):
         made = (
             affirm(analysis)
             if kind == "negation"
@@ -98,13 +98,13 @@ def find_hard_negatives(
     if kind not in _REPLACED:
         if isinstance(made := make_hard_negative(analysis, kind, rng, known), HardNegative):
             yield made
-    elif not _denies(analysis):
+    elif not denies(analysis):
         places_of, _ = _REPLACED[kind]
         for made in every_replacement(analysis, kind, places_of(analysis), known):
             yield _in_its_capitals(analysis, made)
 
 
-def _denies(analysis: Analysis) -> bool:
+def denies(analysis: Analysis) -> bool:
     """Tells whether a caption denies something: what is changed there may become true."""
     return not DENIALS.isdisjoint(token.text.lower() for token in analysis.tokens)
 

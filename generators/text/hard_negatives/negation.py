@@ -22,8 +22,8 @@ _SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", 
 _OF_SOME = frozenset(("that", "which", "who"))
 _SOME = frozenset(
     (
-        *("assortment", "bunch", "couple", "different", "few", "lot", "lots", "many", "number"),
-        *("plenty", "several", "some", "variety", "various"),
+        *("assortment", "bunch", "couple", "different", "few", "lot", "lots", "many"),
+        *("multiple", "number", "numerous", "plenty", "several", "some", "variety", "various"),
     )
 )
 _ALL = frozenset(("all", "always", "and", "both", "each", "every", "only", "together"))
@@ -33,6 +33,7 @@ _GROUPS = frozenset(  # "no couple of men" and "no picture of a man" would say s
         *("plate", "row", "slice", "stack", "team"),
     )
 )
+_SEVERAL = frozenset(("many", "multiple", "numerous", "several", "some", "various"))
 _PLURALS = frozenset(("people", "cattle", "sheep", "police"))
 _HAD = frozenset(("contain", "feature", "have", "include", "show"))
 _NOUNS = ("NN", "NNS")
@@ -130,10 +131,12 @@ def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
     token, behind = analysis.tokens[verb], word_at(analysis, verb + 1)
     if token.text.lower() not in ("is", "are"):
         return
-    if behind in ("a", "an") and word_at(analysis, verb + 2) not in _SOME | _GROUPS:
+    is_many = behind in _SEVERAL and tag_at(analysis, verb + 2) == "NNS"
+    is_one = behind in ("a", "an") and word_at(analysis, verb + 2) not in _SOME | _GROUPS
+    if is_many or is_one:
         article = analysis.tokens[verb + 1]
         yield Edit(start=article.start, end=article.end, replacement=match_case("no", article.text))
-    elif tag_at(analysis, verb + 1) in ("CD", *_NOUNS, "JJ"):
+    elif behind not in _SOME and tag_at(analysis, verb + 1) in ("CD", *_NOUNS, "JJ"):
         word = " not" if tag_at(analysis, verb + 1) == "CD" else " no"
         yield Edit(start=token.end, end=token.end, replacement=match_case(word, token.text))
 

@@ -49,6 +49,13 @@ def test_the_precision_of_rules_is_shown_and_sorted_by(captions: Path) -> None:
         assert "judgement" not in rows[0][1]
 
 
+def test_a_dataset_whose_captions_were_all_refused_has_a_report(captions: Path) -> None:
+    captions.write_text(json.dumps({"id": "c", "image": "c.jpg", "caption": "Dog"}) + "\n")
+    written, known = built(hard_positives.main, captions)
+    assert known == {}
+    assert (written / "index.html").exists()
+
+
 def test_of_training_captions_the_least_of_the_texts_counts(captions: Path) -> None:
     written, known = built(training_captions.main, captions)
     found = numbers(written, "samples", "probability").tolist()

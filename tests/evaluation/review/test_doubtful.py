@@ -100,6 +100,8 @@ def test_a_plan_has_what_is_in_doubt_and_nothing_else(
 def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_path: Path) -> None:
     opened = open_dataset(str(dataset))
     with pytest.raises(InputError, match="nothing in it is in doubt"):
+        doubtful(opened, unlikely=0)
+    with pytest.raises(InputError, match="no answers of judges; build it with --verify"):
         doubtful(opened, disputed="rules")
     with pytest.raises(InputError, match=r"--unlikely 80: .*write 0.8 for 80 %"):
         doubtful(opened, unlikely=80)
