@@ -105,7 +105,7 @@ def _network(words: int) -> Any:
     import torch
     from torch import nn
 
-    class Scorer(nn.Module):
+    class Scorer(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
         """Embeds the words, lets each see the others, and scores the mean."""
 
         def __init__(self) -> None:
