@@ -390,6 +390,7 @@ def test_the_word_model_knows_odd_captions_of_which_it_saw_no_false_one() -> Non
 
 def test_the_transformer_sees_which_words_go_together_and_others_do_not() -> None:
     """Of two words each is as common in true captions as in false ones; only both together tell."""
+    pytest.importorskip("torch")
     pairs = []
     for index in range(1_200):
         rng = random.Random(index)
@@ -405,6 +406,7 @@ def test_the_transformer_sees_which_words_go_together_and_others_do_not() -> Non
 
 
 def test_the_transformer_s_answers_are_the_same_again() -> None:
+    pytest.importorskip("torch")
     pairs = _random_pairs(60)
     judges = {"transformer": transformer_judge(3)}
     assert audit_pairs(pairs, judges, folds=3) == audit_pairs(pairs, judges, folds=3)
