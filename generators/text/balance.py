@@ -18,12 +18,12 @@ is p(1 - p), and that of its weight adds p^2.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from eqforge.generators.text.word_model import WORD, WordModel, words_of
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.identity import bucket, derive_seed
 from eqforge.schemas.late import numpy as np
@@ -36,7 +36,6 @@ Analyzer: TypeAlias = Callable[[str], Iterator[str]]
 VERSION: Final = 1
 NO_NEGATIVE: Final = -1
 
-_WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _THIRDS: Final = 3
 _LETTERS: Final = (2, 3, 4)
 _HASHED: Final = 1 << 22
@@ -110,7 +109,7 @@ def features_of(text: str) -> Iterator[str]:
     that each stands in; two to four letters in a row; and, as marks, how many words and characters
     it has.
     """
-    words = _WORD.findall(text.lower())
+    words = WORD.findall(text.lower())
     yield from _runs(text)
     yield from ("~".join(each) for each in combinations(sorted(set(words)), 2))
     yield from (f"{n * _THIRDS // len(words)}:{word}" for n, word in enumerate(words))
@@ -121,9 +120,8 @@ def features_of(text: str) -> Iterator[str]:
 
 
 def _runs(text: str) -> Iterator[str]:
-    words = _WORD.findall(text.lower())
-    ends = ["^", *words, "$"]
-    yield from words
+    ends = words_of(text)
+    yield from ends[1:-1]
     yield from (" ".join(each) for each in pairwise(ends))
     yield from (" ".join(each) for each in zip(ends, ends[1:], ends[2:], strict=False))
 
@@ -135,15 +133,16 @@ def _windows(text: str, size: int) -> Iterator[str]:
 def _changes(captions: Sequence[Possible]) -> Any:
     """Returns the features of each negative less those of what is true [negatives, features].
 
-    The last two are how common its runs of words are in the captions of other images: what is too
-    rare to be balanced by itself is balanced together.
+    The last four are how common its runs of words are in the captions of other images, and how
+    likely they make it: what is too rare to be balanced by itself is balanced together.
     """
     from scipy import sparse  # type: ignore[import-untyped]
 
     changes = _hashed_changes(captions, features_of)
     changing = np.bincount(changes.indices, minlength=_HASHED)
     often = changes[:, np.flatnonzero(changing >= _FEWEST)]
-    return sparse.hstack([often, sparse.csr_matrix(_commonness(captions))], format="csr")
+    dense = np.column_stack([_commonness(captions), _likelihoods(captions)])
+    return sparse.hstack([often, sparse.csr_matrix(dense)], format="csr")
 
 
 def _commonness(captions: Sequence[Possible]) -> Numbers:
@@ -157,7 +156,38 @@ def _commonness(captions: Sequence[Possible]) -> Numbers:
         counts = np.asarray(texts[groups != group].sum(axis=0)).ravel()
         own = changes[owners == group]
         found[owners == group] = np.column_stack([own @ np.log(counts + 0.5), own @ (counts == 0)])
-    return found / np.maximum(found.std(axis=0), 1e-9)
+    return _scaled(found)
+
+
+def _likelihoods(captions: Sequence[Possible]) -> Numbers:
+    """Returns by how much a model of words finds negatives likelier, and how often [negatives, 2].
+
+    It knows the true texts of the other groups of images. Both are means over the true texts, and
+    scaled: a few words that no other image has change the mean of all, but not how often the
+    negative is the likelier text.
+    """
+    model = WordModel()
+    groups: dict[int, list[int]] = {}
+    for place, each in enumerate(captions):
+        groups.setdefault(bucket(each.image, _GROUPS), []).append(place)
+        model.learn(each.true)
+    found: dict[int, Numbers] = {}
+    for places in groups.values():
+        own = [text for place in places for text in captions[place].true]
+        model.forget(own)
+        for place in places:
+            true, negatives = (
+                np.array([model.score(text) for text in texts])
+                for texts in (captions[place].true, captions[place].negatives)
+            )
+            more = (negatives[:, None] - true).round(9)
+            found[place] = np.column_stack([more.mean(axis=1), np.sign(more).mean(axis=1)])
+        model.learn(own)
+    return _scaled(np.concatenate([found[place] for place in range(len(captions))]))
+
+
+def _scaled(columns: Numbers) -> Numbers:
+    return columns / np.maximum(columns.std(axis=0), 1e-9)
 
 
 def _hashed_changes(captions: Sequence[Possible], analyzer: Analyzer) -> Any:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqforge.evaluation.shortcuts.audit import audit_pairs
+from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
+from eqforge.evaluation.shortcuts.likelihood import likelihood_judge
 from eqforge.generators.text.balance import (
     NO_NEGATIVE,
     Possible,
@@ -50,10 +51,11 @@ def _drawn(captions: list[Possible], seed: int = 0) -> list[tuple[str, str]]:
 
 
 def _told(pairs: list[tuple[str, str]]) -> dict[str, tuple[float, float]]:
-    audit = audit_pairs(
+    texts = [
         TextPair(pair_id=str(n), image=f"{n}.jpg", positive=right, negative=wrong)
         for n, (right, wrong) in enumerate(pairs)
-    )
+    ]
+    audit = audit_pairs(texts, probe_judges() | {"likelihood": likelihood_judge(5)})
     return {result.probe: (result.low, result.high) for result in audit.results}
 
 
