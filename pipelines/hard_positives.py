@@ -285,7 +285,7 @@ def check(config: Config) -> None:
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
-    check_writer(config, config.run)
+    check_writer(config, config.mode)
     _judging(config)
     if _uses_rules(config):
         open_wordnet()
