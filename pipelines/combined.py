@@ -23,17 +23,20 @@ from eqforge.pipelines.shared.registry import stage_of
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
 from eqforge.schemas import signals
 from eqforge.schemas.console import session
-from eqforge.schemas.dataset.manifest import FILE_NAME, PartManifest, as_parts
+from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
 from eqforge.schemas.errors import InputError, reported_errors
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME
 from eqforge.schemas.tables.datasets import TYPES, dataset_type
+from eqforge.schemas.visible import visible
 
 if TYPE_CHECKING:
     import apache_beam as beam
 
+    from eqforge.schemas.dataset.reader import Dataset
+    from eqforge.transforms.dataset.part_pictures import Part
     from eqforge.transforms.dataset.parts import CombineRules, Piece
     from eqforge.transforms.dataset.plan import PlanFiles
     from eqforge.transforms.dataset.table import Table
@@ -75,7 +78,8 @@ class Combination:
       stages: those of the parts, and last the one that combines them.
       has_images: whether a part has pictures.
       is_judged: whether a part says what is known of its samples.
-      warnings: those of the parts.
+      warnings: those of the parts, and after them its own.
+      own_warnings: those that it adds.
     """
 
     rules: "CombineRules"
@@ -84,6 +88,7 @@ class Combination:
     has_images: bool
     is_judged: bool
     warnings: tuple[str, ...]
+    own_warnings: tuple[str, ...]
 
 
 def open_parts(folders: Sequence[str]) -> Combination:
@@ -131,20 +136,42 @@ def open_parts(folders: Sequence[str]) -> Combination:
             known = stage_of(each.manifest, stage) or Stage(stage)
             stages.append(Stage(f"{label}: {stage}", known.reasons))
     warned = [f"{part.label}: {text}" for part in parts for text in part.open().manifest.warnings]
-    unnamed = Counter(each.manifest.dataset for name, each in opened if not name)
-    warned += [
-        f"{count} parts are builds of {name}, which kind does not tell apart; NAME=FOLDER would"
-        for name, count in unnamed.items()
-        if count > 1
-    ]
+    added = (*_untold(kind, opened), *_uncertified(parts))
     return Combination(
         rules=CombineRules(kind=kind, parts=tuple(parts)),
         mode="paper" if any(each.manifest.mode == "paper" for each in found) else "corrected",
         stages=(*stages, COMBINE_STAGE),
         has_images=any(each.files("images") for each in found),
         is_judged=any(each.files("judgements") for each in found),
-        warnings=tuple(warned),
+        warnings=(*warned, *added),
+        own_warnings=added,
     )
+
+
+def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]:
+    """Yields a warning of each dataset that several parts are builds of, where names would help.
+
+    Rows of hard-positives and training-captions say nothing of their part, whatever its name.
+    """
+    if "dataset" not in COMBINED[kind].table("samples").schema.names:
+        return
+    unnamed = Counter(each.manifest.dataset for name, each in opened if not name)
+    for name, count in unnamed.items():
+        if count > 1:
+            yield (
+                f"{count} parts are builds of {name}, which kind does not tell apart; NAME=FOLDER "
+                "would"
+            )
+
+
+def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
+    """Yields a warning of each part whose certificate is not one of the combination."""
+    for part in parts:
+        if isinstance(part.open().manifest.certificate, Certificate):
+            yield (
+                f"{part.label}: its certificate of balanced texts holds of the whole of that part "
+                "alone and is left out; eqforge audit measures what was combined"
+            )
 
 
 def _name_and_folder(given: str) -> tuple[str, str]:
@@ -311,6 +338,8 @@ def main(argv: Sequence[str]) -> int:
     with reported_errors(goes_on=True), session(), inputs_from_stores():
         config, beam_args = parse(Config, no_defaults, argv, "eqforge combine")
         combination = open_parts(config.parts)
+        for warning in combination.own_warnings:
+            print(visible(f"WARNING: {warning}"), file=sys.stderr)
         with signals.idle():  # an exception may leave a library half loaded
             from eqforge.pipelines.shared.driver import build_and_tell
         build_and_tell(pipeline_of(combination), replace(config, mode=combination.mode), beam_args)

@@ -127,7 +127,9 @@ class Config(ModelSettings, DatasetConfig):
 
     balance: Literal["text"] | None = None
     """text draws the hard negatives of all --captions together, so that classifiers that see no
-    picture do not tell them from captions; costs rows, and a minute for 25,000 captions."""
+    picture do not tell them from captions; costs rows, and a minute for 25,000 captions. What
+    limits such as --probability-min refuse is refused afterwards, and nothing is drawn in its
+    place."""
 
     judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
 
@@ -285,7 +287,7 @@ def check(config: Config) -> None:
     check_language(config.language)
     load_lexicon(config.lexicon)
     tagger_of(config.spacy_model)
-    check_writer(config, config.run)
+    check_writer(config, config.mode)
     _judging(config)
     if _uses_rules(config):
         open_wordnet()

@@ -171,7 +171,7 @@ def check(config: Config) -> None:
     tagger_of(config.spacy_model)
     load_lexicon(config.lexicon)
     open_wordnet()
-    check_writer(config, config.run)
+    check_writer(config, config.mode)
     _judging(config)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from eqforge.schemas.dataset.judgements import read_judgements
+from eqforge.schemas.dataset.judgements import how_judged, read_judgements
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import JudgeAnswer
@@ -61,7 +61,7 @@ def judged_rows(dataset: Dataset) -> Iterator[JudgedRow]:
     """
     answers = {each.sample_id: each.answers for each in read_judgements(dataset)}
     if not any(answers.values()):
-        raise InputError(f"{dataset.folder} has no answers of judges; build it with --verify")
+        raise InputError(f"{dataset.folder}: has no answers of judges; {how_judged(dataset)}")
     if "role" in dataset.columns("samples"):
         yield from _training_rows(dataset, answers)
         return

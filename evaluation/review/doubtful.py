@@ -1,8 +1,10 @@
 """Which samples to review: those that judges disagree on, or that are perhaps wrong."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
-from eqforge.schemas.dataset.judgements import read_judgements
+from eqforge.schemas.dataset.judgements import how_judged, read_judgements
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.ranges import check_range
@@ -12,10 +14,26 @@ from eqforge.schemas.tables.texts import Judgement
 Disputed = Literal["judges", "rules"]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Doubtful:
+    """The samples that want a look.
+
+    Attributes:
+      ids: of these.
+      unjudged: where what judges dispute was asked for, how many others no judge was asked about,
+        captions of the source aside.
+    """
+
+    ids: tuple[str, ...]
+    unjudged: int = 0
+
+
 def doubtful(
     dataset: Dataset, disputed: Disputed | None = None, unlikely: float | None = None
-) -> tuple[str, ...]:
-    """Returns the ids of the samples of a dataset that want a look.
+) -> Doubtful:
+    """Returns which samples of a dataset want a look.
+
+    Of a sample without judgement, as of a combined dataset's part that has none, nothing is known.
 
     Args:
       dataset: with judgements.
@@ -23,21 +41,49 @@ def doubtful(
       unlikely: what is right with less than this probability, or an unknown one; None for any.
 
     Raises:
-      InputError: the dataset has no judgements, none is in doubt, or a limit is no probability.
+      InputError: the dataset has no samples, answers or probabilities, none is in doubt, or a limit
+        is no probability.
     """
     check_range("unlikely", unlikely, 0, 1)
-    rows = list(read_judgements(dataset))
+    dataset.check_samples()
+    rows = list(_judgements(dataset))
     if disputed is not None and not any(row.answers for row in rows):
-        raise InputError(f"{dataset.folder} has no answers of judges; build it with --verify")
-    found = tuple(row.sample_id for row in rows if _is_doubtful(row, disputed, unlikely))
+        raise InputError(f"{dataset.folder}: has no answers of judges; {how_judged(dataset)}")
+    if unlikely is not None and all(row.probability is None for row in rows):
+        how = how_judged(dataset, "--verify and --calibration, or by the rules of corrected mode")
+        raise InputError(
+            f"{dataset.folder}: has no probabilities of being right; {how}; without --unlikely all "
+            "is reviewed"
+        )
+    rows = [row for row in rows if unlikely is None or _is_unlikely(row, unlikely)]
+    found = tuple(row.sample_id for row in rows if _is_disputed(row, disputed))
     if not found:
         raise InputError(f"{dataset.folder}: nothing in it is in doubt")
-    return found
+    unjudged = [row for row in rows if not row.answers and row.basis != OF_SOURCE]
+    return Doubtful(ids=found, unjudged=0 if disputed is None else len(unjudged))
 
 
-def _is_doubtful(row: Judgement, disputed: Disputed | None, unlikely: float | None) -> bool:
-    if unlikely is not None and (row.basis == OF_SOURCE or (row.probability or 0.0) >= unlikely):
-        return False
+def _judgements(dataset: Dataset) -> Iterator[Judgement]:
+    """Yields what is known of each sample, which is nothing where the table has no row of it."""
+    known = {row.sample_id: row for row in read_judgements(dataset)}
+    there = dataset.columns("samples")
+    for row in dataset.rows("samples", [name for name in ("sample_id", "role") if name in there]):
+        name, is_original = row["sample_id"], row.get("role") == "original"
+        yield known.get(name) or Judgement(
+            sample_id=name,
+            probability=None,
+            low=None,
+            high=None,
+            basis=OF_SOURCE if is_original else "",
+            answers=(),
+        )
+
+
+def _is_unlikely(row: Judgement, limit: float) -> bool:
+    return row.basis != OF_SOURCE and (row.probability or 0.0) < limit
+
+
+def _is_disputed(row: Judgement, disputed: Disputed | None) -> bool:
     if disputed is None:
         return True
     return (disputed_by_judges if disputed == "judges" else disputed_by_rules)(row.answers)

@@ -72,12 +72,15 @@ class ReviewPlan:
       items: how many items are reviewed.
       tasks: how many tasks each reviewer has, hidden repeats included.
       minutes: about how long each takes.
+      unjudged: where what judges dispute is reviewed, the samples that none was asked about, which
+        are left out.
     """
 
     page: str
     items: int
     tasks: dict[str, int]
     minutes: dict[str, float]
+    unjudged: int = 0
 
 
 def check_settings(settings: ReviewSettings) -> None:

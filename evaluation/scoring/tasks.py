@@ -117,6 +117,7 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
         if all(found.get(table, set()).issuperset(names) for table, names in tables.items()):
             _check_images(dataset)
             return task
+    dataset.check_samples()
     if "question" in found.get("samples", ()):
         raise InputError(
             f"{dataset.folder}: holds questions, which a model of images and captions does not "

@@ -81,6 +81,7 @@ def _questions(path: Path) -> "Dataset | None":
     if not is_dataset(path):
         return None
     dataset = open_samples(str(path))
+    dataset.check_samples()
     return dataset if is_questions(dataset) else None
 
 

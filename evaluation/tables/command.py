@@ -117,6 +117,7 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     from eqforge.schemas.dataset.reader import open_dataset
 
     dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
+    dataset.check_samples()
     if not scores and not settings.human:
         raise InputError(f"name scores of {settings.paths[0]} after it; eqforge score makes them")
     if is_answered(dataset) and all(path.suffix == ".jsonl" for path in scores):

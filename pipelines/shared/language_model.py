@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal
 
@@ -139,11 +139,11 @@ def _writer(config: ModelSettings) -> WriterSettings:
     )
 
 
-def check_writer(config: ModelSettings, run: RunSettings) -> None:
+def check_writer(config: ModelSettings, mode: Mode) -> None:
     """Checks the options, and that the model of a folder or of the hub is there, before any work.
 
     Raises:
-      InputError: one is out of its range, or the model cannot be loaded.
+      InputError: one is out of its range or has no model to ask, or the model cannot be loaded.
       MissingExtra: a required package is not installed.
     """
     check_at_least("--model-batch", config.model_batch, 1)
@@ -160,9 +160,24 @@ def check_writer(config: ModelSettings, run: RunSettings) -> None:
             raise InputError(f"--model-{name.replace('_', '-')} {value}: expected {rule}")
     if config.model_budget is not None and config.model_prices is None:
         raise InputError("--model-budget: name what a million tokens cost with --model-prices")
-    how = written(config, run)
-    if how is not None:
-        open_model(how.model)
+    if config.model is None:
+        _check_unused(config, mode)
+    else:
+        open_model(_writer(config))
+
+
+def _check_unused(config: ModelSettings, mode: Mode) -> None:
+    """Checks that nothing is said of a model where there is none.
+
+    Raises:
+      InputError: something is.
+    """
+    usual = {each.name: each.default for each in fields(ModelSettings)}
+    usual |= language_and_model_of_mode(mode)
+    for each in fields(ModelSettings):
+        if getattr(config, each.name) != usual[each.name]:
+            flag = each.name.replace("_", "-")
+            raise InputError(f"--{flag}: needs a language model; name it with --model")
 
 
 def confirm_server(config: ModelSettings, run: RunSettings) -> None:

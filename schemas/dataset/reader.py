@@ -76,6 +76,17 @@ class Dataset:
         """Returns the names of a table's columns; see schema."""
         return list(self.schema(table).names)
 
+    def check_samples(self) -> None:
+        """Checks that there are samples; without rows a table shows no columns to tell it by.
+
+        Raises:
+          InputError: there are none.
+        """
+        if not self.manifest.num_rows("samples"):
+            raise InputError(
+                f"{self.folder}: has no samples; eqforge inspect says why none was kept"
+            )
+
     def batches(
         self, table: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:

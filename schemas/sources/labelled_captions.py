@@ -95,7 +95,9 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
         from eqforge.schemas.dataset.reader import open_samples
 
         _check_no_files(path)
-        names = set(open_samples(str(path)).columns("samples"))
+        opened = open_samples(str(path))
+        opened.check_samples()
+        names = set(opened.columns("samples"))
         for columns, read in ((_TRAINING, _training), (_PERTURBED, _perturbed)):
             if names.issuperset(columns):
                 dataset = open_samples(str(path), dataset_with("samples", columns))
@@ -126,6 +128,8 @@ def why_not_linted(dataset: "Dataset") -> str:
     """Returns why `dataset_captions` has nothing to yield of a dataset; empty where it has."""
     if _reader(dataset) is not None:
         return ""
+    if not dataset.manifest.num_rows("samples"):
+        return "it has no samples"
     if "caption_1" in dataset.columns("samples"):
         return "each caption is true of its own image; `eqforge lint` compares the two as texts"
     return "it has no captions of which one was made from another"

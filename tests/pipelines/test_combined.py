@@ -213,6 +213,33 @@ def test_builds_of_one_dataset_are_told_apart_by_names(
     }
 
 
+def test_texts_of_one_dataset_bring_no_warning_of_kind_and_no_certificate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = (Path(shutil.copytree(OLD / "hard-positives", tmp_path / n)) for n in "ab")
+    texts = rows(one, "samples")
+    rewritten(other, "samples", [row | {"sample_id": f"b/{_id(row)}"} for row in texts])
+    plain = combine(tmp_path / "plain", one, f"b={other}")
+    assert load_manifest(str(plain)).warnings == []
+
+    certificate = {"version": 2, "rows": 2, "folds": 5, "probes": [], "best": None, "unasked": []}
+    manifest = json.loads((other / "dataset.json").read_text())
+    (other / "dataset.json").write_text(json.dumps(manifest | {"certificate": certificate}))
+    capsys.readouterr()
+    out = combine(tmp_path / "out", one, f"b={other}")
+
+    warning = (
+        "b: its certificate of balanced texts holds of the whole of that part alone and is left "
+        "out; eqforge audit measures what was combined"
+    )
+    assert load_manifest(str(out)).warnings == [warning]
+    assert f"WARNING: {warning}\n" in capsys.readouterr().err
+    assert b'"certificate"' not in (out / "dataset.json").read_bytes()
+    unnamed = combine(tmp_path / "unnamed", one, other)
+    (said,) = load_manifest(str(unnamed)).warnings
+    assert said.partition(": ")[2] == warning.partition(": ")[2]
+
+
 def test_names_of_foils_begin_their_kinds(tmp_path: Path) -> None:
     parts = {name: imported(name, tmp_path) for name in ("valse", "own-foils")}
     out = combine(tmp_path / "out", *(f"my-{name}={part}" for name, part in parts.items()))

@@ -249,7 +249,7 @@ def test_what_a_judge_cannot_read_has_no_answer(captions: Path, tmp_path: Path) 
     [
         (["--verify", "nli:nowhere"], "nowhere: no such folder"),
         (["--verify", "vqa:nowhere"], "reads pictures; name --images FOLDER"),
-        (["--entailed-min", "0.5"], "needs judges; name some with --verify"),
+        (["--refuse-by", "all"], "--refuse-by: needs judges; name some with --verify"),
     ],
 )
 def test_wrong_judges_end_the_build_before_any_work(

@@ -85,6 +85,8 @@ class JudgeSettings:
             return
         needing = [name for name in _LIMITS[:3] if getattr(self, name) is not None]
         needing += ["calibration"] * (self.calibration is not None)
+        needing += ["refuse_by"] * (self.refuse_by == "all")
+        needing += ["verify_requests"] * (self.verify_requests is not None)
         if needing:
             flag = needing[0].replace("_", "-")
             raise InputError(f"--{flag}: needs judges; name some with --verify")

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -95,7 +95,7 @@ class Plan:
 
     unlikely: float | None = None
     """Of a dataset with probabilities: review what is right with less than this probability, or
-    with one that is not known, and nothing else."""
+    with one that is not known, as of a combined dataset's parts without, and nothing else."""
 
     overwrite: bool = False
     """Replace the tasks of another review in the folder."""
@@ -159,6 +159,10 @@ def _plan(arguments: Plan) -> int:
         else f"  {name}: no tasks"
         for name, tasks in written.tasks.items()
     ]
+    if written.unjudged:
+        lines.append(
+            f"  left out: {counted(written.unjudged, 'samples')} that no judge was asked about"
+        )
     print(in_lines([f"{written.page}: {counted(written.items, 'items')} to review", *lines]))
     give(written)
     return 0
@@ -180,6 +184,7 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
     protocol = protocol_of(arguments.protocol)
     dataset = open_dataset(arguments.dataset)
     only: tuple[str, ...] = ()
+    unjudged = 0
     if arguments.disagreed is not None:
         only = disagreed(read_decisions(arguments.disagreed))
         if not only:
@@ -190,7 +195,8 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
     if arguments.disputed is not None or arguments.unlikely is not None:
         if only:
             raise InputError("--disagreed: leave out --disputed and --unlikely, or it")
-        only = doubtful(dataset, arguments.disputed, arguments.unlikely)
+        found = doubtful(dataset, arguments.disputed, arguments.unlikely)
+        only, unjudged = found.ids, found.unjudged
     reviewers = tuple(filter(None, ",".join(arguments.reviewers).split(",")))
     listed = arguments.answer_list
     if listed is not None and not any(field.listed for field in protocol.fields):
@@ -208,7 +214,7 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
         tool=arguments.tool,
         overwrite=arguments.overwrite,
     )
-    return write_plan(dataset, settings)
+    return replace(write_plan(dataset, settings), unjudged=unjudged)
 
 
 def _overlap(arguments: Plan, protocol: "Protocol", reviewers: int) -> int:

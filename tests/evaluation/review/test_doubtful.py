@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,41 @@ import pytest
 
 from eqforge.commands import review
 from eqforge.evaluation.review import doubtful as module
-from eqforge.evaluation.review.doubtful import doubtful
-from eqforge.pipelines import hard_positives
+from eqforge.evaluation.review.doubtful import Doubtful, doubtful
+from eqforge.evaluation.scoring.tasks import task_of
+from eqforge.evaluation.shortcuts.command import AuditSettings, audit_command
+from eqforge.evaluation.tables.command import metrics_command
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.pipelines import combined, hard_positives, training_captions
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import JudgeAnswer
+from eqforge.schemas.sources.labelled_captions import read_labelled_captions, why_not_linted
 from eqforge.schemas.tables.texts import Judgement
 
-CAPTIONS = ["A man holds a red umbrella.", "A dog and a cat on a sofa.", "Two dogs sit on a car."]
+OLD = Path(__file__).parents[2] / "old" / "0.1.0"
+CAPTIONS = [
+    "A man holds a red umbrella.",
+    "A dog and a cat on a sofa.",
+    "Two dogs sit on a car.",
+    "A woman holds a blue umbrella.",
+]
+
+
+def write_lines(path: Path, captions: Sequence[str], first: int = 0) -> str:
+    numbered = enumerate(captions, first)
+    lines = [{"id": str(n), "image": f"{n}.jpg", "caption": text} for n, text in numbered]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three samples, with the precision of rules for a probability."""
+    """Four samples, with the precision of rules for a probability."""
     folder = tmp_path_factory.mktemp("doubtful")
-    lines = [{"id": str(n), "image": f"{n}.jpg", "caption": c} for n, c in enumerate(CAPTIONS)]
-    source = folder / "captions.jsonl"
-    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    source = write_lines(folder / "captions.jsonl", CAPTIONS)
     output = folder / "out"
-    arguments = ["--captions", str(source), "--output", str(output)]
+    arguments = ["--captions", source, "--output", str(output)]
     assert hard_positives.main(arguments) == 0
     return output
 
@@ -54,24 +70,24 @@ ROWS = [
         "0", 0.9, ("nli", "caption_entails_positive", 0.9), ("llm", "positive_entails_caption", 0.8)
     ),
     judged("1", 0.7, ("nli", "caption_entails_positive", 0.9), ("vqa", "positive_shown", 0.2)),
-    replace(judged("3", None), basis="source"),
     judged("2", None, ("nli", "negative_contradicts_caption", 0.1), ("vqa", "positive_shown", 0.9)),
 ]
+"""Of three of the four samples; nothing is known of the last."""
 
 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"disputed": "judges"}, ("1",)),
-        ({"disputed": "rules"}, ("1", "2")),
-        ({"unlikely": 0.8}, ("1", "2")),
-        ({"unlikely": 0.7}, ("2",)),
-        ({"disputed": "judges", "unlikely": 0.8}, ("1",)),
+        ({"disputed": "judges"}, Doubtful(ids=("1",), unjudged=1)),
+        ({"disputed": "rules"}, Doubtful(ids=("1", "2"), unjudged=1)),
+        ({"unlikely": 0.8}, Doubtful(ids=("1", "2", "3"))),
+        ({"unlikely": 0.7}, Doubtful(ids=("2", "3"))),
+        ({"disputed": "judges", "unlikely": 0.8}, Doubtful(ids=("1",), unjudged=1)),
     ],
 )
 def test_what_is_in_doubt_is_found(
     settings: dict[str, Any],
-    expected: tuple[str, ...],
+    expected: Doubtful,
     dataset: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -79,8 +95,27 @@ def test_what_is_in_doubt_is_found(
     assert doubtful(open_dataset(str(dataset)), **settings) == expected
 
 
+def test_captions_of_the_source_are_not_in_doubt_whether_judged_or_not(tmp_path: Path) -> None:
+    source = write_lines(tmp_path / "captions.jsonl", CAPTIONS[:2])
+    known, plain, both = (tmp_path / name for name in ("known", "plain", "both"))
+    assert training_captions.main(["--captions", source, "--output", str(known)]) == 0
+    other = write_lines(tmp_path / "others.jsonl", CAPTIONS[2:], first=2)
+    paper = ["--captions", other, "--mode", "paper", "--output", str(plain)]
+    assert training_captions.main(paper) == 0
+    assert combined.main([str(known), str(plain), "--output", str(both)]) == 0
+
+    found = doubtful(open_dataset(str(both)), unlikely=1)
+    rows = list(open_dataset(str(both)).rows("samples", ["sample_id", "role"]))
+    made = {row["sample_id"] for row in rows if row["role"] != "original"}
+    assert set(found.ids) == made
+    assert {name.partition("/")[0] for name in made} == {"0", "1", "2", "3"}
+
+
 def test_a_plan_has_what_is_in_doubt_and_nothing_else(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dataset: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(module, "read_judgements", lambda _: iter(ROWS))
     own = {"name": "own", "question": "Is it right?", "guide": "Read.", "source": "ours"}
@@ -94,24 +129,48 @@ def test_a_plan_has_what_is_in_doubt_and_nothing_else(
         output=tmp_path / "tasks",
         disputed="rules",
     )
-    assert review.plan_review(plan).items == 2
+    written = review.plan_review(plan)
+    assert (written.items, written.unjudged) == (2, 1)
+    assert review.review_command(plan) == 0
+    assert "  left out: 1 sample that no judge was asked about" in capsys.readouterr().out
 
 
 def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_path: Path) -> None:
     opened = open_dataset(str(dataset))
     with pytest.raises(InputError, match="nothing in it is in doubt"):
         doubtful(opened, unlikely=0)
-    with pytest.raises(InputError, match="no answers of judges; build it with --verify"):
+    with pytest.raises(InputError, match="has no answers of judges; build it with --verify"):
         doubtful(opened, disputed="rules")
     with pytest.raises(InputError, match=r"--unlikely 80: .*write 0.8 for 80 %"):
         doubtful(opened, unlikely=80)
-    lines = tmp_path / "captions.jsonl"
-    lines.write_text(json.dumps({"caption": CAPTIONS[1], "image": "a.jpg"}) + "\n")
+    lines = write_lines(tmp_path / "captions.jsonl", CAPTIONS[1:2])
     plain = tmp_path / "plain"
-    arguments = ["--captions", str(lines), "--mode", "paper", "--output", str(plain)]
+    arguments = ["--captions", lines, "--mode", "paper", "--output", str(plain)]
     assert hard_positives.main(arguments) == 0
-    with pytest.raises(InputError, match="has no judgements; build it with --verify"):
+    with pytest.raises(InputError, match="has no answers of judges; build it with --verify"):
         doubtful(open_dataset(str(plain)), disputed="judges")
+    with pytest.raises(InputError, match=r"has no probabilities .* by the rules of corrected mode"):
+        doubtful(open_dataset(str(plain)), unlikely=0.9)
+    with pytest.raises(InputError, match=r"training-captions can have them, graded-captions canno"):
+        doubtful(open_dataset(str(OLD / "graded-captions")), unlikely=0.9)
+
+
+def test_of_an_empty_dataset_it_is_said_that_it_is_empty(tmp_path: Path) -> None:
+    empty = tmp_path / "empty"
+    lines = write_lines(tmp_path / "captions.jsonl", ["Xq zrt."])
+    assert hard_positives.main(["--captions", lines, "--output", str(empty)]) == 0
+    opened, message = open_dataset(str(empty)), "has no samples; eqforge inspect says why"
+    with pytest.raises(InputError, match=message):
+        doubtful(opened, unlikely=0.9)
+    with pytest.raises(InputError, match=message):
+        audit_command(AuditSettings(path=empty))
+    with pytest.raises(InputError, match=message):
+        read_labelled_captions(empty)
+    with pytest.raises(InputError, match=message):
+        metrics_command(MetricsSettings(paths=(empty,)))
+    with pytest.raises(InputError, match=message):
+        task_of(opened)
+    assert why_not_linted(opened) == "it has no samples"
 
 
 def test_an_answer_to_no_question_is_told(dataset: Path, tmp_path: Path) -> None:

@@ -220,6 +220,8 @@ def test_curves_give_probabilities(values: list[float], bias: float) -> None:
         ({"verify": ("nli:x",), "entailed_min": 50}, "write 0.5 for 50 %"),
         ({"entailed_min": 0.5}, "--entailed-min: needs judges; name some with --verify"),
         ({"calibration": Path("c.json")}, "--calibration: needs judges"),
+        ({"refuse_by": "all"}, "--refuse-by: needs judges; name some with --verify"),
+        ({"verify_requests": 9}, "--verify-requests: needs judges"),
     ],
 )
 def test_wrong_settings_are_one_clear_error(given: dict[str, Any], message: str) -> None:
