@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import hypothesis
@@ -41,6 +42,18 @@ def demo_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("demo") / "demo"
     assert demo.main(["--all", "--output", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def demo_dataset(demo_output: Path) -> Callable[[str], Path]:
+    """Finds a dataset of the demo, which leaves out those that lack a package; then it skips."""
+
+    def find(name: str) -> Path:
+        if not (demo_output / name).exists():
+            pytest.skip(f"the extra of {name} is not installed")
+        return demo_output / name
+
+    return find
 
 
 @pytest.fixture(scope="session")

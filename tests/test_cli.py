@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -168,9 +169,8 @@ def test_the_demo_builds_every_dataset(demo_output: Path) -> None:
     assert all(rows(demo_output / name, "samples") for name in names)
 
 
-@pytest.mark.skipif(find_spec("bpy") is None, reason="the extra `render` is not installed")
-def test_the_demo_renders_a_pair_of_each_kind(demo_output: Path) -> None:
-    kinds = [sample["kind"] for sample in rows(demo_output / "eq-kubric", "samples")]
+def test_the_demo_renders_a_pair_of_each_kind(demo_dataset: Callable[[str], Path]) -> None:
+    kinds = [sample["kind"] for sample in rows(demo_dataset("eq-kubric"), "samples")]
 
     assert kinds == ["attribute", "counting", "location"]
 

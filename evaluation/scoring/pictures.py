@@ -123,11 +123,11 @@ class _Unusable(Exception):
 
 
 def _stacked(inputs: list[Any]) -> Any:
-    import torch
-
     shapes = {getattr(one, "shape", None) for one in inputs}
     if len(shapes) != 1 or not isinstance(inputs[0], np.ndarray):
         return inputs
+    import torch
+
     return torch.from_numpy(np.stack(inputs))
 
 

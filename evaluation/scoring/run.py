@@ -57,9 +57,9 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
       BuildError: out of memory, or a process was killed; the next run resumes.
       MissingExtra: a package is not installed.
     """
-    import_torch()
     dataset = open_dataset(settings.dataset)
     task = task_of(dataset, settings.task)
+    import_torch()
     devices = settings.all_devices()
     if scorer is None:
         # With several processes each loads its own; here the model is only inspected.

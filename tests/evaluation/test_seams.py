@@ -1,10 +1,13 @@
 """From sources to a table, for every kind of dataset: build, score, measure.
 
+Without the packages of models nothing is scored; the pictures are compared all the same.
+
 Among the pictures are one that its EXIF data turns and one of 16 bits. What the model saw of each
 is compared with the source file, opened here by Pillow and NumPy alone.
 """
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +34,7 @@ def score_and_measure(output: Path, folder: Path, model: str) -> None:
     """Verifies, scores and measures a dataset; every sample has its score."""
     dataset, scores, table = map(str, (output, folder / "s", folder / "t"))
     assert main(["verify", dataset]) == 0
+    pytest.importorskip("transformers")
     named = f"python:tests.evaluation.scoring.own_models:{model}"
     assert main(["score", dataset, "--model", named, "--output", scores, "--workers", "0"]) == 0
     assert main(["metrics", dataset, scores, "--output", table, "--resamples", "20"]) == 0
@@ -47,9 +51,6 @@ def left_of(dataset: OpenDataset, image_id: str) -> float:
 @pytest.mark.parametrize("kind", ["hard-positives", "retrieval-perturbations", "vlue", "simat"])
 def test_every_kind_of_images_of_a_user_becomes_a_table(kind: str, tmp_path: Path) -> None:
     folder = built(kind)
-
-    score_and_measure(folder, tmp_path, "make_left_vectors" if kind == "simat" else "make_left")
-
     dataset = eqforge.open(folder)
     if kind != "simat":  # whose pictures are crops
         named = {
@@ -62,6 +63,9 @@ def test_every_kind_of_images_of_a_user_becomes_a_table(kind: str, tmp_path: Pat
             assert left_of(dataset, image_id) == pytest.approx(
                 seen(folder.parent / "images" / name), abs=0.02
             ), name
+
+    score_and_measure(folder, tmp_path, "make_left_vectors" if kind == "simat" else "make_left")
+
     samples = {record.sample_id: record for record in dataset.records()}
     scores = tmp_path / "s"
     for row in rows(scores, "scores"):
@@ -78,14 +82,15 @@ def test_every_kind_of_images_of_a_user_becomes_a_table(kind: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["eq-video", "eq-kubric", "eq-sd"])
-def test_every_kind_of_pairs_becomes_a_table(name: str, demo_output: Path, tmp_path: Path) -> None:
+def test_every_kind_of_pairs_becomes_a_table(
+    name: str, demo_dataset: Callable[[str], Path], tmp_path: Path
+) -> None:
     """The scores of a pair are of its own two pictures, each with both captions."""
-    if not (demo_output / name).exists():
-        pytest.skip(f"the extra of {name} is not installed")
-    dataset = eqforge.open(demo_output / name)
+    folder = demo_dataset(name)
 
-    score_and_measure(demo_output / name, tmp_path, "make_left")
+    score_and_measure(folder, tmp_path, "make_left")
 
+    dataset = eqforge.open(folder)
     samples = {record.sample_id: record for record in dataset.records()}
     found = rows(tmp_path / "s", "scores")
     assert {row["sample_id"] for row in found} == samples.keys()

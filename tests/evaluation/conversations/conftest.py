@@ -11,7 +11,6 @@ from tests.made_datasets import pair_tables, write_pairs
 @pytest.fixture(scope="session")
 def biased_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that says "1;2" to whatever it is asked."""
-    pytest.importorskip("transformers")
     return save_llava(tmp_path_factory.mktemp("chat") / "biased", says="1;2")
 
 

@@ -1,7 +1,12 @@
-"""A tiny LLaVA with a real processor, which can be taught to say one thing whatever it is asked."""
+"""A tiny LLaVA with a real processor, which can be taught to say one thing whatever it is asked.
+
+Tests that have a model saved are skipped where torch is not installed.
+"""
 
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 IMAGE_PX = 32
 CHAT_TEMPLATE = (
@@ -39,7 +44,7 @@ def processor() -> Any:
 
 def save_llava(folder: Path, says: str | None = None, reads: int = 1024) -> Path:
     """Saves a LLaVA of random weights, or one that has learnt to answer one thing."""
-    import torch
+    torch = pytest.importorskip("torch")
     from transformers import (
         CLIPVisionConfig,
         LlamaConfig,
@@ -70,7 +75,7 @@ def save_llava(folder: Path, says: str | None = None, reads: int = 1024) -> Path
 
 def save_idefics(folder: Path) -> Path:
     """Saves an Idefics3 of random weights, which cuts an image into tiles."""
-    import torch
+    torch = pytest.importorskip("torch")
     from transformers import (
         Idefics3Config,
         Idefics3ForConditionalGeneration,

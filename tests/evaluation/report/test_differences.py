@@ -162,10 +162,15 @@ def test_a_folder_of_something_else_is_named_by_its_option(
 
 
 @pytest.fixture(scope="module")
-def masked(demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rendered(demo_dataset: Callable[[str], Path]) -> Path:
+    return demo_dataset("eq-kubric")
+
+
+@pytest.fixture(scope="module")
+def masked(rendered: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Rendered pairs without the first two."""
     folder = tmp_path_factory.mktemp("m") / "masked"
-    shutil.copytree(demo_output / "eq-kubric", folder, ignore=shutil.ignore_patterns("_work"))
+    shutil.copytree(rendered, folder, ignore=shutil.ignore_patterns("_work"))
     (path,) = (folder / "data").glob("samples-*")
     pq.write_table(pq.read_table(path).slice(2), path)
     describe(folder)
@@ -173,9 +178,9 @@ def masked(demo_output: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_comparisons_and_reviews_have_the_masks_that_they_show(
-    masked: Path, demo_output: Path, tmp_path: Path
+    masked: Path, rendered: Path, tmp_path: Path
 ) -> None:
-    pages = compared((demo_output / "eq-kubric", masked), tmp_path / "d")
+    pages = compared((rendered, masked), tmp_path / "d")
     asked = ["--protocol", "true-and-false", "--reviewers", "ada", "--overlap", "1"]
     review.main(["plan", str(masked), *asked, "--sample", "1", "--output", str(tmp_path / "r")])
 

@@ -242,12 +242,15 @@ def test_charts_say_in_words_what_was_refused_by_a_limit(
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_kind_is_readable_by_everybody(
-    name: str, demo_output: Path, tmp_path: Path, opened: Callable[..., Page]
+    name: str,
+    demo_dataset: Callable[[str], Path],
+    tmp_path: Path,
+    opened: Callable[..., Page],
 ) -> None:
     """No violation that axe finds, on any page, in either theme; nothing wider than a phone."""
     from axe_playwright_python.sync_playwright import Axe
 
-    folder = write_report(demo_output / name, tmp_path / "r")
+    folder = write_report(demo_dataset(name), tmp_path / "r")
     pages = [file.name for file in sorted(folder.glob("*.html"))]
     for theme in ("light", "dark"):
         # axe puts a script into the page, which the page's own policy refuses.

@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -390,9 +391,12 @@ def test_own_pairs_have_no_mode_and_name_pictures(tmp_path: Path) -> None:
     ],
 )
 def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
-    name: str, demo_output: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str,
+    demo_dataset: Callable[[str], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    dataset = demo_output / name
+    dataset = demo_dataset(name)
 
     written = write_report(dataset, tmp_path / "r")
 

@@ -11,6 +11,8 @@ from eqforge.evaluation.scoring.command import main as score
 from eqforge.evaluation.tables.command import main as metrics
 from tests.made_datasets import pair_tables, write_pairs
 
+pytest.importorskip("transformers")
+
 MODEL = "python:tests.evaluation.scoring.own_models:make"
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from eqforge.generators.scenes import kubric_import
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import RenderedObject, RenderSettings
@@ -179,9 +180,10 @@ def test_without_a_graphics_card_the_error_says_what_there_is(tmp_path: Path) ->
 def test_a_missing_package_is_told_before_a_process_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pybullet", None)  # as if it were not installed
+    monkeypatch.setattr(kubric_import, "no_blender", lambda: "")  # as where there may be one
+    monkeypatch.setitem(sys.modules, "bpy", None)  # as if it were not installed
     before = children()
-    with pytest.raises(MissingExtra, match=r"pybullet .*eqforge\[render\]"):
+    with pytest.raises(MissingExtra, match=r"bpy .*eqforge\[render\]"):
         open_renderer(tmp_path).render([])
     assert set(children()) == set(before)
 
