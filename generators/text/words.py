@@ -23,11 +23,13 @@ VERSION = "2"
 
 DENIALS = frozenset(
     (
-        *("n't", "n\u2019t", "neither", "never", "no", "nobody", "none", "not", "nothing"),
-        "without",
+        *("n't", "n\u2019t", "cannot", "lack", "lacked", "lacking", "lacks", "neither", "never"),
+        *("no", "nobody", "none", "nor", "not", "nothing", "nowhere", "without"),
+        *("aint", "arent", "cant", "couldnt", "didnt", "doesnt", "dont", "hadnt", "hasnt"),
+        *("havent", "isnt", "mustnt", "neednt", "shouldnt", "wasnt", "werent", "wont", "wouldnt"),
     )
 )
-"""Words that deny what a caption would say without them."""
+"""Words that deny what a caption would say without them, with and without apostrophes."""
 
 ACTION_WORDS = Path(__file__).with_name("data") / "action_words.txt"
 """The list, from EqBen's appendix B.2, of words for changes that one picture cannot show."""

@@ -214,6 +214,12 @@ def test_what_may_be_true_or_is_not_english_is_not_put_in(
         ("negation", "A man without a hat", {"A man with a hat"}),
         ("negation", "A train with no passengers", {"A train with passengers"}),
         ("negation", "A dog that is not sleeping", {"A dog that is sleeping"}),
+        ("negation", "A red umbrella. No people.", {"A red umbrella. People."}),
+        ("negation", "a red umbrella. no people.", {"a red umbrella. people."}),
+        ("negation", "A RED UMBRELLA. NO PEOPLE.", {"A RED UMBRELLA. PEOPLE."}),
+        ("negation", "A street. Not raining.", {"A street. Raining."}),
+        ("negation", "No people on a beach", {"People on a beach"}),
+        ("negation", "A No bicycles sign", {"A bicycles sign"}),
         ("negation", "The man has a bat", {"The man does not have a bat"}),
         (
             "negation",
@@ -247,10 +253,36 @@ def test_nothing_that_another_caption_names_is_put_in() -> None:
         ("replace_attribute", "A woman is not wearing a red hat"),
         ("replace_object", "There is no milk in the fridge."),
         ("swap_object", "A dog without a tail chasing a cat"),
+        ("replace_object", "A dog cannot reach the frisbee"),
+        ("replace_object", "A dog isnt sitting on a couch"),
+        ("negation", "A dog isnt sitting on a couch"),
+        ("replace_relation", "Two men arent riding horses"),
+        ("negation", "A man doesnt wear a hat"),
+        ("replace_object", "A man lacking a hat sits on a bench"),
+        ("negation", "A room lacks furniture"),
+        ("replace_object", "A lack of people on a beach"),
+        ("negation", "A man doesnt wear a hat without a brim"),
     ],
 )
 def test_what_a_caption_denies_is_not_changed(kind: NegativeKind, caption: str) -> None:
     assert _outcomes(kind, caption) == {"already_negated"}
+
+
+@pytest.mark.parametrize("kind", NEGATIVE_KINDS)
+@pytest.mark.parametrize(
+    "caption",
+    [
+        "A black dog might be next to an orange cat",
+        "Clocks may be seen on all sides of the tower",
+        "A man may be without a hat",
+    ],
+)
+def test_what_may_be_has_no_negative(kind: NegativeKind, caption: str) -> None:
+    assert _outcomes(kind, caption) == {"only_possible"}
+
+
+def test_may_as_a_month_says_nothing_of_what_may_be() -> None:
+    assert _outcomes("negation", "A dog on a beach in May") == {"No dog on a beach in May"}
 
 
 def test_a_caption_in_capitals_has_a_negative_in_capitals() -> None:

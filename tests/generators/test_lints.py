@@ -83,6 +83,8 @@ def test_defects_of_one_record_are_found(pair: TextPair, kind: str, field: str) 
         _pair("a man on a bike", "a woman on a bike"),
         _pair("a person on a bike", "a man on a bike"),
         _pair("no dog here", "no animal here"),
+        _pair("a dog isnt here", "an animal isnt here"),
+        _pair("a yard lacking dogs", "a yard lacking animals"),
         _pair("a girl", "two people"),
         _pair("a man with a watch", "a man who watches"),
         _pair("a tattooed man", "a tattooing man"),

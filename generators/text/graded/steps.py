@@ -13,7 +13,7 @@ from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.graded.records import Step, step_of
 from eqforge.generators.text.hard_negatives.attributes import attribute_places
-from eqforge.generators.text.hard_negatives.make import denies
+from eqforge.generators.text.hard_negatives.make import unclear_reason
 from eqforge.generators.text.hard_negatives.objects import object_places
 from eqforge.generators.text.hard_negatives.places import Place, replace_at
 from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeKind
@@ -102,7 +102,7 @@ def _makes(analysis: Analysis, kind: NegativeKind, place: Place, text: str) -> b
 
 
 def _places(analysis: Analysis) -> Iterator[tuple[NegativeKind, Place]]:
-    if denies(analysis):
+    if unclear_reason(analysis):
         return
     yield from (("replace_object", place) for place in object_places(analysis))
     yield from (("replace_attribute", place) for place in attribute_places(analysis))

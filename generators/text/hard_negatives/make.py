@@ -43,6 +43,9 @@ _CHANGED: Final[
 ] = {"swap_object": swap_objects, "swap_attribute": swap_attributes, "negation": negate}
 """The other kinds."""
 
+_POSSIBLE: Final = frozenset(("may", "might"))
+"""Modals that go with their own negation: what may be may not be."""
+
 
 def make_hard_negative(
     analysis: Analysis,
@@ -63,12 +66,9 @@ def make_hard_negative(
       InputError: WordNet is needed and not on this machine.
       MissingExtra: a package of the extra "text" is not installed.
     """
-    if denies(analysis):
-        made = (
-            affirm(analysis)
-            if kind == "negation"
-            else NegativeRefusal(kind=kind, reason="already_negated")
-        )
+    if reason := unclear_reason(analysis):
+        is_affirmed = kind == "negation" and reason == "already_negated"
+        made = affirm(analysis) if is_affirmed else NegativeRefusal(kind=kind, reason=reason)
     elif kind in _REPLACED:
         places_of, none = _REPLACED[kind]
         made = replace_at(analysis, kind, places_of(analysis), rng, known, none)
@@ -98,15 +98,27 @@ def find_hard_negatives(
     if kind not in _REPLACED:
         if isinstance(made := make_hard_negative(analysis, kind, rng, known), HardNegative):
             yield made
-    elif not denies(analysis):
+    elif unclear_reason(analysis) is None:
         places_of, _ = _REPLACED[kind]
         for made in every_replacement(analysis, kind, places_of(analysis), known):
             yield _in_its_capitals(analysis, made)
 
 
-def denies(analysis: Analysis) -> bool:
-    """Tells whether a caption denies something: what is changed there may become true."""
-    return not DENIALS.isdisjoint(token.text.lower() for token in analysis.tokens)
+def unclear_reason(analysis: Analysis) -> str | None:
+    """Returns why what is changed in a caption may be true; None if nothing speaks for that.
+
+    "No dog", "lacks windows" and "might be a dog" may be true of an image without dogs and windows.
+
+    Args:
+      analysis: the caption's analysis.
+
+    Returns:
+      A key of NEGATIVE_REFUSALS: "only_possible" before "already_negated", which can be taken back.
+    """
+    if any(token.tag == "MD" and token.text.lower() in _POSSIBLE for token in analysis.tokens):
+        return "only_possible"
+    is_denial = not DENIALS.isdisjoint(token.text.lower() for token in analysis.tokens)
+    return "already_negated" if is_denial else None
 
 
 def _in_its_capitals(analysis: Analysis, made: HardNegative) -> HardNegative:

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.capitals import sentence_capitals
+from eqforge.generators.text.capitals import raised, sentence_capitals
 from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at, words_of
 from eqforge.generators.text.edits import Edit, apply_edits
@@ -17,7 +17,7 @@ from eqforge.generators.text.hard_negatives.records import HardNegative, Negativ
 from eqforge.generators.text.perturbations.synonyms import match_case
 from eqforge.generators.text.words import DENIALS
 
-_AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "may", "was", "were", "will"))
+_AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "was", "were", "will"))
 _SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", "everybody"))
 _OF_SOME = frozenset(("that", "which", "who"))
 _SOME = frozenset(
@@ -87,11 +87,12 @@ def _affirmed(analysis: Analysis, index: int) -> Edit | None:
     word = token.text.lower()
     if word == "without" and (behind in ("a", "an") or tag_at(analysis, index + 1) == "NNS"):
         return Edit(start=token.start, end=token.end, replacement=match_case("with", token.text))
-    is_many = tag_at(analysis, index + 1) == "NNS" and word == "no" and index > 0
-    is_doing = tag_at(analysis, index + 1) == "VBG" and word == "not" and index > 0
-    if is_many or is_doing:
-        return Edit(start=token.start, end=analysis.tokens[index + 1].start, replacement="")
-    return None
+    if (word, tag_at(analysis, index + 1)) not in (("no", "NNS"), ("not", "VBG")):
+        return None
+    following = analysis.tokens[index + 1]
+    if token.start in sentence_capitals(analysis):
+        return Edit(start=token.start, end=following.end, replacement=raised(following.text))
+    return Edit(start=token.start, end=following.start, replacement="")
 
 
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:

@@ -24,6 +24,7 @@ NEGATIVE_REFUSALS: dict[str, str] = {
     "same_meaning": "Exchanged, the caption would say the same: 'a cat next to a dog'.",
     "true_of_image": "Edited, the caption would say what another true one of the image says.",
     "already_negated": "The caption denies something, and an edit may change what it denies.",
+    "only_possible": "The caption says what may or might be, and so may an edited one.",
     "nothing_to_negate": "The caption has no verb and no noun phrase that can be negated.",
 }
 """The closed list of reasons why a caption has no hard negative, each in one sentence."""

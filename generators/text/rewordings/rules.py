@@ -14,7 +14,7 @@ from eqforge.generators.text.rewordings.existentials import EXISTENTIALS
 from eqforge.generators.text.rewordings.headlines import HEADLINES
 from eqforge.generators.text.rewordings.numerals import NUMERALS
 from eqforge.generators.text.rewordings.phrases import PHRASES
-from eqforge.generators.text.rewordings.phrasings import PHRASINGS
+from eqforge.generators.text.rewordings.phrasings.rules import PHRASINGS
 from eqforge.generators.text.rewordings.possession import POSSESSION
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES

@@ -6,7 +6,8 @@ labels.jsonl has one row a line: the set, the sample, the row's id, a digest of 
 their kinds, and what each of two readers says of the hard positive and of the hard negative. The
 sample "before" was drawn and read before the rules were made, "between" when they first seemed
 finished, "after" when they were, each of other captions. What was found "between" was mended
-before "after" was drawn; since then only the negation of "there are several" was, which none has.
+before "after" was drawn; since then "there are several", denials like "isnt" and "lacks" and what
+may be were, of which no row has any.
 """
 
 import argparse

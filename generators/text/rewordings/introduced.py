@@ -1,0 +1,222 @@
+"""The noun phrase of a thing that a caption introduces: all of it, or its subject."""
+
+from collections.abc import Collection
+from typing import Final
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.caption_verbs import finite_forms
+from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
+from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
+from eqforge.generators.text.rewordings.nominals import Nominal, names_living, nominal_from
+from eqforge.generators.text.rewordings.participles import active_verb, describes
+
+# What a caption calls the picture itself, or a time: "a view of a street", "a day at the beach".
+_NO_THINGS = frozenset(
+    (
+        *("close", "close-up", "closeup", "collage", "concept", "day", "drawing", "evening"),
+        *("event", "example", "game", "illustration", "image", "look", "match", "moment"),
+        *("morning", "night", "painting", "photo", "photograph", "picture", "portrait", "scene"),
+        *("screenshot", "selfie", "shot", "side", "sketch", "time", "type", "up", "version"),
+        *("video", "view", "way"),
+    )
+)
+_PREPOSITIONS = frozenset(
+    (
+        *("above", "across", "against", "along", "alongside", "among", "around", "at", "atop"),
+        *("behind", "below", "beneath", "beside", "between", "by", "close", "full", "in"),
+        *("for", "from", "inside", "into", "near", "next", "on", "outside", "over", "that"),
+        *("under", "underneath", "which", "who", "with", "without"),
+    )
+)
+PLACES: Final = _PREPOSITIONS - {
+    *("close", "for", "from", "full", "into", "next", "that", "which", "who", "with", "without")
+}
+"""Prepositions that say by themselves where something is."""
+
+_ADVERBS = frozenset(("high", "out", "up"))
+_NO_PARTICIPLES = frozenset(("according", "concerning", "during", "following", "including"))
+_BEHIND_PARTICIPLES = ("DT", "PRP$", "CD", "NN", "NNS", "IN", "TO", "JJ", "RB", "RP")
+_BEHIND_STATES = ("IN", "TO", "RP", ".", "")
+_MANY = frozenset(("bunch", "couple", "lot", "number", "pair", "variety"))
+_MADE = frozenset(
+    (
+        *("arranged", "attached", "broken", "built", "buried", "carved", "clogged", "covered"),
+        *("cut", "embedded", "focused", "parked", "seen", "stowed", "stuck"),
+        *("decorated", "designed", "displayed", "done", "draped", "drawn", "illuminated", "laid"),
+        *("lit", "made", "mounted", "painted", "placed", "posed", "posted", "printed", "served"),
+        *("set", "sliced", "surrounded", "suspended", "tied", "topped", "wrapped", "written"),
+    )
+)
+"""Past participles of what is done to things, which are no verbs in the past without an object."""
+_DRESSED = frozenset(
+    (
+        *("bundled", "crouched", "draped", "dressed", "engaged", "perched", "poised", "posed"),
+        *("sprawled",),
+    )
+)
+
+
+def is_single_phrase(
+    analysis: Analysis, start: int, articles: Collection[str] = ("a", "an")
+) -> bool:
+    """Tells whether a caption is a noun phrase of one thing from a token on.
+
+    Args:
+      analysis: the caption's analysis.
+      start: index of the phrase's first token.
+      articles: one of which it begins with.
+    """
+    last = dict(analysis.noun_phrases).get(start, start)
+    tags = [tag_at(analysis, index) for index in range(start, last)]
+    if word_at(analysis, start) not in articles or len(tags) < 2:
+        return False
+    if tags[-1] not in ("NN", "JJ") or any(tag.startswith(("NNS", "NNPS")) for tag in tags):
+        return False
+    return not finite_verbs(analysis, start) and is_one_sentence(analysis)
+
+
+def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
+    """Returns a noun phrase with "a" that a caption consists of, whatever it is of or joined to.
+
+    "A statue of a man reading a book", "a herd of zebra", "a cat and a mouse on the ground": it is
+    there, whichever of its parts what follows is said of.
+
+    Args:
+      analysis: the caption's analysis.
+      start: index of the phrase's first token.
+    """
+    if not is_single_phrase(analysis, start):
+        return None
+    last = dict(analysis.noun_phrases)[start]
+    head = analysis.tokens[last - 1]
+    if head.tag != "NN" or head.lemma in (*_NO_THINGS, *_MANY):
+        return None
+    end = next((e for s, e in analysis.noun_phrases if s == last + 1), last)
+    second = analysis.tokens[end - 1]
+    joined = word_at(analysis, last)
+    if joined == "and" or (joined == "," and "and" in _words(analysis, end)):
+        opener = word_at(analysis, last + 1)
+        is_one = opener in ("a", "an", "her", "his", "its") or tag_at(analysis, last + 1) in (
+            "NN",
+            "JJ",
+        )
+        if end == last or second.tag != "NN" or not is_one or "are" in _words(analysis, end):
+            return None
+    elif joined != "of" or end == last or _names_no_thing_at(analysis, last, end):
+        return None
+    if not (_is_followed(analysis, end) or word_at(analysis, end) in (",", "and")):
+        return None
+    return Nominal(
+        first=start,
+        last=end,
+        head=head,
+        kind="thing",
+        be="is",
+        relative=None,
+        there="is",
+        is_determined=True,
+        is_bare=False,
+        is_indefinite=True,
+        is_framed=False,
+    )
+
+
+def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
+    """Returns the noun phrase that a caption consists of from a token on, with its modifiers.
+
+    Args:
+      analysis: the caption's analysis.
+      start: index of the phrase's first token.
+    """
+    noun = new_nominal(analysis, start)
+    if noun is None or not _is_modified(analysis, noun) or finite_verbs(analysis, noun.last):
+        return None
+    return noun if is_one_sentence(analysis) else None
+
+
+def new_nominal(analysis: Analysis, start: int) -> Nominal | None:
+    """Returns the noun phrase at a token if it introduces a thing, and not the picture itself.
+
+    Args:
+      analysis: the caption's analysis.
+      start: index of the phrase's first token.
+    """
+    if tag_at(analysis, start).startswith("NNP"):
+        return None
+    noun = nominal_from(analysis, start)
+    if noun is None or noun.is_framed or not (noun.is_indefinite and noun.is_determined):
+        return None
+    if analysis.tokens[noun.first].text.lower() in ("one", "1") or _names_no_thing(analysis, noun):
+        return None
+    return noun
+
+
+def is_active(analysis: Analysis, index: int) -> bool:
+    """Tells whether a token is any present participle: "leaking water", not "going to leak".
+
+    Args:
+      analysis: the caption's analysis.
+      index: of the token; behind the last one there is none.
+    """
+    word, behind = word_at(analysis, index), tag_at(analysis, index + 1)
+    if tag_at(analysis, index) != "VBG" or word in _NO_PARTICIPLES:
+        return False
+    return behind in _BEHIND_PARTICIPLES
+
+
+def _words(analysis: Analysis, start: int) -> set[str]:
+    return {word_at(analysis, index) for index in range(start, len(analysis.tokens))}
+
+
+def _is_followed(analysis: Analysis, index: int) -> bool:
+    """Tells whether a token may follow a noun phrase that is all of a caption."""
+    word, tag = word_at(analysis, index), tag_at(analysis, index)
+    if _may_hide_verb(analysis, index):
+        return False
+    if word in _PREPOSITIONS or tag in ("", "."):
+        return True
+    return _is_state(analysis, index) or is_active(analysis, index)
+
+
+def _may_hide_verb(analysis: Analysis, start: int) -> bool:
+    """Tells whether a finite verb may be taken for a noun: "a watch set to 12:25 sits"."""
+    return any(
+        tag_at(analysis, index) == "NNS"
+        and word_at(analysis, index) in finite_forms()
+        and tag_at(analysis, index - 1) in ("CD", "NN", "NNS", "NNP")
+        for index in range(start, len(analysis.tokens))
+    )
+
+
+def _is_state(analysis: Analysis, index: int) -> bool:
+    """Tells whether a token is a past participle, and no verb: not "a couple cut into a cake"."""
+    if tag_at(analysis, index) != "VBN" or tag_at(analysis, index + 1) not in _BEHIND_STATES:
+        return False
+    noun = analysis.tokens[index - 1]
+    is_thing = not names_living(noun) and noun.lemma not in _MANY
+    return word_at(analysis, index) in (_MADE | _DRESSED if is_thing else _DRESSED)
+
+
+def _names_no_thing(analysis: Analysis, noun: Nominal) -> bool:
+    return _names_no_thing_at(analysis, noun.first, noun.last)
+
+
+def _names_no_thing_at(analysis: Analysis, first: int, last: int) -> bool:
+    return any(token.lemma in _NO_THINGS for token in analysis.tokens[first:last])
+
+
+def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
+    """Tells whether what follows a noun phrase modifies it, or ends the caption."""
+    word = word_at(analysis, noun.last)
+    if word == "and":
+        other = nominal_from(analysis, noun.last + 1)
+        return noun.there == "are" and other is not None and other.is_determined
+    if _is_followed(analysis, noun.last):
+        return True
+    if [word, tag_at(analysis, noun.last + 1)] == ["being", "VBN"]:
+        return True
+    if word in _ADVERBS and word_at(analysis, noun.last + 1) in PLACES:
+        return True
+    if word in ("about", "ready") and word_at(analysis, noun.last + 1) == "to":
+        return True
+    return describes(analysis, noun.last, noun) or active_verb(analysis, noun.last) is not None
