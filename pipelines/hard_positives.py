@@ -127,7 +127,7 @@ class Config(ModelSettings, DatasetConfig):
 
     balance: Literal["text"] | None = None
     """text draws the hard negatives of all --captions together, so that classifiers that see no
-    picture do not tell them from captions; costs rows, and a minute for 25,000 captions. What
+    picture do not tell them from captions; costs rows, and two minutes for 25,000 captions. What
     limits such as --probability-min refuse is refused afterwards, and nothing is drawn in its
     place."""
 

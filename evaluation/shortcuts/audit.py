@@ -14,6 +14,7 @@ from eqforge.evaluation.statistics.shares import LEVEL
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import picture_key
 from eqforge.schemas.sources.text_pairs import TextPair
+from eqforge.schemas.ticker import ticked
 
 VERSION = 2
 """Version of how the numbers are computed; 2 has exact intervals."""
@@ -242,7 +243,10 @@ def audit_pairs(
         for name, judge in judges.items()
     ]
     joint = 1 - (1 - LEVEL) / max(len(asked), 1)
-    results = [_judged(*each, seed, resamples, joint) for each in asked]
+    results = [
+        _judged(*each, seed, resamples, joint)
+        for each in ticked(asked, len(asked), "answers of probes", "audit")
+    ]
     return Audit(
         results=tuple(results),
         one_image=len(audited),

@@ -20,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import combinations, count, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from eqforge.generators.text.word_model import WORD, WordModel, words_of
 from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.identity import bucket, derive_seed
 from eqforge.schemas.late import numpy as np
+from eqforge.schemas.ticker import Ticker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -242,8 +243,17 @@ def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
         slope = changes.T @ (counted * chances) + _PENALTY * weights
         return float(counts @ surprises + _PENALTY / 2 * weights @ weights), slope
 
-    begin = np.zeros(changes.shape[1])
-    return minimize(loss, begin, jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
+    ticker, rounds = Ticker(None, "rounds", task="balance"), count(1)
+    found = minimize(
+        loss,
+        np.zeros(changes.shape[1]),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": 500},
+        callback=lambda _: ticker.show(next(rounds)),
+    )
+    ticker.close()
+    return found.x
 
 
 def _chances(looks: Numbers, starts: Numbers) -> tuple[Numbers, Numbers]:

@@ -18,6 +18,7 @@ from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.ticker import ticked
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.text.caption_edits import (
     NO_HARD_NEGATIVE,
@@ -58,6 +59,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
     Raises:
       MissingExtra: a package of the extra "text" is not installed.
     """
+    possible = (each for batch in batches for each in possible_edits(batch, rules))
     captions = [
         Possible(
             name=each.edited.record.caption_id,
@@ -65,8 +67,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
             true=each.edited.true,
             negatives=tuple(negative.edited.text for negative in each.negatives),
         )
-        for batch in batches
-        for each in possible_edits(batch, rules)
+        for each in ticked(possible, None, "captions", "what negatives could be")
         if each.negatives
     ]
     drawn = draw_negatives(captions, rules.seed)
