@@ -57,8 +57,9 @@ def judged_rows(dataset: Dataset) -> Iterator[JudgedRow]:
     """Yields the rows of hard positives or of training captions that were judged.
 
     Raises:
-      InputError: nothing judged the dataset, or a file is damaged.
+      InputError: the dataset has no samples, nothing judged it, or a file is damaged.
     """
+    dataset.check_samples()
     answers = {each.sample_id: each.answers for each in read_judgements(dataset)}
     if not any(answers.values()):
         raise InputError(f"{dataset.folder}: has no answers of judges; {how_judged(dataset)}")

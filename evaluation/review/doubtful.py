@@ -10,6 +10,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.judgements import OF_SOURCE, disputed_by_judges, disputed_by_rules
 from eqforge.schemas.tables.texts import Judgement
+from eqforge.schemas.visible import counted
 
 Disputed = Literal["judges", "rules"]
 
@@ -52,22 +53,23 @@ def doubtful(
     if unlikely is not None and all(row.probability is None for row in rows):
         how = how_judged(dataset, "--verify and --calibration, or by the rules of corrected mode")
         raise InputError(
-            f"{dataset.folder}: has no probabilities of being right; {how}; without --unlikely all "
-            "is reviewed"
+            f"{dataset.folder}: has no probabilities of being right, as --unlikely needs; {how}"
         )
     rows = [row for row in rows if unlikely is None or _is_unlikely(row, unlikely)]
     found = tuple(row.sample_id for row in rows if _is_disputed(row, disputed))
+    others = [row for row in rows if not row.answers and row.basis != OF_SOURCE]
+    unjudged = 0 if disputed is None else len(others)
     if not found:
-        raise InputError(f"{dataset.folder}: nothing in it is in doubt")
-    unjudged = [row for row in rows if not row.answers and row.basis != OF_SOURCE]
-    return Doubtful(ids=found, unjudged=0 if disputed is None else len(unjudged))
+        asked = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
+        raise InputError(f"{dataset.folder}: nothing in it is in doubt{asked}")
+    return Doubtful(ids=found, unjudged=unjudged)
 
 
 def _judgements(dataset: Dataset) -> Iterator[Judgement]:
     """Yields what is known of each sample, which is nothing where the table has no row of it."""
     known = {row.sample_id: row for row in read_judgements(dataset)}
-    there = dataset.columns("samples")
-    for row in dataset.rows("samples", [name for name in ("sample_id", "role") if name in there]):
+    beside = ["role"] if "role" in dataset.columns("samples") else []
+    for row in dataset.rows("samples", ["sample_id", *beside]):
         name, is_original = row["sample_id"], row.get("role") == "original"
         yield known.get(name) or Judgement(
             sample_id=name,

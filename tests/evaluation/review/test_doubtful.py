@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.commands import review
+from eqforge.evaluation.calibration.rows import judged_rows
 from eqforge.evaluation.review import doubtful as module
 from eqforge.evaluation.review.doubtful import Doubtful, doubtful
 from eqforge.evaluation.scoring.tasks import task_of
@@ -23,6 +24,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import JudgeAnswer
 from eqforge.schemas.sources.labelled_captions import read_labelled_captions, why_not_linted
 from eqforge.schemas.tables.texts import Judgement
+from tests.made_datasets import describe
 
 OLD = Path(__file__).parents[2] / "old" / "0.1.0"
 CAPTIONS = [
@@ -155,6 +157,24 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
         doubtful(open_dataset(str(OLD / "graded-captions")), unlikely=0.9)
 
 
+def test_what_no_judge_was_asked_about_is_told_where_nothing_is_in_doubt(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "read_judgements", lambda _: iter(ROWS[:1]))
+    message = "nothing in it is in doubt; no judge was asked about 3 samples"
+    with pytest.raises(InputError, match=message):
+        doubtful(open_dataset(str(dataset)), disputed="judges")
+
+
+def test_samples_without_ids_are_told(dataset: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(dataset, tmp_path / "copy"))
+    (file,) = (copy / "data").glob("samples-*")
+    pq.write_table(pq.read_table(file).drop_columns(["sample_id"]), file)
+    describe(copy)
+    with pytest.raises(InputError, match="sample_id"):
+        doubtful(open_dataset(str(copy)), unlikely=0.9)
+
+
 def test_of_an_empty_dataset_it_is_said_that_it_is_empty(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     lines = write_lines(tmp_path / "captions.jsonl", ["Xq zrt."])
@@ -162,6 +182,8 @@ def test_of_an_empty_dataset_it_is_said_that_it_is_empty(tmp_path: Path) -> None
     opened, message = open_dataset(str(empty)), "has no samples; eqforge inspect says why"
     with pytest.raises(InputError, match=message):
         doubtful(opened, unlikely=0.9)
+    with pytest.raises(InputError, match=message):
+        list(judged_rows(opened))
     with pytest.raises(InputError, match=message):
         audit_command(AuditSettings(path=empty))
     with pytest.raises(InputError, match=message):
