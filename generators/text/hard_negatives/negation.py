@@ -87,7 +87,8 @@ def _affirmed(analysis: Analysis, index: int) -> Edit | None:
     word = token.text.lower()
     if word == "without" and (behind in ("a", "an") or tag_at(analysis, index + 1) == "NNS"):
         return Edit(start=token.start, end=token.end, replacement=match_case("with", token.text))
-    if (word, tag_at(analysis, index + 1)) not in (("no", "NNS"), ("not", "VBG")):
+    is_denied = (word, tag_at(analysis, index + 1)) in (("no", "NNS"), ("not", "VBG"))
+    if not is_denied or tag_at(analysis, index - 1) == "DT":  # "a No bicycles sign"
         return None
     following = analysis.tokens[index + 1]
     if token.start in sentence_capitals(analysis):
