@@ -82,7 +82,7 @@ def _judgements(dataset: Dataset) -> Iterator[Judgement]:
 
 
 def _is_unlikely(row: Judgement, limit: float) -> bool:
-    return row.basis != OF_SOURCE and (row.probability or 0.0) < limit
+    return row.basis != OF_SOURCE and (row.probability is None or row.probability < limit)
 
 
 def _is_disputed(row: Judgement, disputed: Disputed | None) -> bool:

@@ -81,9 +81,14 @@ class JudgeSettings:
         for name in _LIMITS:
             check_range(name, getattr(self, name), 0, 1)
         specs_of(self)
+        limits = [name for name in _LIMITS[:3] if getattr(self, name) is not None]
+        if self.verify and self.refuse_by == "all" and not limits:
+            raise InputError(
+                "--refuse-by all: nothing is refused; add a limit, such as --entailed-min"
+            )
         if self.verify:
             return
-        needing = [name for name in _LIMITS[:3] if getattr(self, name) is not None]
+        needing = limits
         needing += ["calibration"] * (self.calibration is not None)
         needing += ["refuse_by"] * (self.refuse_by == "all")
         needing += ["verify_requests"] * (self.verify_requests is not None)

@@ -84,6 +84,7 @@ ROWS = [
         ({"disputed": "rules"}, Doubtful(ids=("1", "2"), unjudged=1)),
         ({"unlikely": 0.8}, Doubtful(ids=("1", "2", "3"))),
         ({"unlikely": 0.7}, Doubtful(ids=("2", "3"))),
+        ({"unlikely": 0}, Doubtful(ids=("2", "3"))),
         ({"disputed": "judges", "unlikely": 0.8}, Doubtful(ids=("1",), unjudged=1)),
     ],
 )
