@@ -39,7 +39,8 @@ def reference() -> Callable[[str], int]:
     """Counts with open_clip's SimpleTokenizer, loaded from its file: the package needs more."""
     pytest.importorskip("torch")
     spec = importlib.util.find_spec("open_clip")
-    assert spec is not None
+    if spec is None:
+        pytest.skip("open_clip is not installed")
     assert spec.submodule_search_locations is not None
     file = Path(spec.submodule_search_locations[0]) / "tokenizer.py"
     module_spec = importlib.util.spec_from_file_location("open_clip_tokenizer", file)
@@ -113,7 +114,8 @@ def test_the_merges_are_those_of_the_published_vocabulary() -> None:
     digest = "d308b7377a8ceaa9707a21614fe8c831b9196e197b7aeb69833359362907af02"
     assert hashlib.sha256(merges).hexdigest() == digest
     spec = importlib.util.find_spec("open_clip")
-    assert spec is not None
+    if spec is None:
+        pytest.skip("open_clip is not installed")
     assert spec.submodule_search_locations is not None
     file = Path(spec.submodule_search_locations[0]) / "bpe_simple_vocab_16e6.txt.gz"
     lines = gzip.decompress(file.read_bytes()).split(b"\n")
