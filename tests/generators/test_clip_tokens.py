@@ -34,15 +34,20 @@ ODD = [
 ]
 
 
-@pytest.fixture(scope="module")
-def reference() -> Callable[[str], int]:
-    """Counts with open_clip's SimpleTokenizer, loaded from its file: the package needs more."""
-    pytest.importorskip("torch")
+def _open_clip() -> Path:
+    """Returns the folder of open_clip, which is not imported: the package needs more."""
     spec = importlib.util.find_spec("open_clip")
     if spec is None:
         pytest.skip("open_clip is not installed")
     assert spec.submodule_search_locations is not None
-    file = Path(spec.submodule_search_locations[0]) / "tokenizer.py"
+    return Path(spec.submodule_search_locations[0])
+
+
+@pytest.fixture(scope="module")
+def reference() -> Callable[[str], int]:
+    """Counts with open_clip's SimpleTokenizer, loaded from its file."""
+    pytest.importorskip("torch")
+    file = _open_clip() / "tokenizer.py"
     module_spec = importlib.util.spec_from_file_location("open_clip_tokenizer", file)
     assert module_spec is not None
     assert module_spec.loader is not None
@@ -113,10 +118,6 @@ def test_the_merges_are_those_of_the_published_vocabulary() -> None:
     merges = clip_tokens._MERGES.read_bytes()
     digest = "d308b7377a8ceaa9707a21614fe8c831b9196e197b7aeb69833359362907af02"
     assert hashlib.sha256(merges).hexdigest() == digest
-    spec = importlib.util.find_spec("open_clip")
-    if spec is None:
-        pytest.skip("open_clip is not installed")
-    assert spec.submodule_search_locations is not None
-    file = Path(spec.submodule_search_locations[0]) / "bpe_simple_vocab_16e6.txt.gz"
+    file = _open_clip() / "bpe_simple_vocab_16e6.txt.gz"
     lines = gzip.decompress(file.read_bytes()).split(b"\n")
     assert merges == b"\n".join(lines[1:48_895]) + b"\n"
