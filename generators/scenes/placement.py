@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from eqforge.generators.scenes.manifest import Asset
-from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.settings import DISTANCE_M, SceneSettings
 from eqforge.generators.scenes.view import Points, Shape, corners, footprint, project, silhouette
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
@@ -140,9 +140,9 @@ def draw_camera(
       height_m: height of the point in the centre of the picture.
       farther: factor on the camera's distance.
     """
-    elevation = math.radians(rng.uniform(*settings.elevation_deg))
+    elevation = math.radians(rng.uniform(*settings.elevations_deg))
     azimuth = rng.uniform(0.0, 2 * math.pi)
-    distance = rng.uniform(*settings.distance_m) * farther
+    distance = rng.uniform(*(settings.distance_m or DISTANCE_M)) * farther
     flat = distance * math.cos(elevation)
     position = (flat * math.cos(azimuth), flat * math.sin(azimuth), distance * math.sin(elevation))
     x, y, z = (round(value, DECIMALS) for value in position)

@@ -53,7 +53,7 @@ class SceneProposer:
         self._settings, self._seed = settings, seed
         self._vocabulary = Vocabulary(library.assets.values(), settings.max_count)
         self._drafter = Drafter(
-            nouns=self._vocabulary.nouns, mode=mode, max_distractors=settings.max_distractors
+            nouns=self._vocabulary.nouns, mode=mode, max_distractors=settings.bystanders
         )
         self._check_supply()
 

@@ -1,13 +1,19 @@
 """Settings of the proposals of scene pairs."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eqforge.generators.scenes.captions import Mode
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.records.scenes import Attribute, Kind
+from eqforge.schemas.records.scenes import Attribute, Kind, StageName
 
 Range = tuple[float, float]
+
+_BYSTANDERS: Mapping[StageName, int] = {"photo": 4, "plain": 1}
+_ELEVATION_DEG: Mapping[StageName, Range] = {"photo": (15.0, 32.0), "plain": (22.0, 38.0)}
+DISTANCE_M: Range = (4.5, 6.0)
+"""Of the camera, on the plain stage."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -27,18 +33,29 @@ class SceneSettings:
     max_count: int = 5
     """Most copies of one object that a counting scene has; the least is 1."""
 
-    max_distractors: int = 1
-    """Most objects that no caption speaks of; each scene draws its number."""
+    stage: StageName = "photo"
+    """`photo` stands the objects on a textured floor in a photographed environment, which lights
+    them; `plain` on one colour under a sun, as the figures of CLEVR do."""
 
-    elevation_deg: Range = (22.0, 38.0)
-    """How high above the horizon the camera is, seen from the scene's middle."""
+    max_distractors: int | None = None
+    """Most objects that no caption speaks of; each scene draws its number. Without it, 4, or 1 on
+    the plain stage."""
 
-    distance_m: Range = (4.5, 6.0)
+    elevation_deg: Range | None = None
+    """How high above the horizon the camera is, seen from the scene's middle. Without it, 15 to
+    32, or 22 to 38 on the plain stage."""
+
+    distance_m: Range | None = None
     """How far the camera is from the scene's middle; in counting scenes, 1.1 times as far.
-    Where the objects find no room, up to half as far again."""
+    Where the objects find no room, up to half as far again. Without it, as far as `--target-area`
+    says, or 4.5 to 6 on the plain stage."""
+
+    target_area: Range = (0.04, 0.2)
+    """Share of the picture that the object spoken of first covers, on the photographic stage."""
 
     hdri: tuple[str, ...] = ()
-    """Environment pictures, by asset id, of which each pair draws one; none lights with a sun."""
+    """Environment pictures, by asset id, of which each pair draws one. Without it, those that
+    eqforge brings, or none on the plain stage, where a sun shines."""
 
     image_margin: float = 0.03
     """Least distance of every object to the picture's edge, in picture widths."""
@@ -65,15 +82,17 @@ class SceneSettings:
         Raises:
           InputError: a setting is out of its range.
         """
-        low, high = self.elevation_deg
-        near, far = self.distance_m
+        low, high = self.elevations_deg
+        near, far = self.distance_m or DISTANCE_M
+        least, most = self.target_area
         for name, is_right, rule in (
             ("pairs", self.pairs >= 0, "0 or more"),
             ("kinds", _are_some(self.kinds), "one or more, none twice"),
             ("attributes", _are_some(self.attributes), "one or more, none twice"),
             ("max_count", 2 <= self.max_count <= 10, "2 to 10"),
-            ("max_distractors", 0 <= self.max_distractors <= 5, "0 to 5"),
+            ("max_distractors", 0 <= self.bystanders <= 5, "0 to 5"),
             ("elevation_deg", 0 < low <= high < 90, "two angles between 0 and 90, the lower first"),
+            ("target_area", 0 < least <= most < 1, "two shares between 0 and 1, the smaller first"),
             ("distance_m", 0 < near <= far < math.inf, "above 0, finite, the nearer first"),
             ("image_margin", 0 <= self.image_margin < 0.5, "0 to 0.5"),
             ("min_clearance_m", 0 <= self.min_clearance_m < math.inf, "0 or more, and finite"),
@@ -85,6 +104,16 @@ class SceneSettings:
             if not is_right:
                 flag = name.replace("_", "-")
                 raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
+
+    @property
+    def bystanders(self) -> int:
+        """Most objects that no caption speaks of."""
+        return _BYSTANDERS[self.stage] if self.max_distractors is None else self.max_distractors
+
+    @property
+    def elevations_deg(self) -> Range:
+        """How high above the horizon the camera is."""
+        return self.elevation_deg or _ELEVATION_DEG[self.stage]
 
     def pairs_of(self, kind: Kind) -> int:
         """Returns the number of requested pairs of a kind; the first kinds get the remainder."""
@@ -100,7 +129,7 @@ def scene_settings(mode: Mode) -> SceneSettings:
     The published figures show two objects in a scene, or copies of one, and vary only colour.
     """
     if mode == "paper":
-        return SceneSettings(attributes=("colour",), max_distractors=0)
+        return SceneSettings(stage="plain", attributes=("colour",), max_distractors=0)
     return SceneSettings()
 
 

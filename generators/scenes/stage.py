@@ -110,7 +110,8 @@ class Stage:
         # Resets the counter in names, so that a scene's names do not depend on earlier scenes.
         kubric.utils.next_global_count("", reset=True)
         self.scene = _empty_scene(spec, settings.resolution)
-        self._renderer = renderer_class()(self.scene, scratch, settings, spec.seed)
+        wanted = settings.of_stage(spec.stage)
+        self._renderer = renderer_class()(self.scene, scratch, wanted, spec.seed)
         self._objects = tuple(self._add_object(index, each) for index, each in enumerate(placed))
         self.scene += _surroundings(spec)
         if hdri is not None:

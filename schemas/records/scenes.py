@@ -4,8 +4,11 @@ Lengths are metres, angles degrees. The floor is the plane z = 0, z points up. A
 everything that its picture depends on; nothing about it is drawn at random while it is rendered.
 """
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import msgspec
 
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.boxes import PixelBox
@@ -16,6 +19,7 @@ Kind = Literal["attribute", "counting", "location"]
 Attribute = Literal["colour", "size", "material"]
 Relation = Literal["left", "right", "front", "behind"]
 SurfaceMaterial = Literal["rubber", "metal", "glass"]
+StageName = Literal["photo", "plain"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +76,61 @@ class SceneLight:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Sun:
+    """A far, round light, which takes over what an environment picture was clamped by.
+
+    Attributes:
+      direction: unit vector towards it.
+      strength: its irradiance on a surface that faces it, red, green and blue, in the units of the
+        environment picture after its exposure.
+      angle_deg: its diameter as seen from the scene: small for sharp shadows.
+    """
+
+    direction: Vector
+    strength: Vector
+    angle_deg: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Environment:
+    """An environment picture as the light and the background of a photographic scene.
+
+    Attributes:
+      asset: id of the picture.
+      turn_deg: rotation about the vertical, counter-clockwise seen from above.
+      exposure: factor on its light, so that all environments are as bright.
+      clamp: greatest value of its pixels before the exposure: single brighter ones make noise.
+      sun: what the clamp took away; None where that is next to nothing.
+    """
+
+    asset: str
+    turn_deg: float
+    exposure: float
+    clamp: float
+    sun: Sun | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FloorTexture:
+    """A texture repeated over the floor around the objects.
+
+    Attributes:
+      asset: id of the texture: a picture that can be put edge to edge with itself.
+      tile_m: side of one tile.
+      turn_deg: rotation about the vertical.
+      tint: factors on its linear red, green and blue.
+      radius_m: where the floor goes over into the ground of the environment picture, from the
+        origin.
+    """
+
+    asset: str
+    tile_m: float
+    turn_deg: float
+    tint: Vector
+    radius_m: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Backdrop:
     """What is behind and below the objects.
 
@@ -79,12 +138,15 @@ class Backdrop:
       floor_colour: red, green and blue in [0, 1], linear.
       floor_size: side of the square floor.
       hdri: id of an environment picture in the manifest, which lights the scene and stands behind
-        it; None leaves the ambient light alone.
+        it, as it is; None leaves the ambient light alone.
+      environment, floor: of a photographic scene; None in a plain one.
     """
 
     floor_colour: Vector = (0.5, 0.5, 0.5)
     floor_size: float = 40.0
     hdri: str | None = None
+    environment: Environment | None = None
+    floor: FloorTexture | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,6 +165,26 @@ class SceneSpec:
     light: SceneLight
     backdrop: Backdrop
     seed: int
+
+    @property
+    def stage(self) -> StageName:
+        """The stage it stands on."""
+        return "plain" if self.backdrop.environment is None else "photo"
+
+
+def lean_spec(scene: SceneSpec) -> dict[str, Any]:
+    """Returns a scene as JSON values, without the fields that only photographic scenes fill.
+
+    So the specs of plain scenes, and the ids and seeds made of them, stay what they were.
+    """
+    spec: dict[str, Any] = msgspec.to_builtins(scene)
+    backdrop = spec["backdrop"]
+    spec["backdrop"] = {
+        key: value
+        for key, value in backdrop.items()
+        if value is not None or key not in ("environment", "floor")
+    }
+    return spec
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,12 +236,12 @@ class RenderSettings:
     resolution: int = 256
     """Width and height of the pictures in pixels, 16 to 4096; the time grows with its square."""
 
-    samples: int = 16
+    samples: int | None = None
     """Light paths for each pixel, 1 to 65536; the time grows with it, the noise falls with its
-    square root."""
+    square root. Without it, what the stage needs."""
 
-    denoise: bool = False
-    """Remove the noise with Open Image Denoise: smoother pictures, about 1.5 s more for each."""
+    denoise: bool | None = None
+    """Remove the noise with Open Image Denoise. Without it, as the stage needs."""
 
     device: Literal["cpu", "gpu"] = "cpu"
     """Where Cycles renders. The bytes are the same again only on the same device and driver."""
@@ -168,8 +250,21 @@ class RenderSettings:
         """Checks the ranges."""
         if not 16 <= self.resolution <= 4096:
             raise InputError(f"resolution lies in 16 to 4096, not {self.resolution}")
-        if not 1 <= self.samples <= 65536:
+        if self.samples is not None and not 1 <= self.samples <= 65536:
             raise InputError(f"samples lie in 1 to 65536, not {self.samples}")
+
+    def of_stage(self, stage: StageName) -> "RenderSettings":
+        """Returns the settings with what a stage needs in place of what was left open."""
+        samples, denoise = _NEEDS[stage]
+        return replace(
+            self,
+            samples=samples if self.samples is None else self.samples,
+            denoise=denoise if self.denoise is None else self.denoise,
+        )
+
+
+_NEEDS: Mapping[StageName, tuple[int, bool]] = {"photo": (4, True), "plain": (16, False)}
+"""Samples, and whether noise is removed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

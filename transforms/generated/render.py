@@ -14,7 +14,14 @@ from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.propose import SCENES_STAGE
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.scenes import Claim, RenderSettings, ScenePair, SceneSpec
+from eqforge.schemas.records.scenes import (
+    Backdrop,
+    Claim,
+    RenderSettings,
+    ScenePair,
+    SceneSpec,
+    lean_spec,
+)
 from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.rendered import Generation
 from eqforge.schemas.versions import version, versions_of
@@ -115,7 +122,7 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
       MissingExtra: kubric or Blender is not installed.
     """
     work = PairWork(proposal=propose(pair)).passed(SCENES_STAGE)
-    inputs = msgspec.to_builtins([pair.scenes, pair.claims])
+    inputs = [*map(lean_spec, pair.scenes), *map(msgspec.to_builtins, pair.claims)]
     try:
         made = make_once(
             inputs,
@@ -133,7 +140,7 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
 def propose(pair: ScenePair) -> PairProposal:
     """Returns the proposal; the spec of an image is its scene and its claim."""
     first, second = (
-        msgspec.json.encode({**msgspec.to_builtins(scene), "claim": claim}).decode()
+        msgspec.json.encode({**lean_spec(scene), "claim": claim}).decode()
         for scene, claim in zip(pair.scenes, pair.claims, strict=True)
     )
     return PairProposal(
@@ -206,16 +213,27 @@ def _view(render: Render) -> RenderedView:
 
 
 def assets_of(pair: ScenePair) -> set[str]:
-    """Returns the ids of the objects and environment pictures of both scenes."""
+    """Returns the ids of the objects, environment pictures and floor textures of both scenes."""
     objects = {item.asset for scene in pair.scenes for item in scene.objects}
-    return objects | {hdri for scene in pair.scenes if (hdri := scene.backdrop.hdri) is not None}
+    return objects.union(*(backdrop_assets(scene.backdrop) for scene in pair.scenes))
+
+
+def backdrop_assets(backdrop: Backdrop) -> set[str]:
+    """Returns the ids of the pictures that stand around a scene or lie on its floor."""
+    found = {backdrop.hdri} if backdrop.hdri is not None else set()
+    if backdrop.environment is not None:
+        found.add(backdrop.environment.asset)
+    if backdrop.floor is not None:
+        found.add(backdrop.floor.asset)
+    return found
 
 
 def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
     library = _library(rules.assets, rules.cache).assets
     # kubric's own shapes, such as the sphere, are in no manifest.
     assets = {name: library[name].sha256 if name in library else None for name in assets_of(pair)}
-    parameters = {"engine": "cycles", **asdict(rules.render), "assets": assets}
+    settings = rules.render.of_stage(pair.scenes[0].stage)
+    parameters = {"engine": "cycles", **asdict(settings), "assets": assets}
     return Generation(
         generator="kubric",
         version=f"{version('kubric-nightly')}, bpy {version('bpy')}",
