@@ -103,7 +103,7 @@ class RenderRules:
 
     def ledger(self) -> Ledger:
         """Returns the ledger of finished renderings."""
-        packages = ("eqforge", "kubric-nightly", "bpy", "pybullet", "numpy", "scipy", "pillow")
+        packages = ("eqforge", "kubric-nightly", "bpy", "trimesh", "numpy", "scipy", "pillow")
         own = [VERSION, scene_scores.VERSION, minimality.VERSION, versions_of(*packages)]
         return self.generated.ledger("render", [asdict(self.render), self.assets_sha256, *own])
 
