@@ -44,7 +44,7 @@ def no_blender() -> str:
     """Returns why no Blender can be installed here, and what can be done; empty if one can."""
     if sys.version_info[:2] not in BLENDERS:
         here = ".".join(map(str, sys.version_info[:2]))
-        there = " and ".join(
+        there = " or ".join(
             f"Python {major}.{minor} (Blender {blender})"
             for (major, minor), blender in BLENDERS.items()
         )

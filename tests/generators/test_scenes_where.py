@@ -14,7 +14,7 @@ from eqforge.schemas.errors import InputError
         ((3, 11, 7), "linux", "x86_64", ""),
         ((3, 11, 7), "darwin", "arm64", ""),
         ((3, 13, 0), "linux", "x86_64", ""),
-        ((3, 12, 1), "linux", "x86_64", "Python 3.11 (Blender 4.2) and Python 3.13 (Blender 5.2)"),
+        ((3, 12, 1), "linux", "x86_64", "Python 3.11 (Blender 4.2) or Python 3.13 (Blender 5.2)"),
         ((3, 14, 0), "darwin", "arm64", "and this is Python 3.14"),
         ((3, 11, 7), "linux", "aarch64", "not built for Linux on ARM64"),
     ],
