@@ -65,9 +65,9 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     at = head.end()
     for row in range(height):
         at = _read_line(data, at, shared[row])
-    scale = np.ldexp(np.float32(1), shared[..., 3].astype(np.int32) - (128 + 8))
-    scale[shared[..., 3] == 0] = 0
-    return shared[..., :3] * scale[..., None].astype(np.float32)
+    power = shared[..., 3:].astype(np.int32) - (128 + 8)
+    light: NDArray[np.float32] = np.ldexp(shared[..., :3].astype(np.float32), power)
+    return np.where(shared[..., 3:] == 0, np.float32(0), light)
 
 
 def _read_line(data: bytes, at: int, line: NDArray[np.uint8]) -> int:

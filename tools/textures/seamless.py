@@ -5,7 +5,7 @@ Source: Efros and Freeman, Image Quilting for Texture Synthesis and Transfer, SI
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import gaussian_filter  # type: ignore[import-untyped]
 from skimage.graph import route_through_array
 
 FEATHER = 1.2
