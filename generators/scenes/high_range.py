@@ -3,13 +3,17 @@
 Source: Ward, Real Pixels, Graphics Gems II, 1991; Radiance's `ray/src/common/color.c`.
 """
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SUFFIXES = (".exr", ".hdr")
 

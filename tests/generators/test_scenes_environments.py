@@ -1,6 +1,5 @@
 """Environment pictures: what light they give, and how scenes stand in them."""
 
-import json
 import math
 from pathlib import Path
 from random import Random
@@ -20,7 +19,7 @@ from eqforge.generators.scenes.environments import (
     measure_environment,
     measured_of,
 )
-from eqforge.generators.scenes.high_range import read_high_range, read_radiance
+from eqforge.generators.scenes.high_range import read_high_range
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import draw_backdrop, draw_light
@@ -32,44 +31,16 @@ from eqforge.schemas.records.scenes import (
     SceneCamera,
     SceneLight,
     ScenePair,
-    Vector,
 )
+from tests.skies import EVEN, Picture, directions, sky_with_sun, towards
 
 CAMERA = SceneCamera(position=(0.0, -4.0, 1.5), look_at=(0.0, 0.0, 0.3))
 PHOTO = SceneSettings(stage="photo")
-EVEN = np.ones((64, 128, 3), np.float32)
-Picture = NDArray[np.float32]
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
     return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
-
-
-def towards(azimuth_deg: float, height_deg: float) -> Vector:
-    azimuth, height = math.radians(azimuth_deg), math.radians(height_deg)
-    flat = math.cos(height)
-    return (flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(height))
-
-
-def sky_with_sun(
-    azimuth_deg: float, height_deg: float, light: float = 20000.0, rows: int = 256
-) -> Picture:
-    """A sky of 0.5 with a reddish sun of 4 degrees; below the horizon it is black."""
-    picture = np.full((rows, 2 * rows, 3), 0.5, np.float32)
-    picture[rows // 2 :] = 0
-    at = np.array(towards(azimuth_deg, height_deg))
-    picture[directions(rows) @ at > math.cos(math.radians(2))] = (light, 0.8 * light, 0.5 * light)
-    return picture
-
-
-def directions(rows: int) -> NDArray[np.float64]:
-    """Where pixels are seen by Blender: its `direction_to_equirectangular`, the other way."""
-    u, v = (np.arange(2 * rows) + 0.5) / (2 * rows), 1 - (np.arange(rows) + 0.5) / rows
-    around, up = math.pi - 2 * math.pi * u, math.pi * (v - 0.5)
-    flat = np.cos(up)[:, None]
-    z = np.sin(up)[:, None] * np.ones_like(around)
-    return np.stack([flat * np.cos(around), flat * np.sin(around), z], -1)
 
 
 def on_a_card(picture: Picture) -> NDArray[np.float64]:
@@ -101,7 +72,7 @@ def test_the_sun_is_found_where_it_stands(azimuth_deg: float, height_deg: float)
     picture = sky_with_sun(azimuth_deg, height_deg)
     found = measure_environment(picture)
     assert found.sun is not None
-    apart = np.array(found.sun.direction) @ towards(azimuth_deg, height_deg)
+    apart = float(np.dot(found.sun.direction, towards(azimuth_deg, height_deg)))
     assert math.degrees(math.acos(min(apart, 1))) < 0.4
     assert found.sun.angle_deg == pytest.approx(4.0, rel=0.1)
     red, green, blue = found.sun.strength
@@ -232,95 +203,6 @@ def test_the_same_seed_draws_the_same_environment(library: AssetLibrary) -> None
     other = SceneCamera(position=(4.0, 0.0, 1.5), look_at=(0.0, 0.0, 0.3))
     turned = draw_environment(Random(5), library, PHOTO, other)
     assert (turned.turn_deg - again[5].turn_deg) % 360 == pytest.approx(90, abs=0.02)
-
-
-def own_library(folder: Path, name: str, data: bytes) -> AssetLibrary:
-    entry = {
-        "asset_type": "Texture",
-        "kwargs": {"filename": name},
-        "path": None,
-        "sha256": sha256_hex(data),
-    }
-    (folder / name).write_bytes(data)
-    (folder / "mine.json").write_text(json.dumps({"assets": {"sky": entry}}))
-    return AssetLibrary(str(folder / "mine.json"), str(folder / "cache"))
-
-
-def radiance(picture: Picture, is_packed: bool) -> bytes:
-    """A Radiance file: red, green and blue share an exponent; runs of one byte where packed."""
-    power = np.frexp(picture.max(axis=-1))[1]
-    parts = np.ldexp(picture, 8 - power[..., None]).astype(np.uint8)
-    shared = np.concatenate([parts, (power + 128).astype(np.uint8)[..., None]], -1)
-    high, wide = shared.shape[:2]
-    head = f"#?RADIANCE\nFORMAT=32-bit_rle_rgbe\n\n-Y {high} +X {wide}\n".encode()
-    if not is_packed:
-        return head + shared.tobytes()
-    lines = []
-    for row in shared:
-        lines.append(bytes((2, 2, wide >> 8, wide & 255)))
-        for channel in row.T:
-            assert wide % 64 == 0
-            for run in channel.reshape(-1, 64):
-                same = (run == run[0]).all()
-                lines.append(bytes((192, run[0])) if same else b"\x40" + run.tobytes())
-    return head + b"".join(lines)
-
-
-@pytest.mark.parametrize("is_packed", [True, False])
-def test_a_picture_of_ones_own_is_measured(tmp_path: Path, is_packed: bool) -> None:
-    picture = sky_with_sun(30, 40)
-    picture[130:] = 0.25
-    library = own_library(tmp_path, "sky.hdr", radiance(picture, is_packed))
-    file = library.unpack("sky").render
-    assert np.allclose(read_high_range(file), picture, rtol=1 / 128)
-    settings = SceneSettings(hdri=("sky",), pairs=3)
-    measured = measured_of(library, "sky")
-    assert measured.sun is not None
-    assert measured.exposure == pytest.approx(measure_environment(picture).exposure, rel=0.01)
-    assert drawn(library, settings, 1).asset == "sky"
-    assert {drawn(library, PHOTO, seed).asset for seed in range(40)} == set(environment_ids())
-    assert list(library.assets) == ["sky"]
-
-
-def test_opencv_writes_what_is_read(tmp_path: Path) -> None:
-    cv2 = pytest.importorskip("cv2")
-    picture = sky_with_sun(30, 40, rows=32)
-    assert cv2.imwrite(str(tmp_path / "sky.hdr"), picture[..., ::-1])
-    assert np.allclose(read_high_range(tmp_path / "sky.hdr"), picture, rtol=1 / 128, atol=1e-3)
-
-
-def test_an_exr_of_ones_own_is_measured(tmp_path: Path) -> None:
-    exr = pytest.importorskip("OpenEXR")
-    picture = sky_with_sun(30, 40)
-    with exr.File({"type": exr.scanlineimage}, {"RGB": picture}) as file:
-        file.write(str(tmp_path / "made.exr"))
-    library = own_library(tmp_path, "sky.exr", (tmp_path / "made.exr").read_bytes())
-    assert measured_of(library, "sky") == measure_environment(picture)
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "message"),
-    [
-        ("sky.hdr", b"#?RADIANCE\n", "sky.hdr: no readable environment picture: its header"),
-        ("sky.hdr", radiance(EVEN, True)[:-9], "sky.hdr: no readable environment picture"),
-        ("sky.exr", b"P6", "sky.exr: no readable environment picture"),
-        ("sky.png", b"P6", "sky.png: an environment picture ends in .exr or .hdr"),
-        ("sky.hdr", radiance(1e-30 * EVEN, False)[:-9], "sky.hdr: no readable environment"),
-    ],
-)
-def test_a_picture_that_cannot_be_read_stops_the_build_at_once(
-    tmp_path: Path, name: str, data: bytes, message: str
-) -> None:
-    library = own_library(tmp_path, name, data)
-    with pytest.raises(InputError, match=message):
-        SceneProposer(SceneSettings(hdri=("sky",)), library, "corrected", 0)
-
-
-def test_a_damaged_scan_line_is_refused() -> None:
-    data = bytearray(radiance(EVEN, True))
-    data[data.index(b"+X 128\n") + 11] = 0
-    with pytest.raises(ValueError, match="a scan line is damaged"):
-        read_radiance(bytes(data))
 
 
 def test_a_floor_is_no_environment(library: AssetLibrary) -> None:

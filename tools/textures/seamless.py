@@ -48,7 +48,8 @@ def _cut(cost: NDArray[np.float64], is_round: bool) -> NDArray[np.intp]:
     inside = range(4, cost.shape[1] - 4)
     starts = [(at, at) for at in inside[::4]] if is_round else [(inside[len(inside) // 2],) * 2]
     ways = [
-        route_through_array(cost, (0, first), (last, end), geometric=True) for first, end in starts
+        route_through_array(cost, (0, first), (last, end))  # type: ignore[no-untyped-call]
+        for first, end in starts
     ]
     path = np.array(min(ways, key=lambda way: way[1])[0])
     return np.array([path[path[:, 0] == row, 1].max() for row in range(last + 1)])
