@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from eqforge.generators.scenes.shading import Graph
-from eqforge.generators.scenes.world import DOME_M, DOME_SIDES, Surround
+from eqforge.generators.scenes.world import DOME_SIDES, Surround
 from eqforge.schemas.records.scenes import FloorTexture, SceneCamera
+
+BUMP, BUMP_TILES = 0.6, 0.02
+"""How much of the texture's light is taken for height, and how many tiles high white is."""
+
+RIM = 1.7
+"""Radius of the whole floor, in radii of the texture."""
 
 _SECOND = (2.399, (0.37, 0.71, 0.0))
 """Turn in radians, and offset in tiles, of the texture's second copy."""
@@ -37,9 +43,9 @@ def add_floor(
 
     texels = _reduced(_read(picture), _pixel_m(camera, resolution) / floor.tile_m)
     image = _image(texels)
-    turn = np.linspace(0, 2 * np.pi, DOME_SIDES, endpoint=False)
+    turn, rim_m = np.arange(DOME_SIDES) / DOME_SIDES * 2 * np.pi, RIM * floor.radius_m
     mesh = bpy.data.meshes.new("floor")
-    rim = [(DOME_M * np.cos(angle), DOME_M * np.sin(angle), 0.0) for angle in turn]
+    rim = [(rim_m * np.cos(angle), rim_m * np.sin(angle), 0.0) for angle in turn]
     mesh.from_pydata(rim, [], [tuple(range(DOME_SIDES))])
     material = bpy.data.materials.new("floor")
     mesh.materials.append(material)
@@ -52,28 +58,31 @@ def add_floor(
 def _shade(
     graph: Graph, floor: FloorTexture, image: Any, mean: list[float], surround: Surround
 ) -> None:
+    """Makes the floor's shader: from the middle outwards, texture, lit ground, and shining ground.
+
+    The scene is exposed so that the light on the floor shows white as 1: the radiance of the
+    ground in the picture is about its colour. Where no shadow falls any more it just shines, which
+    is quicker and has no noise. Light that comes by way of the floor meets one colour.
+    """
+    radius = floor.radius_m
     place = graph.node("NewGeometry", {}).outputs["Position"]
     away = graph.node("VectorMath", {0: place}, operation="LENGTH").outputs["Value"]
     wave = graph.node("TexNoise", {"Vector": place, "Scale": 0.9, "Detail": 2.0}).outputs[0]
-    ragged = graph.math("MULTIPLY_ADD", wave, 1.2 * floor.radius_m, away)
+    ragged = graph.math("MULTIPLY_ADD", wave, 0.4 * radius, away)
     glow = surround.projected(graph)
-    ground = graph.vector("DIVIDE", glow, surround.white)
     texture = graph.vector("MULTIPLY", _untiled(graph, floor, image, place), floor.tint)
-    far = graph.ramp(ragged, 1.5 * floor.radius_m, 2.1 * floor.radius_m)
-    colour = graph.mixed(far, texture, ground)
+    colour = graph.mixed(graph.ramp(ragged, 1.0 * radius, 1.5 * radius), texture, glow)
     grey = graph.node("RGBToBW", {"Color": texture}).outputs[0]
-    bump = graph.node(
-        "Bump", {"Height": grey, "Strength": 0.6, "Distance": 0.02 * floor.tile_m}
-    ).outputs[0]
-    rough = {"Color": colour, "Normal": bump, "Roughness": 0.5}
-    seen = graph.node("BsdfDiffuse", rough).outputs[0]
-    plain = graph.node("BsdfDiffuse", {"Color": (*mean, 1.0)}).outputs[0]
-    path = graph.node("LightPath", {}).outputs["Is Diffuse Ray"]
-    near = graph.node("MixShader", {0: path, 1: seen, 2: plain}).outputs[0]
-    light = graph.node("Emission", {"Color": glow}).outputs[0]
-    beyond = graph.ramp(away, 2.5 * floor.radius_m, 3.5 * floor.radius_m)
-    both = graph.node("MixShader", {0: beyond, 1: near, 2: light}).outputs[0]
-    graph.node("OutputMaterial", {"Surface": both})
+    depth = {"Height": grey, "Strength": BUMP, "Distance": BUMP_TILES * floor.tile_m}
+    bump = graph.node("Bump", depth).outputs[0]
+    seen = graph.node("BsdfDiffuse", {"Color": colour, "Normal": bump, "Roughness": 0.5})
+    met = graph.node("BsdfDiffuse", {"Color": (*mean, 1.0)})
+    bounced = graph.node("LightPath", {}).outputs["Is Diffuse Ray"]
+    lit = graph.node("MixShader", {0: bounced, 1: seen.outputs[0], 2: met.outputs[0]})
+    shining = graph.node("Emission", {"Color": glow})
+    beyond = graph.ramp(away, 1.5 * radius, RIM * radius)
+    both = graph.node("MixShader", {0: beyond, 1: lit.outputs[0], 2: shining.outputs[0]})
+    graph.node("OutputMaterial", {"Surface": both.outputs[0]})
 
 
 def _untiled(graph: Graph, floor: FloorTexture, image: Any, place: Any) -> Any:

@@ -4,22 +4,24 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eqforge.generators.scenes.floor import add_floor
+from eqforge.generators.scenes.floor import RIM, add_floor
 from eqforge.generators.scenes.world import light_world
 from eqforge.schemas.records.scenes import SceneSpec
 
-MAX_BOUNCES: Mapping[str, int] = {
-    "max": 8,
-    "diffuse": 2,
-    "glossy": 3,
-    "transmission": 8,
-    "transparent_max": 8,
+_CYCLES: Mapping[str, Any] = {
+    "max_bounces": 8,
+    "diffuse_bounces": 2,
+    "glossy_bounces": 3,
+    "transmission_bounces": 8,
+    "caustics_reflective": False,
+    "caustics_refractive": False,
+    "denoising_input_passes": "RGB_ALBEDO_NORMAL",
+    "denoising_prefilter": "NONE",
 }
+"""Settings of Cycles: what more bounces add is not seen; the passes keep textures sharp."""
 
 
-def stand_outdoors(
-    scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolution: int
-) -> None:
+def photograph(scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolution: int) -> None:
     """Adds light, surroundings and floor of a photographic scene to a Blender scene.
 
     Args:
@@ -30,10 +32,9 @@ def stand_outdoors(
     """
     environment, floor = spec.backdrop.environment, spec.backdrop.floor
     assert environment is not None
-    surround = light_world(scene, environment, pictures[environment.asset])
-    if floor is not None:
-        add_floor(scene, floor, pictures[floor.asset], surround, spec.camera, resolution)
-    for kind, most in MAX_BOUNCES.items():
-        name = "max_bounces" if kind == "max" else f"{kind}_bounces"
-        setattr(scene.cycles, name.replace("transparent_max_bounces", "transparent_max_bounces"), most)
-    scene.cycles.caustics_reflective = scene.cycles.caustics_refractive = False
+    assert floor is not None
+    rim = RIM * floor.radius_m
+    surround = light_world(scene, environment, pictures[environment.asset], rim)
+    add_floor(scene, floor, pictures[floor.asset], surround, spec.camera, resolution)
+    for name, value in _CYCLES.items():
+        setattr(scene.cycles, name, value)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.blender import renderer_class
-from eqforge.generators.scenes.photograph import stand_outdoors
+from eqforge.generators.scenes.photograph import photograph
 from eqforge.generators.scenes.surfaces import override_surface
 from eqforge.schemas.records.scenes import RenderSettings, SceneObject, SceneSpec, Vector
 
@@ -117,7 +117,7 @@ class Stage:
         self._objects = tuple(self._add_object(index, each) for index, each in enumerate(placed))
         if spec.stage == "photo":
             self.scene += _camera(spec)
-            stand_outdoors(self._renderer.blender_scene, spec, pictures, settings.resolution)
+            photograph(self._renderer.blender_scene, spec, pictures, settings.resolution)
             return
         self.scene += _surroundings(spec)
         if spec.backdrop.hdri is not None:

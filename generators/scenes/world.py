@@ -13,13 +13,10 @@ from typing import Any
 import numpy as np
 
 from eqforge.generators.scenes.shading import Graph
-from eqforge.schemas.records.scenes import Environment, Sun, Vector
+from eqforge.schemas.records.scenes import Environment, Sun
 
 VIEWPOINT_M = 1.6
 """Height from which environment pictures are taken."""
-
-DOME_M = 25.0
-"""Radius of the floor, and of the hemisphere on it."""
 
 DOME_SIDES = 96
 MAP_PX = 256
@@ -36,12 +33,10 @@ class Surround:
     Attributes:
       environment: how the scene uses it.
       image: the picture, loaded in Blender.
-      white: radiance of a white floor in its light, red, green and blue.
     """
 
     environment: Environment
     image: Any
-    white: Vector
 
     def seen(self, graph: Graph, direction: Any) -> Any:
         """Returns, in a shader, the radiance from a direction."""
@@ -58,18 +53,21 @@ class Surround:
         return self.seen(graph, graph.vector("SUBTRACT", place, (0.0, 0.0, VIEWPOINT_M)))
 
 
-def light_world(scene: Any, environment: Environment, picture: Path) -> Surround:
+def light_world(
+    scene: Any, environment: Environment, picture: Path, radius_m: float
+) -> Surround:
     """Lights a Blender scene by an environment picture and its sun, and puts the dome around it.
 
     Args:
       scene: the scene in Blender.
       environment: how the picture is turned, clamped and exposed.
       picture: its file, equirectangular.
+      radius_m: of the dome.
     """
     import bpy
 
     image = bpy.data.images.load(str(picture), check_existing=True)
-    surround = Surround(environment=environment, image=image, white=_white(environment, image))
+    surround = Surround(environment=environment, image=image)
     graph = Graph(scene.world)
     direction = graph.node("TexCoord", {}).outputs["Generated"]
     height = graph.node("SeparateXYZ", {"Vector": direction}).outputs["Z"]
@@ -80,24 +78,8 @@ def light_world(scene: Any, environment: Environment, picture: Path) -> Surround
     scene.world.cycles.sample_map_resolution = MAP_PX
     if environment.sun is not None:
         _add_sun(scene, environment.sun)
-    _add_dome(scene, surround)
+    _add_dome(scene, surround, radius_m)
     return surround
-
-
-def _white(environment: Environment, image: Any) -> Vector:
-    """Returns the radiance of a white, flat, matt floor: its irradiance over pi."""
-    width, height = image.size
-    pixels = np.empty(width * height * 4, np.float32)
-    image.pixels.foreach_get(pixels)
-    upper = pixels.reshape(height, width, 4)[height // 2 :, :, :3]  # the first row is the lowest
-    elevation = (np.arange(len(upper)) + 0.5 + height // 2) / height * np.pi - np.pi / 2
-    rows = np.minimum(upper, environment.clamp).mean(axis=1, dtype=np.float64)
-    weights = np.sin(elevation) * np.cos(elevation) * 2 * np.pi * np.pi / height
-    irradiance = environment.exposure * weights @ rows
-    if (sun := environment.sun) is not None:
-        irradiance = irradiance + np.multiply(sun.strength, max(0.0, sun.direction[2]))
-    red, green, blue = np.round(irradiance / np.pi, 4).tolist()
-    return (red, green, blue)
 
 
 def _add_sun(scene: Any, sun: Sun) -> None:
@@ -114,33 +96,20 @@ def _add_sun(scene: Any, sun: Sun) -> None:
     scene.collection.objects.link(made)
 
 
-def _add_dome(scene: Any, surround: Surround) -> None:
+def _add_dome(scene: Any, surround: Surround, radius_m: float) -> None:
     """Adds the hemisphere that the camera sees; it takes no part in lighting."""
     import bpy
 
-    turn = np.linspace(0, 2 * np.pi, DOME_SIDES, endpoint=False)
-    steps = DOME_SIDES // 4
-    rings = [
-        [
-            (DOME_M * np.cos(up) * np.cos(a), DOME_M * np.cos(up) * np.sin(a), DOME_M * np.sin(up))
-            for a in turn
-        ]
-        for up in np.linspace(0, np.pi / 2, steps, endpoint=False)
-    ]
-    points = [point for ring in rings for point in ring]
-    faces = [
-        (
-            level * DOME_SIDES + side,
-            level * DOME_SIDES + (side + 1) % DOME_SIDES,
-            (level + 1) * DOME_SIDES + (side + 1) % DOME_SIDES,
-            (level + 1) * DOME_SIDES + side,
-        )
-        for level in range(steps - 1)
-        for side in range(DOME_SIDES)
-    ]
-    faces.append(tuple(range((steps - 1) * DOME_SIDES, steps * DOME_SIDES)))
+    around, rings = np.arange(DOME_SIDES), DOME_SIDES // 4
+    up, turn = np.meshgrid(np.arange(rings) / rings * np.pi / 2, around / DOME_SIDES * 2 * np.pi)
+    points = np.stack([np.cos(up) * np.cos(turn), np.cos(up) * np.sin(turn), np.sin(up)], axis=-1)
+    corners = np.arange(points[..., 0].size).reshape(DOME_SIDES, rings)
+    following = np.roll(corners, -1, axis=0)
+    edges = (corners[:, :-1], following[:, :-1], following[:, 1:], corners[:, 1:])
+    faces = np.stack(edges, axis=-1).reshape(-1, 4).tolist()
+    vertices = (radius_m * points.reshape(-1, 3)).tolist()
     mesh = bpy.data.meshes.new("dome")
-    mesh.from_pydata(points, [], faces)
+    mesh.from_pydata(vertices, [], [*faces, corners[:, -1].tolist()])
     dome = bpy.data.objects.new("dome", mesh)
     material = bpy.data.materials.new("dome")
     mesh.materials.append(material)
