@@ -5,21 +5,26 @@ and cover next to nothing, so few light paths meet them, and those that do leave
 are clamped, and a soft sun gives back what that took.
 """
 
+from __future__ import annotations
+
 import functools
 import math
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from eqforge.generators.scenes.assets import AssetLibrary, stage_assets
 from eqforge.generators.scenes.high_range import read_high_range
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Environment, SceneCamera, Sun, Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 """Of linear red, green and blue, by Rec. 709."""

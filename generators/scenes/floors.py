@@ -1,16 +1,21 @@
 """Textured floors of photographic scenes."""
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from random import Random
+from typing import TYPE_CHECKING
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from eqforge.generators.scenes.assets import stage_assets
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import FloorTexture, Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FAR_ENOUGH = 22.0
 """CIEDE2000 difference of a floor to the nearest of the objects' colours that stands out."""
@@ -82,7 +87,8 @@ def _difference(first: Vector, second: Vector) -> float:
     from skimage.color import deltaE_ciede2000
 
     # The last bits of a power differ between machines, and must not choose between two floors.
-    return round(float(deltaE_ciede2000(_lab(first), _lab(second))), 3)
+    difference = deltaE_ciede2000(_lab(first), _lab(second))  # type: ignore[no-untyped-call]
+    return round(float(difference), 3)
 
 
 def _lab(colour: Vector) -> NDArray[np.float64]:

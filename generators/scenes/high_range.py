@@ -3,13 +3,17 @@
 Source: Ward, Real Pixels, Graphics Gems II, 1991; Radiance's `ray/src/common/color.c`.
 """
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING
 
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 SUFFIXES = (".exr", ".hdr")
 
@@ -65,9 +69,9 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     at = head.end()
     for row in range(height):
         at = _read_line(data, at, shared[row])
-    scale = np.ldexp(np.float32(1), shared[..., 3].astype(np.int32) - (128 + 8))
-    scale[shared[..., 3] == 0] = 0
-    return shared[..., :3] * scale[..., None].astype(np.float32)
+    power = shared[..., 3:].astype(np.int32) - (128 + 8)
+    light: NDArray[np.float32] = np.ldexp(shared[..., :3].astype(np.float32), power)
+    return np.where(shared[..., 3:] == 0, np.float32(0), light)
 
 
 def _read_line(data: bytes, at: int, line: NDArray[np.uint8]) -> int:

@@ -37,13 +37,14 @@ class SceneProposer:
 
     Args:
       settings: what to propose.
-      library: the assets; they are looked up, not unpacked.
+      library: the assets; they are looked up, not unpacked, but for environment pictures that the
+        settings name, which the photographic stage measures.
       mode: how captions are worded.
       seed: of the run.
 
     Raises:
-      InputError: an asset that the settings name is missing in the manifest or not an environment
-        picture, or there are too few assets for the requested pairs.
+      InputError: an asset that the settings name is missing in the manifest or no readable
+        environment picture, or there are too few assets for the requested pairs.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter, sobel
+from scipy.ndimage import gaussian_filter, sobel  # type: ignore[import-untyped]
 
 from tools.textures.noise import Field, cells, cloud, ramp, smooth, warped
 
@@ -26,7 +26,7 @@ def cobbles(rng: np.random.Generator) -> Field:
     dirt = 0.2 + 0.05 * cloud(rng, SIZE, 0.6, low=20)
     surface = dirt + body * (stone - dirt)
     colours = ramp(np.clip(surface, 0, 1), (20, 18, 16), (112, 107, 102), (206, 200, 192))
-    hue = rng.normal(0.0, 0.045, across**2)[owner] * body - 0.02 * (1 - body)
+    hue = rng.normal(0.015, 0.028, across**2)[owner] * body + 0.03 * (1 - body)
     return colours * (1 + hue[..., None] * WARM)
 
 
@@ -42,18 +42,18 @@ def planks(rng: np.random.Generator) -> Field:
     offsets = rng.integers(0, SIZE, (boards * parts, 2))
     down = (rows + offsets[number, 0]) % SIZE
     side = (columns + offsets[number, 1]) % SIZE
-    bend = cloud(rng, SIZE, 2.0, stretch=(7.0, 1.0), low=2)
-    rings = 0.5 + 0.5 * np.sin(2 * np.pi * 26 * np.arange(SIZE)[None, :] / SIZE + 4.5 * bend)
+    bend = cloud(rng, SIZE, 1.7, stretch=(4.5, 1.0), low=3)
+    rings = 0.5 + 0.5 * np.sin(2 * np.pi * 14 * np.arange(SIZE)[None, :] / SIZE + 7 * bend)
     fibre = cloud(rng, SIZE, 0.35, stretch=(36.0, 1.0), low=40)
     pores = smooth(1.3, 2.4, cloud(rng, SIZE, 0.2, stretch=(22.0, 1.0), low=60))
     wood = 0.6 - 0.13 * rings**2 + 0.05 * fibre - 0.14 * pores
     wood += 0.03 * cloud(rng, SIZE, 1.6, stretch=(3.0, 1.0))
-    wood = wood[down, side] + rng.normal(0.0, 0.06, boards * parts)[number]
+    wood = wood[down, side] + rng.normal(0.0, 0.045, boards * parts)[number]
     edge = np.minimum(columns % wide, wide - 1 - columns % wide)
     end = np.minimum(along % long, long - 1 - along % long)
-    joint = np.minimum(edge + 0.0, end + 0.0)
+    joint = np.minimum(edge, end)
     wood = np.where(joint < 1, 0.08, wood) - 0.1 * np.exp(-joint / 2.0)
-    hue = rng.normal(0.0, 0.035, boards * parts)[number]
+    hue = rng.normal(0.0, 0.02, boards * parts)[number]
     colours = ramp(np.clip(wood, 0, 1), (30, 19, 12), (146, 110, 76), (206, 174, 134))
     return colours * (1 + hue[..., None] * WARM)
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import map_coordinates
-from scipy.spatial import cKDTree
+from scipy.ndimage import map_coordinates  # type: ignore[import-untyped]
+from scipy.spatial import cKDTree  # type: ignore[import-untyped]
 
 Field = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ Source: Efros and Freeman, Image Quilting for Texture Synthesis and Transfer, SI
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
+from scipy.ndimage import gaussian_filter  # type: ignore[import-untyped]
 from skimage.graph import route_through_array
 
 FEATHER = 1.2
@@ -48,7 +48,8 @@ def _cut(cost: NDArray[np.float64], is_round: bool) -> NDArray[np.intp]:
     inside = range(4, cost.shape[1] - 4)
     starts = [(at, at) for at in inside[::4]] if is_round else [(inside[len(inside) // 2],) * 2]
     ways = [
-        route_through_array(cost, (0, first), (last, end), geometric=True) for first, end in starts
+        route_through_array(cost, (0, first), (last, end))  # type: ignore[no-untyped-call]
+        for first, end in starts
     ]
     path = np.array(min(ways, key=lambda way: way[1])[0])
     return np.array([path[path[:, 0] == row, 1].max() for row in range(last + 1)])
