@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from eqforge.generators.scenes.floors import floor_facts
 from eqforge.generators.scenes.shading import Graph
 from eqforge.generators.scenes.world import DOME_SIDES, Surround
 from eqforge.schemas.records.scenes import FloorTexture, SceneCamera
@@ -17,6 +18,9 @@ BUMP, BUMP_TILES = 0.6, 0.02
 
 RIM = 1.7
 """Radius of the whole floor, in radii of the texture."""
+
+FINE_STEPS = 997
+"""Moves of a piece that may be moved by any length."""
 
 _SECOND = (2.399, (0.37, 0.71, 0.0))
 """Turn in radians, and offset in tiles, of the texture's second copy."""
@@ -86,16 +90,31 @@ def _shade(
 
 
 def _untiled(graph: Graph, floor: FloorTexture, image: Any, place: Any) -> Any:
-    """Returns the texture's colour, from one of two copies in irregular patches."""
+    """Returns the texture's colour, in which no tile looks like the one beside it."""
     tiles = graph.scaled(graph.turned(place, -math.radians(floor.turn_deg)), 1 / floor.tile_m)
+    facts = floor_facts().get(floor.asset)
+    if facts is not None and facts.laid is not None:
+        return _exchanged(graph, facts.laid, image, tiles)
     turn, offset = _SECOND
-    copies = []
-    for at in (tiles, graph.vector("ADD", graph.turned(tiles, turn), offset)):
-        node = graph.node("TexImage", {"Vector": at})
-        node.image = image
-        copies.append(node.outputs["Color"])
+    turned = graph.vector("ADD", graph.turned(tiles, turn), offset)
+    copies = [_texel(graph, image, each) for each in (tiles, turned)]
     patches = graph.node("TexNoise", {"Vector": tiles, "Scale": 0.8, "Detail": 3.0}).outputs[0]
     return graph.mixed(graph.ramp(patches, 0.45, 0.55), *copies)
+
+
+def _exchanged(graph: Graph, laid: tuple[int, int], image: Any, tiles: Any) -> Any:
+    """Returns a texture's colour after its pieces have changed places, each by lot."""
+    pieces = graph.vector("FLOOR", graph.vector("MULTIPLY", tiles, (*laid, 0.0)))
+    lot = graph.node("TexWhiteNoise", {"Vector": pieces}).outputs["Color"]
+    steps = [each or FINE_STEPS for each in (*laid, 1)]
+    moves = graph.vector("FLOOR", graph.vector("MULTIPLY", lot, steps))
+    return _texel(graph, image, graph.vector("ADD", tiles, graph.vector("DIVIDE", moves, steps)))
+
+
+def _texel(graph: Graph, image: Any, place: Any) -> Any:
+    node = graph.node("TexImage", {"Vector": place})
+    node.image = image
+    return node.outputs["Color"]
 
 
 def _pixel_m(camera: SceneCamera, resolution: int) -> float:
