@@ -4,8 +4,8 @@ import math
 from collections.abc import Collection, Mapping
 from random import Random
 
-from eqforge.generators.scenes.placement import DECIMALS
 from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Backdrop, SceneCamera, SceneLight, Vector
 
 MUTED: Mapping[str, tuple[Vector, frozenset[str]]] = {

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Points: TypeAlias = "NDArray[np.float64]"
 Bounds = tuple[Vector, Vector]
+DECIMALS = 4
+"""Number of decimals in a spec: the last bits of a sine differ between machines."""
+
 MIN_DEPTH_M = 0.05
 """Anything nearer to the camera's plane, or behind it, is not in the picture."""
 
@@ -95,6 +98,17 @@ class Shape:
         It never exceeds the true distance.
         """
         return float(np.maximum(other.low - self.high, self.low - other.high).max())
+
+    def area(self) -> float:
+        """Returns the area, in squares of the unit of its extents; that of a circle exactly.
+
+        The tangents at right angles to the directions bound a polygon: its area is the sum, over
+        its sides, of half a side times its distance from the origin (Minkowski).
+        """
+        reach = np.concatenate([self.high, -self.low])
+        step = math.pi / len(self.high)
+        sides = (np.roll(reach, -1) - reach * math.cos(step)) / math.sin(step)
+        return float((reach * sides).sum())
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
         """Tells which points, [n, 2], are in the shape; bool [n]."""
