@@ -42,7 +42,7 @@ def add_bystanders(
     """
     named = [placed for placed in layout.placed if not placed.is_support]
     added = [_add(layout, piece, named, ground, rng) for piece in pieces]
-    return sum(added) >= (1 - progress) * len(added) / 2
+    return sum(added) >= (1 - 8 * progress) * len(added) / 2
 
 
 def _add(

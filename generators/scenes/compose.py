@@ -36,6 +36,9 @@ GAPS_M = (0.1, 0.45)
 MAX_APART_M = 3.0
 """Between the middles of two objects one behind the other."""
 
+SHRINK = 0.3
+"""By how much copies shrink over the first quarter of the tries."""
+
 SUPPORT_TURN_DEG = 15.0
 """How far the nearest side of a support is turned from the camera at most."""
 
@@ -45,15 +48,13 @@ def compose_related(
 ) -> Layout | None:
     """Tries once to place a target beside a reference, a camera before them, others around."""
     is_deep = any(relation in ("front", "behind") for relation in draft.relations)
-    standpoint = _draw_standpoint(settings, max(progress, RAISED * is_deep), rng)
-    moves = _draw_moves(draft, standpoint, settings, rng)
+    standpoint = _draw_standpoint(settings, min(RAISED * is_deep + 4 * progress, 1.0), rng)
+    moves = _draw_moves(draft, standpoint, settings, progress, rng)
     standpoint = replace(standpoint, pivot=_pivot(standpoint, moves))
     item, targets = _in_place(draft, standpoint, moves, rng)
     boxes = [corners(target, draft.target.asset.bounds) for target in targets]
     points = np.concatenate([*boxes, corners(item, draft.reference.asset.bounds)])
     camera = frame(Subjects(points=points, boxes=boxes), standpoint, settings, progress, rng)
-    if camera is None:
-        return None
     layout = Layout(camera=camera, settings=settings)
     is_placed = layout.add(item, draft.reference.asset) and all(
         layout.add(target, draft.target.asset, (scene,)) for scene, target in enumerate(targets)
@@ -67,8 +68,11 @@ def compose_counted(
     draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
     """Tries once to place copies on a support, a camera before them, others around."""
+    draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
     number, copy = len(draft.copies), draft.copies[0]
-    standpoint = _draw_standpoint(settings, max(progress, (number - 1) / (number + 1)), rng)
+    standpoint = _draw_standpoint(
+        settings, min((number - 1) / (number + 1) + 4 * progress, 1.0), rng
+    )
     turn = 90 * rng.randrange(4) + rng.uniform(-SUPPORT_TURN_DEG, SUPPORT_TURN_DEG)
     yaw = round((standpoint.azimuth_deg + turn) % 360.0, 2)
     stand, ground = (
@@ -82,8 +86,6 @@ def compose_counted(
     boxes = [corners(middle, copy.asset.bounds)]
     subjects = Subjects(points=np.concatenate([top, raised]), boxes=boxes)
     camera = frame(subjects, standpoint, settings, progress, rng)
-    if camera is None:
-        return None
     layout = Layout(camera=camera, settings=settings)
     is_placed = layout.add_support(stand, draft.support.asset) and all(
         _add_copy(layout, ground, each, where, rng) for each, where in draft.by_scene
@@ -97,6 +99,16 @@ def compose_counted(
     return layout
 
 
+def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
+    """Returns a draft with smaller copies."""
+    copies = []
+    for piece in draft.copies:
+        item = piece.variants[0]
+        item = replace(item, scale=round(item.scale * factor, DECIMALS))
+        copies.append(replace(piece, variants=(item, item)))
+    return replace(draft, copies=tuple(copies))
+
+
 def _draw_standpoint(settings: SceneSettings, raised: float, rng: Random) -> Standpoint:
     """Draws where the camera is; `raised` in [0, 1] leaves out the lower elevations."""
     low, high = settings.elevations_deg
@@ -108,7 +120,11 @@ def _draw_standpoint(settings: SceneSettings, raised: float, rng: Random) -> Sta
 
 
 def _draw_moves(
-    draft: RelatedDraft, standpoint: Standpoint, settings: SceneSettings, rng: Random
+    draft: RelatedDraft,
+    standpoint: Standpoint,
+    settings: SceneSettings,
+    progress: float,
+    rng: Random,
 ) -> Moves:
     """Draws where a target stands beside its reference, in both scenes."""
     half = HALF_SECTOR_DEG - settings.min_relation_margin_deg
@@ -123,7 +139,8 @@ def _draw_moves(
             askew = rng.choice((-1, 1)) * rng.uniform(0.6 if is_deep else 0.0, 0.98) * half
         reach = 0.8 * (draft.reference.radius + draft.target.radius) + rng.uniform(*GAPS_M)
         apart = (
-            _apart(draft, relation, standpoint, settings.most_hidden) * rng.uniform(0.8, 1.2)
+            _apart(draft, relation, standpoint, settings.most_hidden)
+            * (rng.uniform(0.8, 1.2) + 2 * progress)
             if is_deep
             else 0.0
         )
@@ -148,7 +165,7 @@ def _apart(
     eye = PIVOT_M + USUAL_M * standpoint.towards[2]
     if eye <= near.height:
         return MAX_APART_M
-    steps = max(near.height - most_hidden * far.height, 0.0) / (eye - near.height)
+    steps = max(near.height - most_hidden * far.least_height, 0.0) / (eye - near.height)
     edges = 0.5 * (near.radius + far.radius)
     # The camera is about as far from the reference, which the target is nearer or farther than.
     return edges + flat * (steps / (1 + steps) if relation == "front" else steps)

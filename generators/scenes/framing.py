@@ -23,10 +23,17 @@ pairs, in which it is 0.26 for a candle and 0.95 for a cube."""
 NEAREST_M = 0.4
 """Least distance between the camera and what it looks at, along the line to the pivot."""
 
-FARTHEST_M = 14.0
+START_M = 4.0
+"""The distance that is tried first."""
 
-BISECTIONS = 8
-"""So the distance is within 6 cm of the nearest that will do."""
+STEPS = 4
+"""Distances tried; the last is within 2 % of the nearest that will do."""
+
+RESERVE = 0.01
+"""What the objects keep from the edge beyond what they have to, in picture widths."""
+
+FARTHER = (1.0, 1.12)
+"""Factors on the least distance."""
 
 STEP_BACK = 0.8
 """How much farther the camera is in the last try: from there, objects hide less of one another."""
@@ -85,7 +92,7 @@ def frame(
     settings: SceneSettings,
     progress: float,
     rng: Random,
-) -> SceneCamera | None:
+) -> SceneCamera:
     """Returns a camera so near that the subjects are as large as drawn, or as there is room for.
 
     Args:
@@ -94,46 +101,38 @@ def frame(
       settings: `target_area`, of which the size is drawn, or `distance_m`, which replaces it.
       progress: share of the tries that failed, in [0, 1): later ones step back a little.
       rng: what to draw with.
-
-    Returns:
-      The camera; None if the subjects are in view from no distance.
     """
-    room = 1 - 2 * (settings.image_margin + 0.005)
+    room = 1 - 2 * (settings.image_margin + RESERVE)
     area = rng.uniform(*settings.target_area) / FILL
-    if settings.distance_m is not None:
-        distance: float | None = rng.uniform(*settings.distance_m)
-    else:
-        distance = _nearest(subjects, standpoint, room, area)
+    distance = rng.uniform(*settings.distance_m) if settings.distance_m else None
+    farther = rng.uniform(*FARTHER) + STEP_BACK * progress
     across, down = rng.uniform(-1, 1), rng.uniform(-0.3, 1)
     if distance is None:
-        return None
-    eye = standpoint.position(distance * (rng.uniform(1.0, 1.12) + STEP_BACK * progress))
+        distance = _nearest(subjects, standpoint, room, area)
+    eye = standpoint.position(distance * farther)
     camera, low, high = _aimed(eye, subjects.points, _middle_of(subjects.points), (0.5, 0.5))
     left_x, left_y = (SLACK * max(room - side, 0.0) / 2 for side in (high - low).tolist())
     at = (0.5 + across * left_x, 0.5 + down * left_y)
     return _aimed(eye, subjects.points, camera.look_at, at)[0]
 
 
-def _nearest(subjects: Subjects, standpoint: Standpoint, room: float, area: float) -> float | None:
-    """Returns the least distance at which all is in view and the subjects are no larger."""
+def _nearest(subjects: Subjects, standpoint: Standpoint, room: float, area: float) -> float:
+    """Returns about the least distance at which all is in view and the subjects are no larger.
+
+    Sizes in the picture fall with the distance from the objects' middle: each step goes where they
+    would be as large as they may.
+    """
     ahead = (subjects.points - np.array(standpoint.pivot)) @ np.array(standpoint.towards)
-    near, far = float(ahead.max()) + NEAREST_M, FARTHEST_M
-    look = _middle_of(subjects.points)
-
-    def is_far_enough(distance: float) -> bool:
+    nearest, middle = float(ahead.max()) + NEAREST_M, float(ahead.mean())
+    distance, look = max(START_M, nearest), _middle_of(subjects.points)
+    for _ in range(STEPS):
         camera, low, high = _aimed(standpoint.position(distance), subjects.points, look, (0.5, 0.5))
-        if not float((high - low).max()) <= room:
-            return False
+        look = camera.look_at
         sizes = [math.sqrt(silhouette(camera, box).area()) for box in subjects.boxes]
-        return (sum(sizes) / len(sizes)) ** 2 <= area
-
-    if not is_far_enough(far):
-        return None
-    for _ in range(BISECTIONS):
-        # The size falls with the distance: halves of its inverse are steps of one size.
-        middle = 2 / (1 / near + 1 / far)
-        near, far = (near, middle) if is_far_enough(middle) else (middle, far)
-    return far
+        mean = sum(sizes) / len(sizes)
+        excess = max(float((high - low).max()) / room, mean / math.sqrt(area))
+        distance = max(middle + (distance - middle) * excess, nearest)
+    return distance
 
 
 def _aimed(
@@ -142,16 +141,13 @@ def _aimed(
     """Turns a camera until the middle of the points is at a place in the picture.
 
     Returns:
-      The camera, and the ends of the points' extent in its picture, [2] each; NaN if some are not
-      in front of it.
+      The camera, and the ends of the points' extent in its picture, [2] each.
     """
     for _ in range(2):
         camera = SceneCamera(position=eye, look_at=look_at)
         right, up, forward = camera_axes(camera)
         seen = project(camera, points)
         off = (seen.min(axis=0) + seen.max(axis=0)) / 2 - at
-        if not np.isfinite(off).all():
-            break
         zoom = camera.focal_length_mm / camera.sensor_width_mm
         line = forward + (right * off[0] - up * off[1]) / zoom
         x, y, z = (np.array(eye) + line * math.dist(eye, look_at)).round(DECIMALS).tolist()

@@ -34,7 +34,7 @@ MAX_NAMED = 0.27
 FEW = 5
 """Copies beyond this number may be smaller."""
 
-LENIENCE = 0.75
+LENIENCE = 0.85
 """By how much these shares fall over the first eighth of the tries."""
 
 

@@ -33,6 +33,11 @@ class Piece:
         return self.asset.extent[2] * max(variant.scale for variant in self.variants)
 
     @property
+    def least_height(self) -> float:
+        """The same where it is the smaller."""
+        return self.asset.extent[2] * min(variant.scale for variant in self.variants)
+
+    @property
     def radius(self) -> float:
         """The distance from the middle of its footprint to the corners, where it is the larger."""
         return max(math.hypot(*self.sides(number)) / 2 for number in (0, 1))
