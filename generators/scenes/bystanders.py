@@ -13,7 +13,7 @@ SPOTS = 30
 """Places tried for one of them before it is left out."""
 
 LEAST = 0.006
-"""Least share of the picture that one covers."""
+"""Least share of the picture that one covers, unless the named objects are about as small."""
 
 MAX_HIDDEN = 0.35
 """Greatest share of the box of one that nearer boxes hide."""
@@ -49,13 +49,16 @@ def _add(
     layout: Layout, piece: Piece, named: list[Placed], ground: Ground | None, rng: Random
 ) -> bool:
     most = MOST * max(map(share, named))
+    least = min(LEAST, most / 2)
     for number in range(SPOTS):
         if ground is None or number % 2:
             place = _draw_spot(layout.camera, rng)
         else:
             place = ground.draw_place(piece.radius, rng)
+        if layout.is_taken(piece, place):
+            continue
         new = layout.fit(put(layout.camera, piece, place, rng), piece.asset)
-        if new is not None and LEAST <= share(new) <= most and _is_aside(layout, new):
+        if new is not None and least <= share(new) <= most and _is_aside(layout, new):
             layout.placed.append(new)
             return True
     return False

@@ -34,7 +34,7 @@ GAPS_M = (0.1, 0.45)
 """Between two objects side by side."""
 
 MAX_APART_M = 3.0
-"""Between the middles of two objects one behind the other."""
+"""Between the middles of two objects one behind the other, in the first try."""
 
 SHRINK = 0.3
 """By how much copies shrink over the first quarter of the tries."""
@@ -140,11 +140,11 @@ def _draw_moves(
         reach = 0.8 * (draft.reference.radius + draft.target.radius) + rng.uniform(*GAPS_M)
         apart = (
             _apart(draft, relation, standpoint, settings.most_hidden)
-            * (rng.uniform(0.8, 1.2) + 2 * progress)
+            * (rng.uniform(0.8, 1.2) + 3 * progress)
             if is_deep
             else 0.0
         )
-        return HEADING_DEG[relation] + askew, max(reach, min(apart, MAX_APART_M))
+        return HEADING_DEG[relation] + askew, max(reach, min(apart, MAX_APART_M * (1 + progress)))
 
     first = move(draft.relations[0])
     return first, first if draft.change != "position" else move(draft.relations[1])
@@ -203,7 +203,10 @@ def _add_copy(
     layout: Layout, ground: Ground, piece: Piece, where: tuple[int, ...], rng: Random
 ) -> bool:
     for _ in range(SPOTS):
-        item = put(layout.camera, piece, ground.draw_place(piece.radius, rng), rng)
+        place = ground.draw_place(piece.radius, rng)
+        if layout.is_taken(piece, place):
+            continue
+        item = put(layout.camera, piece, place, rng)
         if layout.add(item, piece.asset, where, layout.settings.min_copy_gap):
             return True
     return False

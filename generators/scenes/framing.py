@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.settings import MAX_STEP_BACK, SceneSettings
 from eqforge.generators.scenes.view import DECIMALS, Points, camera_axes, project, silhouette
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SceneCamera, Vector
@@ -35,7 +35,7 @@ RESERVE = 0.01
 FARTHER = (1.0, 1.12)
 """Factors on the least distance."""
 
-STEP_BACK = 0.8
+STEP_BACK = 1.2
 """How much farther the camera is in the last try: from there, objects hide less of one another."""
 
 SLACK = 0.9
@@ -104,12 +104,13 @@ def frame(
     """
     room = 1 - 2 * (settings.image_margin + RESERVE)
     area = rng.uniform(*settings.target_area) / FILL
-    distance = rng.uniform(*settings.distance_m) if settings.distance_m else None
     farther = rng.uniform(*FARTHER) + STEP_BACK * progress
     across, down = rng.uniform(-1, 1), rng.uniform(-0.3, 1)
-    if distance is None:
-        distance = _nearest(subjects, standpoint, room, area)
-    eye = standpoint.position(distance * farther)
+    if settings.distance_m is None:
+        distance = _nearest(subjects, standpoint, room, area) * farther
+    else:
+        distance = rng.uniform(*settings.distance_m) * (1 + MAX_STEP_BACK * progress)
+    eye = standpoint.position(distance)
     camera, low, high = _aimed(eye, subjects.points, _middle_of(subjects.points), (0.5, 0.5))
     left_x, left_y = (SLACK * max(room - side, 0.0) / 2 for side in (high - low).tolist())
     at = (0.5 + across * left_x, 0.5 + down * left_y)

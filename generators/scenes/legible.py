@@ -34,6 +34,9 @@ MAX_NAMED = 0.27
 FEW = 5
 """Copies beyond this number may be smaller."""
 
+SPREAD = 1.3
+"""How much larger than drawn the larger one of an object's two silhouettes may be."""
+
 LENIENCE = 0.85
 """By how much these shares fall over the first eighth of the tries."""
 
@@ -46,8 +49,7 @@ def share(placed: Placed) -> float:
 def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: float) -> bool:
     """Tells whether both scenes show the relation of their own caption, and no other's."""
     reference, *targets = layout.placed
-    least = MIN_NAMED * _demand(progress)
-    if not all(least <= share(placed) <= MAX_NAMED for placed in layout.placed):
+    if not all(_is_sized(layout, placed, MIN_NAMED, progress) for placed in layout.placed):
         return False
     for scene, target in enumerate(targets):
         own, other = relations[scene], relations[1 - scene]
@@ -64,18 +66,23 @@ def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: f
 
 def is_counted(layout: Layout, number: int, progress: float) -> bool:
     """Tells whether the copies are large enough to be seen; many may be smaller."""
-    least = MIN_COPY * min(1.0, FEW / number) * _demand(progress)
+    least = MIN_COPY * min(1.0, FEW / number)
     copies = [placed for placed in layout.placed if not placed.is_support]
     return all(
-        least <= share(placed) <= MAX_NAMED
+        _is_sized(layout, placed, least, progress)
         and layout.hidden(placed, scene) <= layout.settings.most_hidden
         for placed in copies
         for scene in placed.scenes
     )
 
 
-def _demand(progress: float) -> float:
-    return 1 - LENIENCE * min(8 * progress, 1.0)
+def _is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> bool:
+    """Tells whether an object is of a size to be named, unless the user chose the distance."""
+    if layout.settings.distance_m is not None:
+        return True
+    smallest, largest = layout.settings.target_area
+    demand = 1 - LENIENCE * min(8 * progress, 1.0)
+    return min(least, smallest) * demand <= share(placed) <= max(MAX_NAMED, SPREAD * largest)
 
 
 def _margins(layout: Layout, target: Placed, reference: Placed) -> tuple[float, float]:

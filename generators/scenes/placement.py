@@ -16,7 +16,7 @@ from eqforge.generators.scenes.view import (
     corners,
     footprint,
     project,
-    silhouette,
+    shape_of,
 )
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
@@ -83,19 +83,30 @@ class Layout:
     ) -> Placed | None:
         """Returns an object as `add` would add it; None if it is not in view or not clear."""
         box = corners(item, asset.bounds)
-        if not self._is_in_view(box, self.settings.image_margin):
+        seen = project(self.camera, box)
+        if not _is_in_view(seen, self.settings.image_margin):
             return None
-        new = self._seen(item, box, scenes, False)
+        new = self._placed(item, box, seen, scenes, False)
         if not all(self._are_clear(new, other, gap) for other in self.placed):
             return None
         return new
 
+    def is_taken(self, piece: Piece, place: Vector) -> bool:
+        """Tells whether another object is so near a place that no turn of a piece fits there."""
+        own = min(piece.sides()) / 2
+        return any(
+            math.dist(place, other.item.position) < own
+            for other in self.placed
+            if not other.is_support
+        )
+
     def add_support(self, item: SceneObject, asset: Asset) -> bool:
         """Adds what all others will stand on, if its top is in view."""
         box = corners(item, asset.bounds)
-        if not self._is_in_view(box[4:], 0.0):
+        seen = project(self.camera, box)
+        if not _is_in_view(seen[4:], 0.0):
             return False
-        self.placed.append(self._seen(item, box, BOTH, True))
+        self.placed.append(self._placed(item, box, seen, BOTH, True))
         return True
 
     def objects(self, scene: int) -> tuple[SceneObject, ...]:
@@ -134,23 +145,29 @@ class Layout:
             return False
         return gap < 0 or new.silhouette.gap(other.silhouette) >= gap
 
-    def _is_in_view(self, points: Points, margin: float) -> bool:
-        seen = project(self.camera, points)
-        return bool(((seen >= margin) & (seen <= 1 - margin)).all())
-
-    def _seen(
-        self, item: SceneObject, box: Points, scenes: Collection[int], is_support: bool
+    def _placed(
+        self,
+        item: SceneObject,
+        box: Points,
+        seen: Points,
+        scenes: Collection[int],
+        is_support: bool,
     ) -> Placed:
         x, y, z = box.mean(axis=0).tolist()
         return Placed(
             item=item,
             scenes=tuple(scenes),
             footprint=footprint(box),
-            silhouette=silhouette(self.camera, box),
+            silhouette=shape_of(seen),
             middle=(x, y, z),
             distance_m=math.dist((x, y, z), self.camera.position),
             is_support=is_support,
         )
+
+
+def _is_in_view(seen: Points, margin: float) -> bool:
+    """Tells whether projected points keep a margin to the picture's edges."""
+    return bool(seen.min() >= margin and seen.max() <= 1 - margin)
 
 
 def draw_camera(

@@ -17,7 +17,7 @@ from eqforge.generators.scenes.placement import (
     put,
     turn_deg,
 )
-from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.settings import MAX_STEP_BACK, SceneSettings
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Relation, Vector
 
@@ -26,9 +26,6 @@ FARTHER = 1.1
 
 SPOTS = 25
 """Places tried for one object before an attempt is given up."""
-
-MAX_STEP_BACK = 0.5
-"""How much farther away the camera is in the last try, as a share; large objects need room."""
 
 REACH_M = 2.0
 """How far from the middle distractors may stand, along each axis."""

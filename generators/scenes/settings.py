@@ -17,6 +17,9 @@ _CROWD_M: Mapping[StageName, float] = {"photo": 1.45, "plain": 1.12}
 DISTANCE_M: Range = (4.5, 6.0)
 """Of the camera, on the plain stage."""
 
+MAX_STEP_BACK = 0.5
+"""How much farther away the camera is in the last try, as a share; large objects need room."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneSettings:
@@ -48,9 +51,9 @@ class SceneSettings:
     32, or 22 to 38 on the plain stage."""
 
     distance_m: Range | None = None
-    """How far the camera is from the scene's middle; in counting scenes, 1.1 times as far.
-    Where the objects find no room, up to half as far again. Without it, as far as `--target-area`
-    says, or 4.5 to 6 on the plain stage."""
+    """How far the camera is from the scene's middle; in counting scenes of the plain stage, 1.1
+    times as far. Where the objects find no room, up to half as far again. Without it, as far as
+    `--target-area` says, or 4.5 to 6 on the plain stage."""
 
     target_area: Range = (0.04, 0.2)
     """Share of the picture that the object spoken of first covers, on the photographic stage."""

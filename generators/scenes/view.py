@@ -64,10 +64,13 @@ def to_camera(camera: SceneCamera, points: ArrayLike) -> Points:
 
 def project(camera: SceneCamera, points: ArrayLike) -> Points:
     """Projects points, [n, 3], to [n, 2] in picture widths; NaN if nearer than `MIN_DEPTH_M`."""
-    right, up, forward = to_camera(camera, points).T
-    depth = np.where(forward > MIN_DEPTH_M, forward, np.nan)
+    seen = to_camera(camera, points)
+    depth = seen[:, 2:]
+    if depth.min() <= MIN_DEPTH_M:
+        depth = np.where(depth > MIN_DEPTH_M, depth, np.nan)
     zoom = camera.focal_length_mm / camera.sensor_width_mm
-    return np.stack([0.5 + zoom * right / depth, 0.5 - zoom * up / depth], axis=1)
+    found: Points = 0.5 + seen[:, :2] * (zoom, -zoom) / depth
+    return found
 
 
 def corners(item: SceneObject, bounds: Bounds) -> Points:
@@ -105,10 +108,10 @@ class Shape:
         The tangents at right angles to the directions bound a polygon: its area is the sum, over
         its sides, of half a side times its distance from the origin (Minkowski).
         """
-        reach = np.concatenate([self.high, -self.low])
+        reach = np.concatenate([self.high, -self.low, self.high[:1]])
         step = math.pi / len(self.high)
-        sides = (np.roll(reach, -1) - reach * math.cos(step)) / math.sin(step)
-        return float((reach * sides).sum())
+        sides = (reach[1:] - reach[:-1] * math.cos(step)) / math.sin(step)
+        return float(reach[:-1] @ sides)
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
         """Tells which points, [n, 2], are in the shape; bool [n]."""
