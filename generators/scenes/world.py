@@ -53,9 +53,7 @@ class Surround:
         return self.seen(graph, graph.vector("SUBTRACT", place, (0.0, 0.0, VIEWPOINT_M)))
 
 
-def light_world(
-    scene: Any, environment: Environment, picture: Path, radius_m: float
-) -> Surround:
+def light_world(scene: Any, environment: Environment, picture: Path, radius_m: float) -> Surround:
     """Lights a Blender scene by an environment picture and its sun, and puts the dome around it.
 
     Args:
