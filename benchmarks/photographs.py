@@ -82,13 +82,16 @@ def least_iou(render: Render, reference: Render) -> float:
     )
 
 
+def alike(first: Pixels, second: Pixels) -> float:
+    """Returns the structural similarity of two pictures, over red, green and blue."""
+    found = structural_similarity(first, second, channel_axis=-1)  # type: ignore[no-untyped-call]
+    return float(found)
+
+
 def compared(found: Rendered, reference: Rendered) -> dict[str, float]:
     """Holds renders against those of the reference."""
     both = list(zip(found.renders, reference.renders, strict=True))
-    likeness = [
-        structural_similarity(decoded(one.image_png), decoded(other.image_png), channel_axis=-1)
-        for one, other in both
-    ]
+    likeness = [alike(decoded(one.image_png), decoded(other.image_png)) for one, other in both]
     return {
         "ssim": round(float(np.mean(likeness)), 4),
         "least_ssim": round(float(min(likeness)), 4),
