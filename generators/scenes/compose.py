@@ -40,7 +40,11 @@ MAX_APART_M = 3.0
 """Between the middles of two objects one behind the other, in the first try."""
 
 INNER = 0.94
-"""Share of a support's sides that keeps the margin to the picture's edge."""
+"""Share of a support's sides that keeps the margin to the picture's edge; what is beyond may come
+nearer to it."""
+
+RAISED_SIDE = 0.7
+"""Share of a support's sides above which the tops of the copies are in view."""
 
 SHRINK = 0.3
 """By how much copies shrink over the first quarter of the tries."""
@@ -75,25 +79,16 @@ def compose_counted(
 ) -> Layout | None:
     """Tries once to place copies on a support, a camera before them, others around."""
     draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
-    number, copy = len(draft.copies), draft.copies[0]
+    number = len(draft.copies)
     standpoint = _draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
     turn = 90 * rng.randrange(4) + rng.uniform(-SUPPORT_TURN_DEG, SUPPORT_TURN_DEG)
     yaw = round((standpoint.azimuth_deg + turn) % 360.0, 2)
-    stand, ground = (
-        replace(draft.support.painted(paint), yaw_deg=yaw),
-        Ground.on(draft.support, yaw),
-    )
+    stand = replace(draft.support.painted(paint), yaw_deg=yaw)
+    ground = Ground.on(draft.support, yaw)
     standpoint = replace(standpoint, pivot=(0.0, 0.0, ground.top_m))
-    middle = replace(copy.variants[0], position=(0.0, 0.0, ground.top_m))
-    top = corners(stand, draft.support.asset.bounds)[4:]
-    raised = top * (0.7, 0.7, 1.0) + (0.0, 0.0, copy.height)
-    # A support may come nearer to the picture's edge than what stands on it.
-    inner = top * (INNER, INNER, 1.0)
-    boxes = [corners(middle, copy.asset.bounds)]
-    subjects = Subjects(points=np.concatenate([inner, raised]), boxes=boxes)
     # Copies do not gain from distance as two objects do, one behind the other.
     stepped = 0.0 if settings.distance_m is None else progress
-    camera = frame(subjects, standpoint, settings, stepped, rng)
+    camera = frame(_support_with(draft, stand, ground), standpoint, settings, stepped, rng)
     layout = Layout(camera=camera, settings=settings)
     is_placed = layout.add_support(stand, draft.support.asset) and all(
         _add_copy(layout, ground, each, where, rng) for each, where in draft.by_scene
@@ -105,6 +100,18 @@ def compose_counted(
     # Copies in only one scene come last, so all others keep their numbers in the mask.
     layout.placed.sort(key=lambda placed: len(placed.scenes) == 1)
     return layout
+
+
+def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Subjects:
+    """Returns the top of a support and the room above it; a copy in its middle sets the size."""
+    copy = draft.copies[0]
+    top = corners(stand, draft.support.asset.bounds)[4:]
+    raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
+    item = replace(copy.variants[0], position=(0.0, 0.0, ground.top_m))
+    return Subjects(
+        points=np.concatenate([top * (INNER, INNER, 1.0), raised]),
+        boxes=[corners(item, copy.asset.bounds)],
+    )
 
 
 def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
