@@ -13,13 +13,13 @@ SPOTS = 30
 """Places tried for one of them before it is left out."""
 
 LEAST = 0.006
-"""Least share of the picture that one covers, unless the named objects are about as small."""
+"""Least share of the picture that one covers, unless the user wants smaller objects, or farther."""
 
 MAX_HIDDEN = 0.35
 """Greatest share of the box of one that nearer boxes hide."""
 
 MOST = 0.9
-"""Greatest size of one in the picture, as a share of the smallest named object's."""
+"""Greatest size of one in the picture, as a share of the largest named object's."""
 
 AHEAD = (0.7, 2.6)
 """How far from the camera they stand, as a share of the distance of the scene's middle."""
@@ -48,8 +48,9 @@ def add_bystanders(
 def _add(
     layout: Layout, piece: Piece, named: list[Placed], ground: Ground | None, rng: Random
 ) -> bool:
-    most = MOST * max(map(share, named))
-    least = min(LEAST, most / 2)
+    is_free = layout.settings.distance_m is not None
+    least = 0.0 if is_free else min(LEAST, layout.settings.target_area[0] / 6)
+    most = max(MOST * max(map(share, named)), 2 * least)
     for number in range(SPOTS):
         if ground is None or number % 2:
             place = _draw_spot(layout.camera, rng)

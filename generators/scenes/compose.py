@@ -15,7 +15,7 @@ from eqforge.generators.scenes.view import DECIMALS, corners
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Relation, SceneCamera, SceneObject, Vector
 
-SPOTS = 30
+SPOTS = 50
 """Places tried for one copy before an attempt is given up."""
 
 PIVOT_M = 0.35
@@ -27,6 +27,9 @@ USUAL_M = 4.0
 RAISED = 0.6
 """Share of the elevations that is left out where one object is behind the other."""
 
+STEEPER_DEG = 16.0
+"""How much higher than usual the camera may be in the last try: tall objects hide others."""
+
 STRAIGHT_DEG = 5.0
 """How far from its direction a target is where another caption says another direction."""
 
@@ -35,6 +38,13 @@ GAPS_M = (0.1, 0.45)
 
 MAX_APART_M = 3.0
 """Between the middles of two objects one behind the other, in the first try."""
+
+INNER = 0.94
+"""Share of a support's sides that keeps the margin to the picture's edge; what is beyond may come
+nearer to it."""
+
+RAISED_SIDE = 0.7
+"""Share of a support's sides above which the tops of the copies are in view."""
 
 SHRINK = 0.3
 """By how much copies shrink over the first quarter of the tries."""
@@ -48,7 +58,7 @@ def compose_related(
 ) -> Layout | None:
     """Tries once to place a target beside a reference, a camera before them, others around."""
     is_deep = any(relation in ("front", "behind") for relation in draft.relations)
-    standpoint = _draw_standpoint(settings, min(RAISED * is_deep + 4 * progress, 1.0), rng)
+    standpoint = _draw_standpoint(settings, RAISED * is_deep, progress, rng)
     moves = _draw_moves(draft, standpoint, settings, progress, rng)
     standpoint = replace(standpoint, pivot=_pivot(standpoint, moves))
     item, targets = _in_place(draft, standpoint, moves, rng)
@@ -69,23 +79,16 @@ def compose_counted(
 ) -> Layout | None:
     """Tries once to place copies on a support, a camera before them, others around."""
     draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
-    number, copy = len(draft.copies), draft.copies[0]
-    standpoint = _draw_standpoint(
-        settings, min((number - 1) / (number + 1) + 4 * progress, 1.0), rng
-    )
+    number = len(draft.copies)
+    standpoint = _draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
     turn = 90 * rng.randrange(4) + rng.uniform(-SUPPORT_TURN_DEG, SUPPORT_TURN_DEG)
     yaw = round((standpoint.azimuth_deg + turn) % 360.0, 2)
-    stand, ground = (
-        replace(draft.support.painted(paint), yaw_deg=yaw),
-        Ground.on(draft.support, yaw),
-    )
+    stand = replace(draft.support.painted(paint), yaw_deg=yaw)
+    ground = Ground.on(draft.support, yaw)
     standpoint = replace(standpoint, pivot=(0.0, 0.0, ground.top_m))
-    middle = replace(copy.variants[0], position=(0.0, 0.0, ground.top_m))
-    top = corners(stand, draft.support.asset.bounds)[4:]
-    raised = top * (0.7, 0.7, 1.0) + (0.0, 0.0, copy.height)
-    boxes = [corners(middle, copy.asset.bounds)]
-    subjects = Subjects(points=np.concatenate([top, raised]), boxes=boxes)
-    camera = frame(subjects, standpoint, settings, progress, rng)
+    # Copies do not gain from distance as two objects do, one behind the other.
+    stepped = 0.0 if settings.distance_m is None else progress
+    camera = frame(_support_with(draft, stand, ground), standpoint, settings, stepped, rng)
     layout = Layout(camera=camera, settings=settings)
     is_placed = layout.add_support(stand, draft.support.asset) and all(
         _add_copy(layout, ground, each, where, rng) for each, where in draft.by_scene
@@ -99,6 +102,18 @@ def compose_counted(
     return layout
 
 
+def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Subjects:
+    """Returns the top of a support and the room above it; a copy in its middle sets the size."""
+    copy = draft.copies[0]
+    top = corners(stand, draft.support.asset.bounds)[4:]
+    raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
+    item = replace(copy.variants[0], position=(0.0, 0.0, ground.top_m))
+    return Subjects(
+        points=np.concatenate([top * (INNER, INNER, 1.0), raised]),
+        boxes=[corners(item, copy.asset.bounds)],
+    )
+
+
 def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
     """Returns a draft with smaller copies."""
     copies = []
@@ -109,13 +124,18 @@ def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
     return replace(draft, copies=tuple(copies))
 
 
-def _draw_standpoint(settings: SceneSettings, raised: float, rng: Random) -> Standpoint:
+def _draw_standpoint(
+    settings: SceneSettings, raised: float, progress: float, rng: Random
+) -> Standpoint:
     """Draws where the camera is; `raised` in [0, 1] leaves out the lower elevations."""
     low, high = settings.elevations_deg
+    low += min(raised + 4 * progress, 1.0) * (high - low)
+    if settings.elevation_deg is None:
+        high += STEEPER_DEG * progress
     return Standpoint(
         pivot=(0.0, 0.0, 0.0),
         azimuth_deg=rng.uniform(0.0, 360.0),
-        elevation_deg=rng.uniform(low + raised * (high - low), high),
+        elevation_deg=rng.uniform(low, high),
     )
 
 

@@ -35,8 +35,8 @@ RESERVE = 0.01
 FARTHER = (1.0, 1.12)
 """Factors on the least distance."""
 
-STEP_BACK = 1.2
-"""How much farther the camera is in the last try: from there, objects hide less of one another."""
+STEP_BACK = 1.5
+"""How much farther the camera may be in the last try: from there, objects hide less of others."""
 
 SLACK = 0.9
 """How much of what the picture has left beside the objects they may be shifted by."""
@@ -104,7 +104,7 @@ def frame(
     """
     room = 1 - 2 * (settings.image_margin + RESERVE)
     area = rng.uniform(*settings.target_area) / FILL
-    farther = rng.uniform(*FARTHER) + STEP_BACK * progress
+    farther = rng.uniform(*FARTHER) + rng.uniform(0.0, STEP_BACK) * progress
     across, down = rng.uniform(-1, 1), rng.uniform(-0.3, 1)
     if settings.distance_m is None:
         distance = _nearest(subjects, standpoint, room, area) * farther

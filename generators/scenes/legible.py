@@ -37,7 +37,7 @@ FEW = 5
 SPREAD = 1.3
 """How much larger than drawn the larger one of an object's two silhouettes may be."""
 
-LENIENCE = 0.85
+LENIENCE = 0.9
 """By how much these shares fall over the first eighth of the tries."""
 
 

@@ -48,7 +48,7 @@ class SceneSettings:
 
     elevation_deg: Range | None = None
     """How high above the horizon the camera is, seen from the scene's middle. Without it, 15 to
-    32, or 22 to 38 on the plain stage."""
+    32, and higher where tall objects hide others, or 22 to 38 on the plain stage."""
 
     distance_m: Range | None = None
     """How far the camera is from the scene's middle; in counting scenes of the plain stage, 1.1

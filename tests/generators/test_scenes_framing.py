@@ -99,7 +99,9 @@ def test_a_distance_that_was_asked_for_is_kept(library: AssetLibrary) -> None:
 def test_named_objects_are_large_and_bystanders_smaller(
     library: AssetLibrary, pairs: list[ScenePair]
 ) -> None:
-    large, small, copies = [], [], []
+    large: list[float] = []
+    small: list[float] = []
+    copies: list[float] = []
     for pair in pairs:
         shares = {
             start: [
@@ -108,10 +110,11 @@ def test_named_objects_are_large_and_bystanders_smaller(
             for start in ("target", "reference", "copy", "distractor")
         }
         spoken = [*shares["target"], *shares["reference"]]
-        large, copies = [*large, *spoken], [*copies, *shares["copy"]]
+        large += spoken
+        copies += shares["copy"]
         small += shares["distractor"]
-        most = max(*spoken, *shares["copy"])
-        assert all(0.0045 <= other <= most for other in shares["distractor"])
+        most = max(*spoken, *shares["copy"], 0.012)
+        assert all(0.006 <= other <= most for other in shares["distractor"])
 
     assert 0.03 < median(large) < 0.25
     assert np.mean(np.array(large) >= 0.02) > 0.8
