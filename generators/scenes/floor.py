@@ -16,14 +16,19 @@ from eqforge.schemas.records.scenes import FloorTexture, SceneCamera
 BUMP, BUMP_TILES = 0.6, 0.02
 """How much of the texture's light is taken for height, and how many tiles high white is."""
 
-RIM = 1.7
-"""Radius of the whole floor, in radii of the texture."""
+RIM, BEHIND = 1.7, 1.3
+"""Least radius of the whole floor, in radii of the texture, and in the camera's distances."""
 
 FINE_STEPS = 997
 """Moves of a piece that may be moved by any length."""
 
 _SECOND = (2.399, (0.37, 0.71, 0.0))
 """Turn in radians, and offset in tiles, of the texture's second copy."""
+
+
+def rim_m(floor: FloorTexture, camera: SceneCamera) -> float:
+    """Returns the radius of the whole floor, which the dome stands on: the camera is inside."""
+    return max(RIM * floor.radius_m, BEHIND * math.hypot(*camera.position))
 
 
 def add_floor(
@@ -41,15 +46,16 @@ def add_floor(
       floor: how the texture lies.
       picture: the texture's file.
       surround: the environment.
-      camera, resolution: decide how finely the texture is kept: to the size of a pixel.
+      camera: what sees it.
+      resolution: width of the picture; the texture is kept as finely as a pixel of it.
     """
     import bpy
 
     texels = _reduced(_read(picture), _pixel_m(camera, resolution) / floor.tile_m)
     image = _image(texels)
-    turn, rim_m = np.arange(DOME_SIDES) / DOME_SIDES * 2 * np.pi, RIM * floor.radius_m
+    turn, radius = np.arange(DOME_SIDES) / DOME_SIDES * 2 * np.pi, rim_m(floor, camera)
     mesh = bpy.data.meshes.new("floor")
-    rim = [(rim_m * np.cos(angle), rim_m * np.sin(angle), 0.0) for angle in turn]
+    rim = [(radius * np.cos(angle), radius * np.sin(angle), 0.0) for angle in turn]
     mesh.from_pydata(rim, [], [tuple(range(DOME_SIDES))])
     material = bpy.data.materials.new("floor")
     mesh.materials.append(material)
@@ -75,7 +81,7 @@ def _shade(
     ragged = graph.math("MULTIPLY_ADD", wave, 0.4 * radius, away)
     glow = surround.projected(graph)
     texture = graph.vector("MULTIPLY", _untiled(graph, floor, image, place), floor.tint)
-    colour = graph.mixed(graph.ramp(ragged, 1.0 * radius, 1.5 * radius), texture, glow)
+    colour = graph.mixed(graph.ramp(ragged, 1.15 * radius, 1.6 * radius), texture, glow)
     grey = graph.node("RGBToBW", {"Color": texture}).outputs[0]
     depth = {"Height": grey, "Strength": BUMP, "Distance": BUMP_TILES * floor.tile_m}
     bump = graph.node("Bump", depth).outputs[0]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from eqforge.generators.scenes.floor import RIM, add_floor
+from eqforge.generators.scenes.floor import add_floor, rim_m
 from eqforge.generators.scenes.world import light_world
 from eqforge.schemas.records.scenes import SceneSpec
 
@@ -33,8 +33,8 @@ def photograph(scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolu
     environment, floor = spec.backdrop.environment, spec.backdrop.floor
     assert environment is not None
     assert floor is not None
-    rim = RIM * floor.radius_m
-    surround = light_world(scene, environment, pictures[environment.asset], rim)
+    radius_m = rim_m(floor, spec.camera)
+    surround = light_world(scene, environment, pictures[environment.asset], radius_m)
     add_floor(scene, floor, pictures[floor.asset], surround, spec.camera, resolution)
     for name, value in _CYCLES.items():
         setattr(scene.cycles, name, value)

@@ -17,7 +17,7 @@ class Graph:
         self.tree = owner.node_tree
         self.tree.nodes.clear()
 
-    def node(self, kind: str, inputs: Mapping[str | int, Any], **properties: Any) -> Any:
+    def node(self, kind: str, inputs: Mapping[Any, Any], **properties: Any) -> Any:
         """Adds a node and returns it.
 
         Args:

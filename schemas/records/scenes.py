@@ -269,7 +269,7 @@ class RenderSettings:
         )
 
 
-_NEEDS: Mapping[StageName, tuple[int, bool]] = {"photo": (4, True), "plain": (16, False)}
+_NEEDS: Mapping[StageName, tuple[int, bool]] = {"photo": (8, True), "plain": (16, False)}
 """Samples, and whether noise is removed."""
 
 
