@@ -37,10 +37,13 @@ class FloorFacts:
     Attributes:
       colour: mean of its linear red, green and blue.
       tile_m: least and greatest side of one tile.
+      laid: how many pieces lie across it and down it, which may change places; 0 for one that may
+        be moved by any length; None for grain without a direction, which may be turned.
     """
 
     colour: Vector
     tile_m: tuple[float, float]
+    laid: tuple[int, int] | None
 
 
 @functools.cache

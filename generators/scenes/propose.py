@@ -7,10 +7,11 @@ from eqforge.generators.scenes.arrange import Arranged, arrange_counted, arrange
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.contents import Vocabulary
-from eqforge.generators.scenes.drafts import CountedDraft, Drafter, Piece, RelatedDraft
+from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.environments import check_environments
 from eqforge.generators.scenes.palette import PALETTE
+from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.errors import InputError
@@ -25,9 +26,6 @@ SCENES_STAGE = Stage(
     "scenes",
     {NO_ARRANGEMENT: "No arrangement of the objects was found that is in view, apart and plain."},
 )
-MAX_STEP_BACK = 0.5
-"""How much farther away the camera is in the last try, as a share; large objects need room."""
-
 VERSION = 1
 """Version of the proposals; part of every seed."""
 
@@ -55,7 +53,11 @@ class SceneProposer:
         self._settings, self._library, self._seed = settings, library, seed
         self._vocabulary = Vocabulary(library.assets.values(), settings.max_count)
         self._drafter = Drafter(
-            nouns=self._vocabulary.nouns, mode=mode, max_distractors=settings.bystanders
+            nouns=self._vocabulary.nouns,
+            mode=mode,
+            max_distractors=settings.bystanders,
+            min_distractors=settings.min_bystanders,
+            crowd_m=settings.crowd_m,
         )
         self._check_supply()
 
@@ -84,8 +86,8 @@ class SceneProposer:
         noise = derive_seed(self._seed, sample_id, "noise", VERSION) % 2**31
         draft = self._draft(kind, number)
         for number_of_try in range(self._settings.tries):
-            step_back = 1 + MAX_STEP_BACK * number_of_try / self._settings.tries
-            found = self._attempt(draft, step_back, noise, rng)
+            progress = number_of_try / self._settings.tries
+            found = self._attempt(draft, progress, noise, rng)
             if found is not None:
                 scenes = self._on_stage(sample_id, draft, found.scenes)
                 return ScenePair(
@@ -114,11 +116,11 @@ class SceneProposer:
         }
 
     def _attempt(
-        self, draft: RelatedDraft | CountedDraft, step_back: float, noise: int, rng: Random
+        self, draft: RelatedDraft | CountedDraft, progress: float, noise: int, rng: Random
     ) -> Arranged | None:
         if isinstance(draft, CountedDraft):
-            return arrange_counted(draft, self._settings, step_back, noise, rng)
-        return arrange_related(draft, self._settings, step_back, noise, rng)
+            return arrange_counted(draft, self._settings, progress, noise, rng)
+        return arrange_related(draft, self._settings, progress, noise, rng)
 
     def _on_stage(
         self,

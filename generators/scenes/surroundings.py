@@ -8,8 +8,8 @@ from random import Random
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.environments import draw_environment
 from eqforge.generators.scenes.floors import draw_floor
-from eqforge.generators.scenes.placement import DECIMALS
 from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import (
     Backdrop,
     SceneCamera,
