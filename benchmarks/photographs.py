@@ -16,12 +16,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import psutil
 from numpy.typing import NDArray
 from PIL import Image
 from scipy.ndimage import binary_dilation  # type: ignore[import-untyped]
+from skimage import metrics
 
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.propose import SceneProposer
@@ -34,7 +36,6 @@ from eqforge.schemas.records.scenes import (
     ScenePair,
     SceneSpec,
 )
-from eqforge.transforms.filters.minimality import similarity
 from eqforge.transforms.generated.scene_renderer import Render, SceneRenderer
 
 REFERENCE = 512
@@ -83,9 +84,9 @@ def least_iou(render: Render, reference: Render) -> float:
 
 
 def alike(first: Pixels, second: Pixels) -> float:
-    """Returns the mean structural similarity of the red, green and blue of two pictures."""
-    planes = (each.astype(np.float32).transpose(2, 0, 1) for each in (first, second))
-    return float(np.mean([similarity(*pair)[0] for pair in zip(*planes, strict=True)]))
+    """Returns the structural similarity of two pictures, over red, green and blue."""
+    structural_similarity: Any = metrics.structural_similarity
+    return float(structural_similarity(first, second, channel_axis=-1))
 
 
 def compared(found: Rendered, reference: Rendered) -> dict[str, float]:
