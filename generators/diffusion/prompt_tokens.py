@@ -101,3 +101,20 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
     if not words or [at for word in words for at in word.tokens] != [at for at, _ in inner]:
         raise InputError(f"the tokens of the prompt {prompt!r} do not belong to one word each")
     return TokenizedPrompt(prompt=prompt, ids=ids, words=words, length=length)
+
+
+def check_length(prompt: str, pipeline: Any) -> None:
+    """Checks that a pipeline's CLIP text encoders read all of a prompt, which they would cut off.
+
+    Raises:
+      InputError: the prompt has more tokens than one reads.
+    """
+    for tokenizer in (pipeline.tokenizer, getattr(pipeline, "tokenizer_2", None)):
+        if tokenizer is None:
+            continue
+        count = len(tokenizer(prompt, truncation=False).input_ids)
+        if count > tokenizer.model_max_length:
+            raise InputError(
+                f"the prompt {prompt!r} has {count} tokens, the text encoder reads "
+                f"{tokenizer.model_max_length}"
+            )
