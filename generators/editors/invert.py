@@ -103,7 +103,7 @@ def ddim_path(
         return {}
 
     forward, side = pipeline.scheduler, pipeline.vae_scale_factor
-    pipeline.scheduler = DDIMInverseScheduler.from_config(forward.config, clip_sample=False)
+    pipeline.scheduler = DDIMInverseScheduler.from_config(forward.config)
     hook = pipeline.unet.register_forward_pre_hook(keep, with_kwargs=True)
     try:
         pipeline(

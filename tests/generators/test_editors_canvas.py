@@ -47,9 +47,11 @@ def test_a_mask_covers_every_pixel_it_touches_and_no_padding():
     mask = np.zeros((600, 680), dtype=bool)
     mask[301, 333] = True
     canvas = fit(picture(600, 680), mask, 64, 8)
+    assert canvas.mask is not None
     assert canvas.mask.sum() == 1
     assert canvas.mask[30, 33]
     full = fit(picture(600, 680), np.ones_like(mask), 64, 8)
+    assert full.mask is not None
     assert full.mask[:60, :68].all()
     assert not full.mask[60:].any()
     assert not full.mask[:, 68:].any()

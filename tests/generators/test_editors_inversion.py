@@ -1,6 +1,7 @@
 """Inversion of a picture, and prompt-to-prompt on it, by a tiny Stable Diffusion and SDXL."""
 
 import functools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from eqforge.schemas.errors import InputError
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")
 
-from eqforge.generators.editors.invert import ddim_path, encode, null_texts  # noqa: E402
+from eqforge.generators.editors.invert import ddim_path, encode  # noqa: E402
 from eqforge.generators.editors.prompt_to_prompt import changed_words  # noqa: E402
 from eqforge.generators.editors.registry import load_editor  # noqa: E402
 
@@ -30,9 +31,9 @@ def load(tiny_editor):
     @functools.cache
     def load_once(pipeline=FAMILIES[0], gentle=False, **settings):
         settings = {"steps": 4, "cpu_threads": 1, **settings}
-        editor = load_editor(EditorSettings(model=str(tiny_editor(pipeline)), **settings))
+        editor: Any = load_editor(EditorSettings(model=str(tiny_editor(pipeline)), **settings))
         if gentle:  # as a trained network is: what it gives hardly changes from step to step
-            editor.pipeline.unet.conv_out.weight.data.mul_(0.02)
+            editor.pipeline.unet.conv_out.weight.data.mul_(0.002)
         return editor
 
     return load_once
@@ -81,55 +82,56 @@ def test_without_guidance_the_picture_is_drawn_again(load, pipeline):
     edited = editor.edit(request_of())
     found = edited.parameters["reconstruction"]
     assert edited.parameters["inversion"] == "ddim"
-    assert found["latent"] < 0.02
-    assert found["pixels"] == pytest.approx(found["autoencoder"], abs=0.5)
+    assert found["latent"] < 0.01
+    assert found["pixels"] == pytest.approx(found["autoencoder"], abs=1)
 
 
 @pytest.mark.parametrize("pipeline", FAMILIES)
 def test_null_text_optimisation_brings_the_picture_nearer_under_guidance(load, pipeline):
-    ddim, optimised = (load(pipeline, inversion=name) for name in ("ddim", "null-text"))
-    before, after = error_of(ddim), error_of(optimised)
-    assert after < 0.9 * before
-    assert optimised.parameters["null_text_steps"] == 10
-    assert ddim.parameters["null_text_steps"] == 0
-
-
-def test_a_step_of_optimisation_more_is_nearer_still(load):
-    found = [error_of(load(null_text_steps=number)) for number in (1, 25)]
-    assert found[1] < found[0]
-
-
-def test_nothing_is_optimised_where_the_path_is_walked_back_anyway(load):
-    """With the caption's own embedding as no text, guidance changes nothing."""
-    editor = load(gentle=True, guidance=1.5, steps=4)
-    latent = encode(editor.pipeline, np.zeros((64, 64, 3), dtype=np.uint8))
-    path, text = ddim_path(editor.pipeline, latent, "", 4)
-    found = null_texts(editor.pipeline, path, text, 1.5, 1)
-    assert len(found) == 4
-    assert all(torch.allclose(one, text.hidden, atol=0.02) for one in found)
+    ddim = load(pipeline, inversion="ddim", steps=3)
+    few, many = (load(pipeline, null_text_steps=number, steps=3) for number in (2, 12))
+    errors = [error_of(editor) for editor in (ddim, few, many)]
+    assert errors[0] > errors[1] > errors[2]
+    assert errors[2] < 0.9 * errors[0]
+    assert [editor.parameters["null_text_steps"] for editor in (ddim, few, many)] == [0, 2, 12]
 
 
 @pytest.mark.parametrize("pipeline", FAMILIES)
-def test_the_edited_picture_is_guided_by_the_photograph(load, pipeline):
-    """With full control and local blend, less changes than without both."""
-    none = {"cross_replace": 0.0, "self_replace": 0.0, "local_blend": False}
-    guided, free = (
-        load(pipeline, inversion="ddim", **control).edit(request_of())
-        for control in ({"cross_replace": 1.0, "self_replace": 1.0}, none)
-    )
-    first = load(pipeline, inversion="ddim", **none).edit(request_of(target=CAPTION + " now"))
-    assert guided.parameters["control"] == "replace"
-    assert first.parameters["control"] == "refine"
-    assert not np.array_equal(guided.image, free.image)
+def test_the_photograph_guides_the_edited_picture(load, pipeline, monkeypatch):
+    drawn = []
+
+    def edit(**control):
+        editor = load(pipeline, inversion="ddim", **control)
+        generate = editor.generator.generate
+
+        def keep(*args):
+            drawn.append(generate(*args))
+            return drawn[-1]
+
+        with monkeypatch.context() as patch:
+            patch.setattr(editor.generator, "generate", keep)
+            return editor.edit(request_of())
+
+    free = {"cross_replace": 0.0, "self_replace": 0.0, "local_blend": False}
+    assert edit(**free).parameters["control"] == "replace"
+    edit(cross_replace=1.0, self_replace=1.0, local_blend=False)
+    edit()
+    changes = [float(np.abs(pair.latents[1] - pair.latents[0]).mean()) for pair in drawn]
+    assert changes[1] < 0.9 * changes[0]
+    blended = drawn[2]
+    assert 0 < blended.blend_mask.mean() < 1
+    outside = ~blended.blend_mask
+    assert np.array_equal(blended.latents[0][:, outside], blended.latents[1][:, outside])
 
 
 def test_no_seed_changes_it_and_no_edit_the_next(load):
-    editor = load()
+    editor = load(null_text_steps=1, steps=2)
     assert not editor.is_random
     first = editor.edit(request_of(seed=1))
     assert not editor.pipeline.unet._forward_pre_hooks
     assert type(editor.pipeline.scheduler).__name__ == "DDIMScheduler"
-    editor.edit(request_of(target="a painting of a dog on the grass"))
+    other = editor.edit(request_of(target="a painting of a big dog on the grass"))
+    assert other.parameters["control"] == "refine"
     assert np.array_equal(editor.edit(request_of(seed=2)).image, first.image)
 
 

@@ -28,7 +28,13 @@ def load(tiny_editor):
 
     @functools.cache
     def load_once(pipeline, **settings):
-        settings = {"steps": 2, "resolution": 64, "cpu_threads": 1, **settings}
+        settings = {
+            "steps": 2,
+            "resolution": 64,
+            "cpu_threads": 1,
+            "null_text_steps": 2,
+            **settings,
+        }
         return load_editor(EditorSettings(model=str(tiny_editor(pipeline)), **settings))
 
     return load_once
@@ -95,7 +101,7 @@ def test_a_model_that_draws_from_text_inpaints_by_keeping_what_is_around(load, p
     wanted = [request_of(image=picture(64, 64), mask=mask, seed=seed) for seed in (1, 2)]
     one, other = (editor.edit(request).image for request in wanted)
     inside, outside = np.s_[:20, :20], np.s_[32:, 32:]
-    assert difference(one[inside], other[inside]) > 8 * difference(one[outside], other[outside])
+    assert difference(one[inside], other[inside]) > 3 * difference(one[outside], other[outside])
 
 
 @pytest.mark.parametrize("name", EDITORS["inpaint"].runs)
@@ -139,7 +145,7 @@ def test_the_safety_checker_of_a_model_is_heard(tmp_path, flag_above, flagged):
     editor = load_editor(EditorSettings(model=str(folder), steps=1, cpu_threads=1))
     edited = editor.edit(request_of())
     assert edited.flagged is flagged
-    assert (edited.image.max() == 0) is flagged
+    assert not edited.image.any() if flagged else edited.image.std() > 1
 
 
 def test_the_weights_type_is_that_of_the_settings(load):
