@@ -36,6 +36,7 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     import_libraries()
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
+    _check_class(index.pipeline, settings.model)
     pipeline, identity = load_weights(folder, index, settings)
     _check_parts(pipeline, settings.model)
     pipeline.scheduler = make_scheduler(settings.scheduler, pipeline.scheduler)
@@ -67,10 +68,16 @@ def revision_of(settings: ModelSettings) -> str | None:
     """Returns the commit of a model on the hub; None for one in a folder.
 
     Raises:
-      InputError: there is no such folder, and no commit is named.
+      InputError: it is a file, or there is no such folder, and no commit is named.
     """
     if Path(settings.model).is_dir():
         return None
+    if Path(settings.model).is_file():
+        raise InputError(
+            f"{settings.model} is a file; a model is a folder of a pipeline, which diffusers makes "
+            "of a file of weights: `StableDiffusionPipeline.from_single_file(FILE)`, then "
+            "`.save_pretrained(FOLDER)`"
+        )
     if settings.revision is None and settings.model == DEFAULT_MODEL:
         return DEFAULT_REVISION
     if settings.revision is None:
@@ -167,12 +174,14 @@ def load_weights(
     import diffusers
     import torch
 
+    dtype = getattr(torch, _PRECISIONS[settings.precision])
+    _check_device(settings, dtype)
     with unchanged([folder]):
         try:
             with quiet_libraries():
                 loaded: Any = getattr(diffusers, pipeline).from_pretrained(
                     folder,
-                    dtype=getattr(torch, _PRECISIONS[settings.precision]),
+                    dtype=dtype,
                     use_safetensors=True,
                     local_files_only=True,
                 )
@@ -189,10 +198,42 @@ def load_weights(
     return loaded, identity
 
 
+def _check_device(settings: ModelSettings, dtype: Any) -> None:
+    """Checks the device, before a large model is read for nothing."""
+    import torch
+
+    try:
+        numbers = torch.ones(2, 2, device=settings.device, dtype=dtype)
+        numbers.mm(numbers)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(
+            f"the model {settings.model!r} cannot be loaded on {settings.device!r} in "
+            f"{settings.precision}: {_first_line(error)}"
+        ) from error
+
+
+def _check_class(pipeline: str, model: str) -> None:
+    """Checks that a model which edits pictures is not taken for one that draws them."""
+    from eqforge.generators.editors.registry import editors_of
+
+    editors = editors_of(pipeline)
+    if editors and "prompt-to-prompt" not in editors:
+        raise InputError(
+            f"{model}: prompt-to-prompt needs the U-Net of a Stable Diffusion that draws from text "
+            f"alone, and a {pipeline} has none; it edits pictures, by {' or '.join(editors)}: "
+            f"`eqforge build eq-edit --model {model}`"
+        )
+
+
 def _check_parts(pipeline: Any, model: str) -> None:
     """Checks that there is a UNet, and that tokenizers and text encoders belong together."""
     if not hasattr(pipeline, "unet") or not hasattr(pipeline, "tokenizer"):
-        raise InputError(f"{model}: {type(pipeline).__name__} is not a pipeline with UNet and text")
+        from eqforge.generators.editors.registry import EDITORS
+
+        raise InputError(
+            f"{model}: {type(pipeline).__name__} is not a pipeline with UNet and text, which "
+            f"prompt-to-prompt needs: {', '.join(EDITORS['prompt-to-prompt'].runs)}"
+        )
     check_texts(pipeline, model)
 
 

@@ -104,17 +104,28 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
 
 
 def check_length(prompt: str, pipeline: Any) -> None:
-    """Checks that a pipeline's CLIP text encoders read all of a prompt, which they would cut off.
+    """Checks that a pipeline's text encoders read all of a prompt, which they would cut off.
+
+    Of FLUX, CLIP reads only the start, for the gist, and T5 all; language models have no limit
+    that a prompt would meet.
 
     Raises:
       InputError: the prompt has more tokens than one reads.
     """
-    for tokenizer in (pipeline.tokenizer, getattr(pipeline, "tokenizer_2", None)):
-        if tokenizer is None:
+    encoders = {
+        suffix: type(getattr(pipeline, f"text_encoder{suffix}", None)).__name__
+        for suffix in ("", "_2")
+    }
+    kind = "T5" if encoders["_2"].startswith("T5") else "CLIP"
+    for suffix, name in encoders.items():
+        if not name.startswith(kind):
             continue
-        count = len(tokenizer(prompt, truncation=False).input_ids)
-        if count > tokenizer.model_max_length:
+        tokenizer = getattr(pipeline, f"tokenizer{suffix}")
+        count, limit = (
+            len(tokenizer(prompt, truncation=False).input_ids),
+            tokenizer.model_max_length,
+        )
+        if count > limit:
             raise InputError(
-                f"the prompt {prompt!r} has {count} tokens, the text encoder reads "
-                f"{tokenizer.model_max_length}"
+                f"the prompt {prompt!r} has {count} tokens, the text encoder reads {limit}"
             )

@@ -46,9 +46,13 @@ class Canvas:
         """Width in pixels, padding included."""
         return self.image.shape[1]
 
+    def crop(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Returns an edited canvas without padding."""
+        return edited[: self.inner[0], : self.inner[1]]
+
     def restore(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Returns an edited canvas without padding, in the original's size."""
-        return _resized(edited[: self.inner[0], : self.inner[1]], self.size)
+        return _resized(self.crop(edited), self.size)
 
 
 def fit(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from eqforge.generators.diffusion.prompt_tokens import check_length
 from eqforge.generators.editors.canvas import Canvas
 from eqforge.generators.editors.pipeline_editor import PipelineEditor
 from eqforge.generators.editors.records import EditRequest
@@ -35,9 +34,11 @@ class Inpaint(PipelineEditor):
         "strength": "strength",
     }
 
+    def channels_of(self, latent: int) -> tuple[int, ...]:
+        return (latent, 2 * latent + 1)  # with the mask, and what is around it
+
     def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
         assert canvas.mask is not None, "the request was checked"
-        check_length(request.target, self.pipeline)
         return {
             "prompt": request.target,
             "image": Image.fromarray(canvas.image, "RGB"),

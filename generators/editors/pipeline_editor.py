@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from eqforge.generators.diffusion.deterministic import deterministic
-from eqforge.generators.diffusion.load import check_texts
+from eqforge.generators.diffusion.load import ModelIndex, check_texts, load_weights
+from eqforge.generators.diffusion.prompt_tokens import check_length
 from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.editors.canvas import Canvas, fit
 from eqforge.generators.editors.records import Edited, EditorName, EditRequest, Need
@@ -25,7 +26,7 @@ VERSION: Final = 1
 """Version of the editors; increased by every change that alters an edited picture."""
 
 
-class PipelineEditor(ABC):
+class PipelineEditor:
     """Edits by calling a pipeline; its classes say which pipelines, and with what arguments.
 
     Args:
@@ -38,7 +39,7 @@ class PipelineEditor(ABC):
       runs: the pipeline that edits, for the class that a model was saved as.
       summary: a line for users.
       knobs: arguments of the pipeline, for the settings that it has.
-      example: a model of the hub, for users.
+      is_random: see `Editor`.
 
     Raises:
       InputError: a setting is given that the pipeline does not have, or does not fit it.
@@ -49,9 +50,11 @@ class PipelineEditor(ABC):
     runs: ClassVar[Mapping[str, str]]
     summary: ClassVar[str]
     knobs: ClassVar[Mapping[str, str]]
+    is_random: ClassVar[bool] = True
 
     def __init__(self, pipeline: Any, identity: ModelIdentity, settings: EditorSettings) -> None:
         self.pipeline, self.identity, self.settings = pipeline, identity, settings
+        self._check_channels()
         self.multiple = self.multiple_of(pipeline)
         self.resolution = settings.resolution or self.native_of(pipeline)
         self.knob_values = self._knob_values()
@@ -59,17 +62,47 @@ class PipelineEditor(ABC):
         pipeline.watermark = None
         pipeline.set_progress_bar_config(disable=True)
 
+    @classmethod
+    def load(cls, folder: Path, index: ModelIndex, settings: EditorSettings) -> PipelineEditor:
+        """Loads a model's weights into the pipeline that edits.
+
+        Args:
+          folder: where they are.
+          index: what it says of itself; its pipeline is one of `runs`.
+          settings: how it edits.
+
+        Raises:
+          InputError: the weights cannot be loaded, or a setting does not fit them.
+        """
+        pipeline, identity = load_weights(
+            folder, index, settings, cls.runs[index.pipeline], settings.offload
+        )
+        return cls(pipeline, identity, settings)
+
     def multiple_of(self, pipeline: Any) -> int:
         """Returns what the sides of a picture have to be multiples of."""
-        return int(pipeline.vae_scale_factor)
+        # Transformers read latents in patches of 2x2; the U-Nets' pipelines insist on 8 pixels.
+        patch = 1 if hasattr(pipeline, "unet") else 2
+        return max(8, int(pipeline.vae_scale_factor * patch))
 
     def native_of(self, pipeline: Any) -> int:
         """Returns the side, in pixels, of the square pictures that the model was trained on."""
-        return int(pipeline.unet.config.sample_size * pipeline.vae_scale_factor)
+        unet = getattr(pipeline, "unet", None)
+        latent = pipeline.default_sample_size if unet is None else unet.config.sample_size
+        return int(latent * pipeline.vae_scale_factor)
 
-    @abstractmethod
+    def channels_of(self, latent: int) -> tuple[int, ...]:
+        """Returns how many channels a U-Net may read, for latents of so many."""
+        return (latent,)
+
     def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
         """Returns what the pipeline is called with, besides numbers and noise."""
+        raise NotImplementedError
+
+    @property
+    def own_parameters(self) -> dict[str, Any]:
+        """Parameters that other editors do not have."""
+        return {}
 
     @functools.cached_property
     def parameters(self) -> dict[str, Any]:
@@ -85,6 +118,7 @@ class PipelineEditor(ABC):
             "weights": self.identity.digest,
             "scheduler": type(self.pipeline.scheduler).__name__,
             **self.knob_values,
+            **self.own_parameters,
             "resolution": self.resolution,
             "precision": self.settings.precision,
             "device": torch.device(self.settings.device).type,
@@ -106,6 +140,7 @@ class PipelineEditor(ABC):
         check_request(request, self.name, self.needs)
         canvas = fit(request.image, request.mask, self.resolution, self.multiple)
         arguments = self.arguments(request, canvas)
+        check_length(arguments["prompt"], self.pipeline)
         with (
             torch.inference_mode(),
             quiet_libraries(),
@@ -123,6 +158,19 @@ class PipelineEditor(ABC):
             parameters={**self.parameters, "canvas": [canvas.height, canvas.width]},
             flagged=None if flagged is None else bool(flagged[0]),
         )
+
+    def _check_channels(self) -> None:
+        """Checks that a U-Net reads what the editor gives it, latents and what it adds to them."""
+        unet, latent = getattr(self.pipeline, "unet", None), self.pipeline.vae.config
+        if unet is None:
+            return
+        wanted = self.channels_of(latent.latent_channels)
+        if unet.config.in_channels not in wanted:
+            raise InputError(
+                f"{self.settings.model}: its network reads {unet.config.in_channels} channels, and "
+                f"the editor {self.name} gives it {' or '.join(map(str, wanted))}: it was not "
+                "trained for that, whatever its model_index.json says"
+            )
 
     def _knob_values(self) -> dict[str, Any]:
         """Returns the value of every setting that the pipeline has: the user's, or its own."""

@@ -71,6 +71,11 @@ class Editor(Protocol):
         ...
 
     @property
+    def is_random(self) -> bool:
+        """Whether another seed gives another picture."""
+        ...
+
+    @property
     def identity(self) -> ModelIdentity:
         """The weights."""
         ...

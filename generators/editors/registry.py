@@ -10,17 +10,21 @@ from typing import Final
 from eqforge.generators.diffusion.load import (
     find_folder,
     import_libraries,
-    load_weights,
     read_index,
 )
 from eqforge.generators.editors.inpaint import Inpaint
+from eqforge.generators.editors.instruct import InstructPix2Pix
+from eqforge.generators.editors.kontext import FluxKontext
 from eqforge.generators.editors.pipeline_editor import PipelineEditor
+from eqforge.generators.editors.prompt_to_prompt import PromptToPrompt
+from eqforge.generators.editors.qwen import QwenImageEdit
 from eqforge.generators.editors.records import Editor, EditorName
 from eqforge.generators.editors.settings import TINY, EditorSettings
 from eqforge.schemas.errors import InputError
 
 EDITORS: Final[Mapping[EditorName, type[PipelineEditor]]] = {
-    editor.name: editor for editor in (Inpaint,)
+    editor.name: editor
+    for editor in (PromptToPrompt, Inpaint, InstructPix2Pix, FluxKontext, QwenImageEdit)
 }
 """Editors by name; of those that a model can run with, the first is its own."""
 
@@ -83,11 +87,7 @@ def load_editor(settings: EditorSettings) -> Editor:
         return _load_tiny(settings)
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
-    editor = EDITORS[editor_of(settings, index.pipeline)]
-    pipeline, identity = load_weights(
-        folder, index, settings, editor.runs[index.pipeline], settings.offload
-    )
-    return editor(pipeline, identity, settings)
+    return EDITORS[editor_of(settings, index.pipeline)].load(folder, index, settings)
 
 
 def _load_tiny(settings: EditorSettings) -> Editor:

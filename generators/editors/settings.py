@@ -1,7 +1,7 @@
 """Settings of an editor: its model, and how it edits."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision
@@ -104,7 +104,16 @@ class EditorSettings:
             check_range(name, getattr(self, name), 0, 1)
         if self.strength == 0:
             raise InputError("--strength 0: nothing would change; expected more than 0, up to 1")
+        if self.image_guidance is not None and self.image_guidance < 1:
+            raise InputError(f"--image-guidance {self.image_guidance}: expected 1 or more")
         self._check_device()
+
+    def on(self, device: str) -> "EditorSettings":
+        """Returns the settings for another device, to try there whether the model loads."""
+        if device != "cpu":
+            return replace(self, device=device)
+        precision: Precision = "fp32" if self.precision == "fp16" else self.precision
+        return replace(self, device=device, precision=precision, offload=False)
 
     def _check_device(self) -> None:
         if self.device == "cpu" and self.precision == "fp16":

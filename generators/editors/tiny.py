@@ -12,6 +12,7 @@ from typing import Any, Final
 from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.diffusion.tiny import SIZE_PX, TOKENS, tiny_sd, tiny_sdxl
 from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
+from eqforge.generators.editors.tiny_transformers import TRANSFORMERS, tiny_transformer_pipeline
 from eqforge.schemas.errors import InputError
 
 TINY_SIZE_PX: Final = SIZE_PX
@@ -50,6 +51,8 @@ def make_tiny_editor(
 
 
 def _make(pipeline: str, flag_above: float | None) -> Any:
+    if pipeline in TRANSFORMERS:
+        return tiny_transformer_pipeline(pipeline)
     channels = _UNET_CHANNELS.get(pipeline)
     if channels is None:
         raise InputError(f"there is no tiny {pipeline}")
