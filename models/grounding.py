@@ -90,10 +90,17 @@ class Grounder:
     def _detect(self, pixels: NDArray[np.uint8], phrase: str) -> list[Detection]:
         torch, loaded = import_torch(), self._detector
         text = f"{phrase.strip().rstrip('.').lower()}."  # as Grounding DINO's authors ask
-        inputs = loaded.inputs(images=Image.fromarray(pixels), text=[[text]])
+        asked = text if loaded.reads_ids else [[text]]
+        inputs = loaded.inputs(images=Image.fromarray(pixels), text=asked)
         with torch.inference_mode():
             outputs = loaded.model(**inputs)
-        (found,) = _detections(loaded.processor, outputs, inputs, self.least_score, pixels.shape)
+        least, sizes = self.least_score, [pixels.shape[:2]]
+        post: Any = loaded.processor.post_process_grounded_object_detection
+        (found,) = (
+            post(outputs, inputs["input_ids"], least, least, target_sizes=sizes)
+            if loaded.reads_ids
+            else post(outputs, threshold=least, target_sizes=sizes)
+        )
         height, width = pixels.shape[:2]
         limits = np.array([width, height, width, height], dtype=np.float64)
         boxes = np.clip(found["boxes"].double().cpu().numpy(), 0, limits).round(2).tolist()
@@ -131,6 +138,12 @@ class _Loaded:
         self.processor = _processor(weights)
         self.device = weights.device
 
+    @property
+    def reads_ids(self) -> bool:
+        """Whether it is a Grounding DINO, which is asked in one text; OWL-ViT takes several."""
+        post = getattr(self.processor, "post_process_grounded_object_detection", None)
+        return post is not None and "input_ids" in inspect.signature(post).parameters
+
     def inputs(self, **given: Any) -> dict[str, Any]:
         """Returns what the processor makes of texts and pictures, on the model's device."""
         torch, made = import_torch(), self.processor(return_tensors="pt", **given)
@@ -150,19 +163,6 @@ def _processor(weights: Weights) -> Any:
         )
     except Exception as error:
         raise unloadable(weights, error) from error
-
-
-def _detections(
-    processor: Any, outputs: Any, inputs: dict[str, Any], least: float, shape: tuple[int, ...]
-) -> Any:
-    """Returns boxes and scores of a picture, by the two forms that processors have for them."""
-    sizes = [(shape[0], shape[1])]
-    post = processor.post_process_grounded_object_detection
-    if "input_ids" in inspect.signature(post).parameters:  # Grounding DINO's
-        return post(
-            outputs, inputs["input_ids"], threshold=least, text_threshold=least, target_sizes=sizes
-        )
-    return post(outputs=outputs, threshold=least, target_sizes=sizes)
 
 
 def weights_of(name: str, device: str) -> Weights:

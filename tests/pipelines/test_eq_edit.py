@@ -54,7 +54,7 @@ LINES: list[Line] = [
     {"image": "plain.png", "caption": "一杯咖啡", "id": "chinese"},
     {"image": "broken.jpg", "caption": "A red car.", "id": "broken"},
     {"image": "nowhere.jpg", "caption": "A red car.", "id": "nowhere"},
-    {"image": "plain.png", "caption": "Zzz qqq.", "id": "no negative"},
+    {"image": "plain.png", "caption": "This is it.", "id": "no negative"},
     {"image": "grey.png", "caption": "A coin.", "hard_negative": "a coin", "id": "same"},
 ]
 KEPT = ["eyes", "given", "grey", "plain", "turned"]
@@ -76,10 +76,10 @@ def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("photographs")
     exif = Image.Exif()
     exif[274] = 6  # to be turned to the right by 90 degrees
-    save(folder, "a/turned.jpg", small(data.chelsea(), 80, 56), exif=exif)  # type: ignore[no-untyped-call]
-    save(folder, "plain.png", small(data.coffee(), 72, 48))  # type: ignore[no-untyped-call]
-    save(folder, "grey.png", small(data.coins(), 64, 64))  # type: ignore[no-untyped-call]
-    save(folder, "small.png", small(data.astronaut(), 9, 7))  # type: ignore[no-untyped-call]
+    save(folder, "a/turned.jpg", small(data.chelsea(), 80, 56), exif=exif)
+    save(folder, "plain.png", small(data.coffee(), 72, 48))
+    save(folder, "grey.png", small(data.coins(), 64, 64))
+    save(folder, "small.png", small(data.astronaut(), 9, 7))
     (folder / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe0 no picture")
     return folder
 
@@ -283,13 +283,12 @@ def test_one_sample_alone_is_the_same_as_in_the_whole(
 
 
 def test_another_limit_takes_the_edits_that_are_there(inputs: list[str], tmp_path: Path) -> None:
-    output = build(tmp_path, *inputs, *INPAINT)
-    made = finished_work(output, "edit")
-    limit = ["--max-changed-outside", "0.5", "--overwrite"]
-    build(output, *inputs, *INPAINT, *limit)
-    assert finished_work(output, "edit") == made
-    assert reasons(output, "edits") == {"changed_outside": 5}
-    assert ids(output) == []
+    one = [*inputs, *INPAINT, "--only", "plain"]
+    made = finished_work(build(tmp_path, *one), "edit")
+    build(tmp_path, *one, "--max-changed-outside", "0.5", "--overwrite")
+    assert finished_work(tmp_path, "edit") == made
+    assert reasons(tmp_path, "edits") == {"changed_outside": 1}
+    assert ids(tmp_path) == []
 
 
 # --- editors that follow instructions, and masks
@@ -378,7 +377,7 @@ def test_a_grounder_says_where_a_photograph_may_change(photographs: Path, tmp_pa
         used = json.loads(row["generation"]["parameters"])["mask"]
         assert used["from"] == "grounder"
         assert {box[0] for box in used["boxes"]} == set(json.loads(row["spec_1"])["things"])
-    sure = build(tmp_path / "sure", *folders, "--grounder", detector, "--grounding-score", "0.99")
+    sure = build(tmp_path / "sure", *folders, "--grounder", detector, "--grounding-score", "1")
     assert reasons(sure, "edits") == {"no_mask": 2}
 
 
@@ -404,8 +403,8 @@ def test_an_editor_that_needs_masks_says_so_before_any_work(
 def test_a_plan_counts_captions_and_photographs(
     inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["eq-edit", *inputs, *INPAINT, "--output", str(tmp_path / "out")]
-    assert plan_command(arguments) == 0
+    arguments = [*inputs, *INPAINT, "--output", str(tmp_path / "out")]
+    assert plan_command(eq_edit.PIPELINE, arguments) == 0
     said = capsys.readouterr().out
     assert "10" in said
     assert "photographs" in said
@@ -420,10 +419,11 @@ def test_a_language_model_writes_the_negatives_that_are_checked(
 ) -> None:
     answers = {
         "A brown cat lies on a bed.": "A brown dog lies on a bed.",
-        "A cup of coffee on a wooden table.": "A cup of java on a wooden table.",  # still true
+        "A cup on a sofa.": "A cup on a couch.",  # still true
         "Three coins on a table.": "Two coins on a chair.",  # in two places
     }
-    lines = [LINES[0], LINES[2], LINES[3], LINES[4]]
+    sofa = {**LINES[2], "caption": "A cup on a sofa."}
+    lines = [LINES[0], sofa, LINES[3], LINES[4]]
     folders = ["--images", photographs, "--masks", masks, "--captions", write(tmp_path, lines)]
 
     def say(prompt: str, _: dict[str, Any]) -> str:
