@@ -282,13 +282,16 @@ def test_one_sample_alone_is_the_same_as_in_the_whole(
     assert books(output)["captions"] == (1, 1, 0)
 
 
-def test_another_limit_takes_the_edits_that_are_there(inputs: list[str], tmp_path: Path) -> None:
-    one = [*inputs, *INPAINT, "--only", "plain"]
-    made = finished_work(build(tmp_path, *one), "edit")
-    build(tmp_path, *one, "--max-changed-outside", "0.5", "--overwrite")
-    assert finished_work(tmp_path, "edit") == made
-    assert reasons(tmp_path, "edits") == {"changed_outside": 1}
-    assert ids(tmp_path) == []
+def test_another_limit_takes_the_edits_that_are_there(
+    photographs: Path, masks: Path, tmp_path: Path
+) -> None:
+    captions, output = write(tmp_path, [LINES[2]]), tmp_path / "out"
+    one = ["--images", photographs, "--masks", masks, "--captions", captions, *INPAINT]
+    made = finished_work(build(output, *one), "edit")
+    build(output, *one, "--max-changed-outside", "0.5", "--overwrite")
+    assert finished_work(output, "edit") == made
+    assert reasons(output, "edits") == {"changed_outside": 1}
+    assert ids(output) == []
 
 
 # --- editors that follow instructions, and masks
