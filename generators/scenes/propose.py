@@ -1,6 +1,6 @@
 """Proposes pairs of scenes that differ in one thing, with their captions (EqBen, appendix B.4)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
 
 from eqforge.generators.scenes.arrange import Arranged, arrange_counted, arrange_related
@@ -100,6 +100,16 @@ class SceneProposer:
         )
         return SCENES_STAGE.reject(sample_id, rejection, source_id=sample_id)
 
+    @property
+    def supply(self) -> Mapping[str, int]:
+        """How many pairs of each kind the manifest allows."""
+        vocabulary, changes = self._vocabulary, self._settings.attributes
+        return {
+            "counting": vocabulary.countings,
+            "location": vocabulary.locations,
+            "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
+        }
+
     def _attempt(
         self, draft: RelatedDraft | CountedDraft, step_back: float, noise: int, rng: Random
     ) -> Arranged | None:
@@ -135,20 +145,14 @@ class SceneProposer:
         Raises:
           InputError: there are not.
         """
-        vocabulary, changes = self._vocabulary, self._settings.attributes
-        supply: dict[Kind, int] = {
-            "counting": vocabulary.countings,
-            "location": vocabulary.locations,
-            "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
-        }
         for kind in self._settings.kinds:
-            if (wanted := self._settings.pairs_of(kind)) > supply[kind]:
+            if (wanted := self._settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
                     f"--pairs {self._settings.pairs}: {wanted:,} of the kind {kind}, and the "
-                    f"manifest allows {supply[kind]:,} that differ"
+                    f"manifest allows {most:,} that differ"
                 )
 
 
-def sample_id_of(kind: Kind, number: int) -> str:
+def sample_id_of(kind: str, number: int) -> str:
     """Returns the id of a pair's sample."""
     return f"{DATASET}/{kind}/{number:06d}"
