@@ -194,7 +194,7 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     """
     library = _library(config)
     used = {asset for pair in _pairs(plan) for asset in assets_of(pair)}
-    for asset in sorted(used & library.assets.keys()):
+    for asset in sorted(filter(library.__contains__, used)):
         library.unpack(asset)
     # The machine that launches a job need not have the workers' GPU.
     if device_here(config.render.device) == "gpu":
