@@ -13,6 +13,9 @@ setup(
     packages=packages,
     package_data={
         "eqforge": ["py.typed"],
-        "": ["**/*.json", "**/*.txt", "**/*.tsv", "**/*.csv", "**/*.tar.gz", "site/**"],
+        "": [
+            *("**/*.json", "**/*.txt", "**/*.tsv", "**/*.csv", "**/*.tar.gz", "site/**"),
+            *("**/*.exr", "**/*.jpg", "**/*.png"),
+        ],
     },
 )

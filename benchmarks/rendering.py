@@ -200,7 +200,7 @@ def main() -> None:
     parser.add_argument("--kubric", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--settings", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    settings = RenderSettings()
+    settings = RenderSettings().of_stage("plain")
     if args.kubric:
         number, index, output = args.kubric
         settings = msgspec.json.decode(args.settings, type=RenderSettings)

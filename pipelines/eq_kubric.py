@@ -22,6 +22,7 @@ from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sampl
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
 from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
@@ -57,6 +58,7 @@ from eqforge.transforms.generated.render import (
 )
 from eqforge.transforms.generated.scene_gates import OFF, SceneGates
 from eqforge.transforms.generated.scene_renderer import TIMEOUT_S
+from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 
 if TYPE_CHECKING:
@@ -101,6 +103,7 @@ class Config(DatasetConfig):
     render_timeout_s: float = TIMEOUT_S
     """A renderer that gives no sign of life for so long is started anew, once for each pair."""
 
+    draws: OmitArgPrefixes[DrawSettings] = field(default_factory=DrawSettings)
     settings: OmitArgPrefixes[RenderedFilters] = field(default_factory=RenderedFilters)
 
     def __post_init__(self) -> None:
@@ -157,13 +160,30 @@ def _proposer(config: Config) -> SceneProposer:
 
 def plan(config: Config) -> Iterator[PlannedPair]:
     """Yields the pairs of scenes that the run settings select; only these are arranged."""
+    counts = _most(config) if config.run.only else _wanted(config)
+    yield from _drawn(config, {kind: range(count) for kind, count in counts.items()})
+
+
+def _drawn(config: Config, numbers: Numbers) -> Iterator[PlannedPair]:
+    """Yields what is drawn under some numbers."""
     proposer = _proposer(config)
-    for kind, number in select_pairs(proposer.numbers(), _named, config.run):
+    named = ((kind, number) for kind in config.scenes.kinds for number in numbers.get(kind, ()))
+    for kind, number in select_pairs(named, _named, config.run):
         yield PlannedPair.of(proposer.pair(kind, number))
 
 
 def _named(numbered: tuple[Kind, int]) -> str:
     return sample_id_of(*numbered)
+
+
+def _wanted(config: Config) -> dict[str, int]:
+    """Returns how many pairs of each kind are asked for."""
+    return {kind: config.scenes.pairs_of(kind) for kind in config.scenes.kinds}
+
+
+def _most(config: Config) -> dict[str, int]:
+    """Returns how many pairs of each kind may be drawn."""
+    return most_draws(_wanted(config), _proposer(config).supply, config.draws)
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
@@ -174,7 +194,7 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     """
     library = _library(config)
     used = {asset for pair in _pairs(plan) for asset in assets_of(pair)}
-    for asset in sorted(used & library.assets.keys()):
+    for asset in sorted(filter(library.__contains__, used)):
         library.unpack(asset)
     # The machine that launches a job need not have the workers' GPU.
     if device_here(config.render.device) == "gpu":
@@ -222,17 +242,21 @@ def rules_of(config: Config, work: str) -> RenderRules:
     )
 
 
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
+def make(root: "beam.Pipeline", target: Target[Config]) -> "beam.PCollection[PairWork]":
+    """Wires what renders, measures and judges the pairs of a plan."""
     rules = rules_of(target.config, storage.join(target.config.run.output, WORK))
-    _ = (
+    return (
         root
         | "ReadPlan" >> ReadPlan(target.plan_files, PlannedPair)
         | "RenderPairs" >> RenderPairs(rules, target.notes)
         | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
         | "DropPairs" >> DropGenerated(rules.generated)
-        | "WriteDataset" >> WriteWorks(target.dataset)
     )
+
+
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    _ = make(root, target) | "WriteDataset" >> WriteWorks(target.dataset)
 
 
 def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
@@ -277,6 +301,7 @@ PIPELINE = Pipeline(
     measure=measure,
     confirm=confirm,
     warnings=warnings,
+    draws=Draws(wanted=_wanted, most=_most, plan=_drawn, sample_id=sample_id_of, make=make),
     build=build,
     tables=tables,
     stages=(SCENES_STAGE, RENDERS_STAGE, IMAGES_STAGE, PAIRS_STAGE),

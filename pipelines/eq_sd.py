@@ -24,12 +24,15 @@ from eqforge.generators.diffusion.prompts import (
     PairCounts,
     PromptPair,
     draw_counts,
+    num_pairs,
     prompt_pairs,
+    sample_id_of,
 )
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
 from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
@@ -62,6 +65,7 @@ from eqforge.transforms.generated.pairs import (
     MeasureGenerated,
     measure_generated,
 )
+from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 
 if TYPE_CHECKING:
@@ -134,6 +138,7 @@ class Config(DatasetConfig):
 
     diffusion: OmitArgPrefixes[DiffusionSettings] = field(default_factory=DiffusionSettings)
     edit: OmitArgPrefixes[EditSettings] = field(default_factory=EditSettings)
+    draws: OmitArgPrefixes[DrawSettings] = field(default_factory=DrawSettings)
     settings: OmitArgPrefixes[DrawingSettings] = field(default_factory=DrawingSettings)
 
     @property
@@ -177,10 +182,33 @@ def plan(config: Config) -> Iterator[PromptPair]:
     Raises:
       InputError: a selection is wrong, or the vocabulary does not give that many pairs.
     """
+    if not config.run.only:
+        return _drawn(config, config.counts.numbers)
+    return _drawn(config, {kind: range(count) for kind, count in _most(config).items()})
+
+
+def _drawn(config: Config, numbers: Numbers) -> Iterator[PromptPair]:
+    """Yields what is drawn under some numbers."""
     language: Language = "published" if config.mode == "paper" else "english"
     vocabulary = load_vocabulary(config.vocabulary or BUILT_IN)
-    pairs = prompt_pairs(vocabulary, config.counts, config.run.seed, language, config.additions)
+    pairs = prompt_pairs(vocabulary, numbers, config.run.seed, language, config.additions)
     return select_pairs(pairs, attrgetter("sample_id"), config.run)
+
+
+def _wanted(config: Config) -> dict[str, int]:
+    """Returns how many pairs of each kind are asked for."""
+    return {kind: len(numbers) for kind, numbers in config.counts.numbers.items()}
+
+
+def _most(config: Config) -> dict[str, int]:
+    """Returns how many pairs of each kind may be drawn."""
+    vocabulary = load_vocabulary(config.vocabulary or BUILT_IN)
+    wanted = _wanted(config)
+    supply = {
+        kind: num_pairs(vocabulary, kind, config.run.seed, config.additions) if count else 0
+        for kind, count in wanted.items()
+    }
+    return most_draws(wanted, supply, config.draws)
 
 
 def inputs(config: Config) -> tuple[Path, ...]:
@@ -278,17 +306,21 @@ def rules_of(config: Config, work: str) -> DiffuseRules:
     )
 
 
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
+def make(root: "beam.Pipeline", target: Target[Config]) -> "beam.PCollection[PairWork]":
+    """Wires what draws, measures and judges the pairs of a plan."""
     rules = rules_of(target.config, storage.join(target.config.run.output, WORK))
-    _ = (
+    return (
         root
         | "ReadPlan" >> ReadPlan(target.plan_files, PromptPair)
         | "DiffusePairs" >> DiffusePairs(rules, target.notes)
         | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
         | "DropPairs" >> DropGenerated(rules.generated)
-        | "WriteDataset" >> WriteWorks(target.dataset)
     )
+
+
+def build(root: "beam.Pipeline", target: Target[Config]) -> None:
+    """Wires the pipeline."""
+    _ = make(root, target) | "WriteDataset" >> WriteWorks(target.dataset)
 
 
 def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
@@ -326,6 +358,7 @@ PIPELINE = Pipeline(
     confirm=confirm,
     media=media,
     warnings=warnings,
+    draws=Draws(wanted=_wanted, most=_most, plan=_drawn, sample_id=sample_id_of, make=make),
     build=build,
     tables=tables,
     stages=(DRAWINGS_STAGE, IMAGES_STAGE, PAIRS_STAGE),

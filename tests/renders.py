@@ -39,12 +39,17 @@ BRICK = SceneObject(
 Hits = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
 
 
-def scene(*objects: SceneObject, camera: SceneCamera = CAMERA, seed: int = 7) -> SceneSpec:
+def scene(
+    *objects: SceneObject,
+    camera: SceneCamera = CAMERA,
+    seed: int = 7,
+    backdrop: Backdrop | None = None,
+) -> SceneSpec:
     return SceneSpec(
         objects=objects,
         camera=camera,
         light=SceneLight(sun_position=(2.0, -3.0, 5.0)),
-        backdrop=Backdrop(),
+        backdrop=backdrop or Backdrop(),
         seed=seed,
     )
 

@@ -163,6 +163,8 @@ DOORS = (
         texts=(
             *("def clear_and_reset_blender_scene(", "def postprocess("),
             *("self.exr_output_node", "class AttributeSetter", "def register_object3d_setters("),
+            *("def set_exr_output_path(", " blender_utils.activate_render_passes("),
+            " blender_utils.set_up_exr_output_node(",
         ),
     ),
     Door(
@@ -171,7 +173,8 @@ DOORS = (
         version="2023.12.27",
         file="kubric/renderer/blender_utils.py",
         texts=(
-            *("def prepare_blender_object(", "def read_channels_from_exr(", "AuxOutputs"),
+            *("def prepare_blender_object(", "def activate_render_passes("),
+            "def set_up_exr_output_node(",
             "def replace_cryptomatte_hashes_by_asset_index(",
         ),
     ),

@@ -6,7 +6,7 @@ itself; its id is kind and number, `eq-sd/object/000042`.
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
@@ -35,6 +35,11 @@ class PairCounts:
     object: int
     scene: int
     attribute: int
+
+    @property
+    def numbers(self) -> dict[str, range]:
+        """The numbers of the first pairs of each kind."""
+        return {kind: range(getattr(self, kind)) for kind in EDIT_KINDS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -87,27 +92,33 @@ def draw_counts(pairs: int, seed: int) -> PairCounts:
 
 def prompt_pairs(
     vocabulary: Vocabulary,
-    counts: PairCounts,
+    numbers: Mapping[str, range],
     seed: int,
     language: Language,
     additions: bool = False,
 ) -> Iterator[PromptPair]:
-    """Yields `counts` pairs of each kind, the kinds taking turns; see `prompt_pair`.
+    """Yields the pairs of some numbers of each kind, the kinds taking turns; see `prompt_pair`.
 
     Raises:
       InputError: the vocabulary does not have enough pairs of a kind.
     """
-    asked = {kind: getattr(counts, kind) for kind in EDIT_KINDS}
-    for kind, count in asked.items():
-        most = len(ordered_edits(vocabulary, kind, seed, additions)) if count else 0
-        if count > most:
+    for kind, asked in numbers.items():
+        most = num_pairs(vocabulary, kind, seed, additions) if asked else 0
+        if asked and asked.stop > most:
             raise InputError(
-                f"the vocabulary has {most:,} pairs that change the {kind}, not {count:,}"
+                f"the vocabulary has {most:,} pairs that change the {kind}, not {asked.stop:,}"
             )
-    for number in range(max(asked.values())):
+    first = min((asked.start for asked in numbers.values() if asked), default=0)
+    last = max((asked.stop for asked in numbers.values() if asked), default=0)
+    for number in range(first, last):
         for kind in EDIT_KINDS:
-            if number < asked[kind]:
+            if number in numbers.get(kind, ()):
                 yield prompt_pair(vocabulary, kind, number, seed, language, additions)
+
+
+def num_pairs(vocabulary: Vocabulary, kind: str, seed: int, additions: bool = False) -> int:
+    """Returns how many pairs of a kind the vocabulary has."""
+    return len(ordered_edits(vocabulary, kind, seed, additions))
 
 
 def prompt_pair(
@@ -133,7 +144,7 @@ def prompt_pair(
       IndexError: the vocabulary has no pair of this number.
     """
     edit = ordered_edits(vocabulary, kind, seed, additions)[number]
-    sample_id = f"{DATASET}/{kind}/{number:06d}"
+    sample_id = sample_id_of(kind, number)
     first, second = (_Prompt(picture, vocabulary, language) for picture in edit.pictures)
     return PromptPair(
         sample_id=sample_id,
@@ -148,6 +159,11 @@ def prompt_pair(
         blended=_blended(edit, first, second),
         seed=derive_seed(seed, sample_id, "noise", PROMPTS_VERSION),
     )
+
+
+def sample_id_of(kind: str, number: int) -> str:
+    """Returns the id of a pair's sample."""
+    return f"{DATASET}/{kind}/{number:06d}"
 
 
 class _Prompt:

@@ -24,6 +24,7 @@ from eqforge.schemas.urls import public
 
 BUILTIN = "builtin"
 BUILTIN_MANIFEST = str(Path(__file__).parent / "data" / "assets.json")
+STAGE_MANIFEST = str(Path(__file__).parent / "data" / "stage.json")
 MAX_ARCHIVE_BYTES = 512 * 1024**2
 _LISTING = ".listing.json"
 
@@ -51,8 +52,14 @@ class AssetFiles:
     parts: tuple[str, ...] | None
 
 
+@functools.cache
+def stage_assets() -> Mapping[str, Asset]:
+    """Returns the environment pictures and floor textures that eqforge brings, by id."""
+    return read_manifest(STAGE_MANIFEST).assets
+
+
 class AssetLibrary:
-    """The assets of a manifest.
+    """The assets of a manifest, and those of the photographic stage.
 
     Any number of processes may share the cache; one may be killed at any moment.
 
@@ -72,16 +79,22 @@ class AssetLibrary:
 
     @property
     def assets(self) -> Mapping[str, Asset]:
-        """All assets by id."""
+        """All assets of the manifest by id."""
         return self.manifest.assets
 
+    def __contains__(self, asset_id: str) -> bool:
+        """Tells whether the manifest or the photographic stage has an asset of that id."""
+        return asset_id in self.assets or asset_id in stage_assets()
+
     def asset(self, asset_id: str) -> Asset:
-        """Returns an asset.
+        """Returns an asset of the manifest, or else of the photographic stage.
 
         Raises:
-          InputError: the manifest has none of that id.
+          InputError: neither has one of that id.
         """
         if asset_id not in self.assets:
+            if asset_id in stage_assets():
+                return stage_assets()[asset_id]
             near = difflib.get_close_matches(asset_id, self.assets, cutoff=0.0)
             raise InputError(f"{self.url}: no asset {asset_id!r}; it has {', '.join(near)} ...")
         return self.assets[asset_id]

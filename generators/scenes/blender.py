@@ -1,4 +1,4 @@
-"""Kubric's renderer on Blender 4.2, made lean.
+"""Kubric's renderer on Blender 4.2 to 5.2, made lean.
 
 kubric 2023.12 was written for Blender 2.93 to 3.x; what has changed since is answered here, in a
 subclass. Of its layers only the image and the segmentation are rendered. kubric makes the
@@ -42,6 +42,10 @@ def renderer_class() -> Any:
     from kubric import core
     from kubric.renderer import blender
 
+    # Its passes and nodes would be removed again, and Blender 5 no longer has some of them.
+    blender.blender_utils.activate_render_passes = lambda **_: None
+    blender.blender_utils.set_up_exr_output_node = lambda **_: None
+
     class Renderer(blender.Blender):  # type: ignore[misc]
         def __init__(self, scene: Any, scratch_dir: Path, settings: RenderSettings, seed: int):
             super().__init__(
@@ -68,10 +72,12 @@ def renderer_class() -> Any:
                 return _add_mesh(self, asset)
             return super().add_asset(asset)
 
+        def set_exr_output_path(self, path_prefix: Any) -> None:
+            _write_into(self.exr_output_node, Path(path_prefix).parent)
+
         def postprocess(self, from_dir: Any, return_layers: Any) -> dict[str, NDArray[Any]]:
             # kubric reads PNG files with a decoder written in Python: 1 s at 1024 x 1024 pixels.
-            (exr,) = Path(from_dir).glob("exr/*.exr")
-            file = Path(from_dir, "images", exr.stem + ".png")
+            (exr,), (file,) = Path(from_dir).glob("exr/*"), Path(from_dir).glob("images/*")
             with Image.open(file, formats=("PNG",)) as picture:
                 rgb = np.asarray(picture)
             return {"rgb": rgb[None], "segmentation": _segmentation(exr, self.scene)[None]}
@@ -84,23 +90,52 @@ def _keep_picture_and_cryptomatte(renderer: Any) -> None:
     scene = renderer.blender_scene
     scene.render.image_settings.color_mode = "RGB"
     scene.render.image_settings.compression = 0  # the file is read again at once
-    scene.view_layers.remove(scene.view_layers["AuxOutputs"])
     layer = scene.view_layers[0]
-    layer.use_pass_z = False
     layer.use_pass_cryptomatte_object = True
     layer.pass_cryptomatte_depth = CRYPTOMATTE_OBJECTS
-    tree = scene.node_tree
-    for node in list(tree.nodes):
-        tree.nodes.remove(node)
+    tree = _compositor(scene)
     layers = tree.nodes.new("CompositorNodeRLayers")
     output = tree.nodes.new("CompositorNodeOutputFile")
+    if hasattr(output.format, "media_type"):  # since Blender 5.0
+        output.format.media_type = "MULTI_LAYER_IMAGE"
     output.format.file_format = "OPEN_EXR_MULTILAYER"
     output.format.color_depth = "32"  # a cryptomatte holds hashes, not colours
+    _name_slots(output)
+    for name in _LAYERS:
+        tree.links.new(layers.outputs[name], output.inputs[name])
+    renderer.exr_output_node = output
+
+
+def _compositor(scene: Any) -> Any:
+    """Returns the scene's empty tree of compositor nodes; since Blender 5.0 it is a node group."""
+    import bpy
+
+    if hasattr(scene, "compositing_node_group"):
+        scene.compositing_node_group = bpy.data.node_groups.new("Layers", "CompositorNodeTree")
+        return scene.compositing_node_group
+    scene.use_nodes = True
+    scene.node_tree.nodes.clear()
+    return scene.node_tree
+
+
+def _name_slots(output: Any) -> None:
+    """Gives a File Output node one slot for each layer; Blender 5.0 renamed them."""
+    if hasattr(output, "file_output_items"):
+        output.file_output_items.clear()
+        for name in _LAYERS:
+            output.file_output_items.new("RGBA", name)
+        return
     output.file_slots.clear()
     for name in _LAYERS:
         output.file_slots.new(name)
-        tree.links.new(layers.outputs[name], output.inputs[name])
-    renderer.exr_output_node = output
+
+
+def _write_into(output: Any, folder: Path) -> None:
+    """Has a File Output node write into a folder; Blender 5.0 split its path in two."""
+    if hasattr(output, "directory"):
+        output.directory, output.file_name = f"{folder}/", "frame_"
+    else:
+        output.base_path = f"{folder}/frame_"
 
 
 def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
@@ -111,8 +146,15 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
     import OpenEXR
     from kubric.renderer import blender_utils
 
-    names = [f"{layer}.{channel}" for layer in _LAYERS for channel in "RGBA"]
-    channels = blender_utils.read_channels_from_exr(OpenEXR.InputFile(str(exr)), names)
+    with OpenEXR.File(str(exr), separate_channels=True) as file:
+        # Blender 4.2 writes CryptoObject00.R, 4.5 CryptoObject00.r, and 5.0 a part for each layer.
+        found = {
+            name.lower(): channel.pixels
+            for part in file.parts
+            for name, channel in part.channels.items()
+        }
+    names = [f"{layer}.{channel}".lower() for layer in _LAYERS for channel in "RGBA"]
+    channels = np.stack([found[name] for name in names], axis=-1)
     largest, shares = channels[..., :1].view(np.uint32), channels[..., 1::2]
     sky = 1 - shares.sum(axis=-1)
     numbers: NDArray[np.uint32] = blender_utils.replace_cryptomatte_hashes_by_asset_index(

@@ -19,8 +19,9 @@ from eqforge.generators.scenes.contents import (
 )
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.generators.scenes.placement import DECIMALS
-from eqforge.schemas.records.scenes import Relation, SceneObject, SurfaceMaterial, Vector
+from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
+from eqforge.generators.scenes.view import DECIMALS
+from eqforge.schemas.records.scenes import SceneObject, SurfaceMaterial, Vector
 
 T = TypeVar("T")
 SIZE_FACTORS = {"small": 0.65, "large": 1.3}
@@ -32,63 +33,7 @@ COPY_FACTOR = 0.9
 LEAST_FACTOR = 0.65
 """Of distractors on a support: smaller ones would hardly be seen."""
 
-CROWD_M = 1.12
-"""Bulk that one copy may have where all are seen apart: about the mean of its height and of its
-width across corners. It falls with the root of their number."""
-
 SUPPORT_SIDE_M = 2.9
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
-    """An object of a draft.
-
-    Attributes:
-      asset: its asset.
-      variants: as the first and the second scene have it, but for place and turn.
-      colours: words for the colours it has in the scenes; none where it has no such word.
-    """
-
-    asset: Asset
-    variants: tuple[SceneObject, SceneObject]
-    colours: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RelatedDraft:
-    """A target beside a reference.
-
-    Attributes:
-      change: `colour`, `size`, `material` or `position`.
-      target, reference, distractors: the objects.
-      relations: where the target is in the first and in the second scene.
-      captions: of both.
-    """
-
-    change: str
-    target: Piece
-    reference: Piece
-    distractors: tuple[Piece, ...]
-    relations: tuple[Relation, Relation]
-    captions: tuple[str, str]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CountedDraft:
-    """Copies on a support.
-
-    Attributes:
-      copies: as many as the scene with more of them has.
-      counts: how many the first and the second scene have.
-      support, distractors: the other objects.
-      captions: of both scenes.
-    """
-
-    copies: tuple[Piece, ...]
-    counts: tuple[int, int]
-    support: Piece
-    distractors: tuple[Piece, ...]
-    captions: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +43,16 @@ class Drafter:
     Args:
       nouns: all nouns, for distractors.
       mode: how captions are worded.
-      max_distractors: maximum number of distractors in a scene.
+      max_distractors, min_distractors: maximum and minimum number of distractors in a scene.
+      crowd_m: bulk that one copy may have where all are seen apart: about the mean of its height
+        and of its width across corners. It falls with the root of their number.
     """
 
     nouns: tuple[Noun, ...]
     mode: Mode
     max_distractors: int
+    min_distractors: int = 0
+    crowd_m: float = 1.12
 
     def attribute(self, content: AttributeContent, rng: Random) -> RelatedDraft:
         """Drafts a pair in which an attribute of the target changes."""
@@ -160,7 +109,7 @@ class Drafter:
         width, depth, height = (side / max(asset.extent) for side in asset.extent)
         across = math.hypot(width, depth)
         bulk = max((across + height) / 2, 0.9 * across) * usual_size(asset)
-        factor = min(COPY_FACTOR, CROWD_M / math.sqrt(max(counts)) / bulk)
+        factor = min(COPY_FACTOR, self.crowd_m / math.sqrt(max(counts)) / bulk)
         copies = tuple(_piece(asset, content.colour, name, factor) for name in names)
         words = content.support.words
         assert words is not None
@@ -198,7 +147,7 @@ class Drafter:
     ) -> tuple[Piece, ...]:  # fmt: skip
         said = {noun.words.noun for noun in nouns} | {support}
         others = [noun for noun in self.nouns if noun.words.noun not in said]
-        number = min(rng.randint(0, self.max_distractors), len(others))
+        number = min(rng.randint(self.min_distractors, self.max_distractors), len(others))
         return tuple(
             self._another(noun, colours, f"distractor{count}", rng, factor)
             for count, noun in enumerate(rng.sample(others, number), start=1)

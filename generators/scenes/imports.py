@@ -1,4 +1,4 @@
-"""Imports meshes from files into Blender 4, in the coordinates that kubric and PyBullet expect."""
+"""Imports meshes from files into Blender, in the coordinates that kubric expects."""
 
 import contextlib
 import io

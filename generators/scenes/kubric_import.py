@@ -15,7 +15,10 @@ from eqforge.generators.scenes.stand_ins import stand_in_for_sklearn, stand_in_f
 from eqforge.schemas.errors import InputError, MissingExtra
 
 EXTRA = "render"
-PACKAGES = ("bpy", "kubric", "OpenEXR", "pybullet", "sklearn")
+BLENDERS = {(3, 11): "4.2", (3, 13): "5.2"}
+"""The long-term release that is installed with each Python; the others have none."""
+
+PACKAGES = ("bpy", "kubric", "OpenEXR", "sklearn", "trimesh")
 SYSTEM_PACKAGES = (
     *("libx11-6", "libxrender1", "libxxf86vm1", "libxfixes3", "libxi6"),
     *("libxkbcommon0", "libsm6", "libgl1", "libgomp1"),
@@ -39,11 +42,15 @@ def check_installed() -> None:
 
 def no_blender() -> str:
     """Returns why no Blender can be installed here, and what can be done; empty if one can."""
-    if sys.version_info[:2] != (3, 11):
+    if sys.version_info[:2] not in BLENDERS:
         here = ".".join(map(str, sys.version_info[:2]))
-        return f"Blender 4.2 is built for Python 3.11 alone, and this is Python {here}"
+        there = " or ".join(
+            f"Python {major}.{minor} (Blender {blender})"
+            for (major, minor), blender in BLENDERS.items()
+        )
+        return f"Rendering needs {there}, and this is Python {here}"
     if (sys.platform, platform.machine()) == ("linux", "aarch64"):
-        return "Blender 4.2 is not built for Linux on ARM64: render on x86-64 or a Mac"
+        return "Blender is not built for Linux on ARM64: render on x86-64 or a Mac"
     return ""
 
 

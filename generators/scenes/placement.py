@@ -2,18 +2,28 @@
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Self
 
 from eqforge.generators.scenes.manifest import Asset
+from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.settings import DISTANCE_M, SceneSettings
-from eqforge.generators.scenes.view import Points, Shape, corners, footprint, project, silhouette
+from eqforge.generators.scenes.view import (
+    DECIMALS,
+    Points,
+    Shape,
+    corners,
+    footprint,
+    project,
+    shape_of,
+)
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
-BOTH = (0, 1)
-DECIMALS = 4
-"""Number of decimals in a spec: the last bits of a sine differ between machines."""
+Moves = tuple[tuple[float, float], tuple[float, float]]
+"""Direction and distance of a target from its reference, in both scenes."""
 
+BOTH = (0, 1)
 MAX_HIDDEN_OF_OTHERS = 0.7
 """Maximum share of an object's box that others may hide, if no caption names the object."""
 
@@ -30,7 +40,8 @@ class Placed:
       scenes: the scenes it is in: 0, 1 or both.
       footprint: the floor below it, in metres.
       silhouette: the part of the picture that its box covers, in picture widths.
-      distance_m: from the centre of its box to the camera.
+      middle: the centre of its box.
+      distance_m: from there to the camera.
       is_support: whether others stand on it.
     """
 
@@ -38,6 +49,7 @@ class Placed:
     scenes: tuple[int, ...]
     footprint: Shape
     silhouette: Shape
+    middle: Vector
     distance_m: float
     is_support: bool
 
@@ -61,21 +73,40 @@ class Layout:
           scenes: the scenes it is in: 0, 1 or both.
           gap: minimum distance to the others in the picture, in picture widths; negative for none.
         """
+        new = self.fit(item, asset, scenes, gap)
+        if new is not None:
+            self.placed.append(new)
+        return new is not None
+
+    def fit(
+        self, item: SceneObject, asset: Asset, scenes: Collection[int] = BOTH, gap: float = -1.0
+    ) -> Placed | None:
+        """Returns an object as `add` would add it; None if it is not in view or not clear."""
         box = corners(item, asset.bounds)
-        if not self._is_in_view(box, self.settings.image_margin):
-            return False
-        new = self._seen(item, box, scenes, False)
+        seen = project(self.camera, box)
+        if not _is_in_view(seen, self.settings.image_margin):
+            return None
+        new = self._placed(item, box, seen, scenes, False)
         if not all(self._are_clear(new, other, gap) for other in self.placed):
-            return False
-        self.placed.append(new)
-        return True
+            return None
+        return new
+
+    def is_taken(self, piece: Piece, place: Vector) -> bool:
+        """Tells whether another object is so near a place that no turn of a piece fits there."""
+        own = min(piece.sides()) / 2
+        return any(
+            math.dist(place, other.item.position) < own
+            for other in self.placed
+            if not other.is_support
+        )
 
     def add_support(self, item: SceneObject, asset: Asset) -> bool:
         """Adds what all others will stand on, if its top is in view."""
         box = corners(item, asset.bounds)
-        if not self._is_in_view(box[4:], 0.0):
+        seen = project(self.camera, box)
+        if not _is_in_view(seen[4:], 0.0):
             return False
-        self.placed.append(self._seen(item, box, BOTH, True))
+        self.placed.append(self._placed(item, box, seen, BOTH, True))
         return True
 
     def objects(self, scene: int) -> tuple[SceneObject, ...]:
@@ -89,19 +120,21 @@ class Layout:
           names: of the objects that captions name; of the others less has to be visible.
         """
         return all(
-            self._hidden(placed, scene)
-            <= (self.settings.max_hidden if placed.item.name in names else MAX_HIDDEN_OF_OTHERS)
+            self.hidden(placed, scene)
+            <= (self.settings.most_hidden if placed.item.name in names else MAX_HIDDEN_OF_OTHERS)
             for placed in self.placed
             if not placed.is_support
             for scene in placed.scenes
         )
 
-    def _hidden(self, placed: Placed, scene: int) -> float:
+    def hidden(self, placed: Placed, scene: int) -> float:
+        """Returns the share of an object's silhouette that nearer ones cover, in [0, 1]."""
         nearer = [
             other.silhouette
             for other in self.placed
             if scene in other.scenes and not other.is_support
             if other.distance_m < placed.distance_m and other is not placed
+            if other.silhouette.gap(placed.silhouette) < 0
         ]
         return placed.silhouette.covered_by(nearer) if nearer else 0.0
 
@@ -112,21 +145,29 @@ class Layout:
             return False
         return gap < 0 or new.silhouette.gap(other.silhouette) >= gap
 
-    def _is_in_view(self, points: Points, margin: float) -> bool:
-        seen = project(self.camera, points)
-        return bool(((seen >= margin) & (seen <= 1 - margin)).all())
-
-    def _seen(
-        self, item: SceneObject, box: Points, scenes: Collection[int], is_support: bool
+    def _placed(
+        self,
+        item: SceneObject,
+        box: Points,
+        seen: Points,
+        scenes: Collection[int],
+        is_support: bool,
     ) -> Placed:
+        x, y, z = box.mean(axis=0).tolist()
         return Placed(
             item=item,
             scenes=tuple(scenes),
             footprint=footprint(box),
-            silhouette=silhouette(self.camera, box),
-            distance_m=math.dist(box.mean(axis=0), self.camera.position),
+            silhouette=shape_of(seen),
+            middle=(x, y, z),
+            distance_m=math.dist((x, y, z), self.camera.position),
             is_support=is_support,
         )
+
+
+def _is_in_view(seen: Points, margin: float) -> bool:
+    """Tells whether projected points keep a margin to the picture's edges."""
+    return bool(seen.min() >= margin and seen.max() <= 1 - margin)
 
 
 def draw_camera(
@@ -175,3 +216,34 @@ def turn_deg(camera: SceneCamera, place: Vector, front_deg: float | None, rng: R
     towards = math.atan2(camera.position[1] - place[1], camera.position[0] - place[0])
     askew = rng.uniform(-MAX_ASKEW_DEG, MAX_ASKEW_DEG)
     return round((math.degrees(towards) - front_deg + askew) % 360.0, 2)
+
+
+def put(camera: SceneCamera, piece: Piece, place: Vector, rng: Random) -> SceneObject:
+    """Returns a piece, as the first scene has it, at a place and turned at random."""
+    yaw = turn_deg(camera, place, piece.front_deg, rng)
+    return replace(piece.variants[0], position=place, yaw_deg=yaw)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ground:
+    """The top of a support in the scene's middle: width and depth, height, and turn."""
+
+    sides_m: tuple[float, float]
+    top_m: float
+    yaw_deg: float
+
+    @classmethod
+    def on(cls, support: Piece, yaw_deg: float) -> Self:
+        """Returns the top of a support."""
+        top = round(support.height, DECIMALS)
+        return cls(sides_m=support.sides(), top_m=top, yaw_deg=yaw_deg)
+
+    def draw_place(self, radius: float, rng: Random) -> Vector:
+        """Draws a place at which all within a radius, in metres, is on the support."""
+        turn = math.radians(self.yaw_deg)
+        x, y = (rng.uniform(-1, 1) * max(side / 2 - radius, 0.0) for side in self.sides_m)
+        return (
+            round(x * math.cos(turn) - y * math.sin(turn), DECIMALS),
+            round(x * math.sin(turn) + y * math.cos(turn), DECIMALS),
+            self.top_m,
+        )

@@ -1,19 +1,23 @@
 """Proposes pairs of scenes that differ in one thing, with their captions (EqBen, appendix B.4)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from random import Random
 
 from eqforge.generators.scenes.arrange import Arranged, arrange_counted, arrange_related
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.contents import Vocabulary
-from eqforge.generators.scenes.drafts import CountedDraft, Drafter, RelatedDraft
+from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.enumeration import permuted
+from eqforge.generators.scenes.environments import check_environments
+from eqforge.generators.scenes.palette import PALETTE
+from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.scenes import Kind, ScenePair
+from eqforge.schemas.records.scenes import Kind, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Rejection
 
 DATASET = "eq-kubric"
@@ -22,9 +26,6 @@ SCENES_STAGE = Stage(
     "scenes",
     {NO_ARRANGEMENT: "No arrangement of the objects was found that is in view, apart and plain."},
 )
-MAX_STEP_BACK = 0.5
-"""How much farther away the camera is in the last try, as a share; large objects need room."""
-
 VERSION = 1
 """Version of the proposals; part of every seed."""
 
@@ -34,26 +35,29 @@ class SceneProposer:
 
     Args:
       settings: what to propose.
-      library: the assets; they are looked up, not unpacked.
+      library: the assets; they are looked up, not unpacked, but for environment pictures that the
+        settings name, which the photographic stage measures.
       mode: how captions are worded.
       seed: of the run.
 
     Raises:
-      InputError: an asset that the settings name is missing in the manifest or not an environment
-        picture, or there are too few assets for the requested pairs.
+      InputError: an asset that the settings name is missing in the manifest or no readable
+        environment picture, or there are too few assets for the requested pairs.
     """
 
     def __init__(
         self, settings: SceneSettings, library: AssetLibrary, mode: Mode, seed: int
     ) -> None:
         """Counts what the assets allow."""
-        for asset_id in settings.hdri:
-            if library.asset(asset_id).kind != "hdri":
-                raise InputError(f"--hdri {asset_id}: expected an environment picture, not a mesh")
-        self._settings, self._seed = settings, seed
+        check_environments(settings, library)
+        self._settings, self._library, self._seed = settings, library, seed
         self._vocabulary = Vocabulary(library.assets.values(), settings.max_count)
         self._drafter = Drafter(
-            nouns=self._vocabulary.nouns, mode=mode, max_distractors=settings.bystanders
+            nouns=self._vocabulary.nouns,
+            mode=mode,
+            max_distractors=settings.bystanders,
+            min_distractors=settings.min_bystanders,
+            crowd_m=settings.crowd_m,
         )
         self._check_supply()
 
@@ -82,14 +86,15 @@ class SceneProposer:
         noise = derive_seed(self._seed, sample_id, "noise", VERSION) % 2**31
         draft = self._draft(kind, number)
         for number_of_try in range(self._settings.tries):
-            step_back = 1 + MAX_STEP_BACK * number_of_try / self._settings.tries
-            found = self._attempt(draft, step_back, noise, rng)
+            progress = number_of_try / self._settings.tries
+            found = self._attempt(draft, progress, noise, rng)
             if found is not None:
+                scenes = self._on_stage(sample_id, draft, found.scenes)
                 return ScenePair(
                     sample_id=sample_id,
                     kind=kind,
                     change="count" if isinstance(draft, CountedDraft) else draft.change,
-                    scenes=found.scenes,
+                    scenes=scenes,
                     captions=draft.captions,
                     claims=found.claims,
                 )
@@ -100,12 +105,36 @@ class SceneProposer:
         )
         return SCENES_STAGE.reject(sample_id, rejection, source_id=sample_id)
 
+    @property
+    def supply(self) -> Mapping[str, int]:
+        """How many pairs of each kind the manifest allows."""
+        vocabulary, changes = self._vocabulary, self._settings.attributes
+        return {
+            "counting": vocabulary.countings,
+            "location": vocabulary.locations,
+            "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
+        }
+
     def _attempt(
-        self, draft: RelatedDraft | CountedDraft, step_back: float, noise: int, rng: Random
+        self, draft: RelatedDraft | CountedDraft, progress: float, noise: int, rng: Random
     ) -> Arranged | None:
         if isinstance(draft, CountedDraft):
-            return arrange_counted(draft, self._settings, step_back, noise, rng)
-        return arrange_related(draft, self._settings, step_back, noise, rng)
+            return arrange_counted(draft, self._settings, progress, noise, rng)
+        return arrange_related(draft, self._settings, progress, noise, rng)
+
+    def _on_stage(
+        self,
+        sample_id: str,
+        draft: RelatedDraft | CountedDraft,
+        scenes: tuple[SceneSpec, SceneSpec],
+    ) -> tuple[SceneSpec, SceneSpec]:
+        if self._settings.stage == "plain":
+            return scenes
+        rng = Random(derive_seed(self._seed, sample_id, "stage", VERSION))
+        said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
+        seen = [item.colour for scene in scenes for item in scene.objects if item.colour]
+        colours = sorted({*said, *seen})
+        return photographed(scenes, colours, self._settings, self._library, rng)
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
         """Returns the captions of one pair, without looking for an arrangement."""
@@ -135,20 +164,20 @@ class SceneProposer:
         Raises:
           InputError: there are not.
         """
-        vocabulary, changes = self._vocabulary, self._settings.attributes
-        supply: dict[Kind, int] = {
-            "counting": vocabulary.countings,
-            "location": vocabulary.locations,
-            "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
-        }
         for kind in self._settings.kinds:
-            if (wanted := self._settings.pairs_of(kind)) > supply[kind]:
+            if (wanted := self._settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
                     f"--pairs {self._settings.pairs}: {wanted:,} of the kind {kind}, and the "
-                    f"manifest allows {supply[kind]:,} that differ"
+                    f"manifest allows {most:,} that differ"
                 )
 
 
-def sample_id_of(kind: Kind, number: int) -> str:
+def sample_id_of(kind: str, number: int) -> str:
     """Returns the id of a pair's sample."""
     return f"{DATASET}/{kind}/{number:06d}"
+
+
+def _pieces_of(draft: RelatedDraft | CountedDraft) -> tuple[Piece, ...]:
+    if isinstance(draft, CountedDraft):
+        return (*draft.copies, draft.support, *draft.distractors)
+    return (draft.target, draft.reference, *draft.distractors)

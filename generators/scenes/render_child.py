@@ -90,9 +90,9 @@ def _render_scene(
     spec: SceneSpec, settings: RenderSettings, library: AssetLibrary, path: Path
 ) -> dict[str, Any]:
     placed = tuple(place(each, library) for each in spec.objects)
-    hdri = None if spec.backdrop.hdri is None else library.unpack(spec.backdrop.hdri).render
+    pictures = {each: library.unpack(each).render for each in spec.backdrop.pictures}
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        stage = Stage(spec, placed, hdri, settings, Path(scratch))
+        stage = Stage(spec, placed, pictures, settings, Path(scratch))
         pixels, numbers = stage.render()
         objects = [
             _measured(spec, each, stage.triangles(index), numbers == index + 1)

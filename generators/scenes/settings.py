@@ -12,8 +12,13 @@ Range = tuple[float, float]
 
 _BYSTANDERS: Mapping[StageName, int] = {"photo": 4, "plain": 1}
 _ELEVATION_DEG: Mapping[StageName, Range] = {"photo": (15.0, 32.0), "plain": (22.0, 38.0)}
+_MOST_HIDDEN: Mapping[StageName, float] = {"photo": 0.45, "plain": 0.35}
+_CROWD_M: Mapping[StageName, float] = {"photo": 1.45, "plain": 1.12}
 DISTANCE_M: Range = (4.5, 6.0)
 """Of the camera, on the plain stage."""
+
+MAX_STEP_BACK = 0.5
+"""How much farther away the camera is in the last try, as a share; large objects need room."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,12 +48,12 @@ class SceneSettings:
 
     elevation_deg: Range | None = None
     """How high above the horizon the camera is, seen from the scene's middle. Without it, 15 to
-    32, or 22 to 38 on the plain stage."""
+    32, and higher where tall objects hide others, or 22 to 38 on the plain stage."""
 
     distance_m: Range | None = None
-    """How far the camera is from the scene's middle; in counting scenes, 1.1 times as far.
-    Where the objects find no room, up to half as far again. Without it, as far as `--target-area`
-    says, or 4.5 to 6 on the plain stage."""
+    """How far the camera is from the scene's middle; in counting scenes of the plain stage, 1.1
+    times as far. Where the objects find no room, up to half as far again. Without it, as far as
+    `--target-area` says, or 4.5 to 6 on the plain stage."""
 
     target_area: Range = (0.04, 0.2)
     """Share of the picture that the object spoken of first covers, on the photographic stage."""
@@ -67,8 +72,9 @@ class SceneSettings:
     """A relation holds in 90 degrees around its direction; how far from their ends a target is. At
     32 it lies within 13 degrees of the direction: left is not also in front."""
 
-    max_hidden: float = 0.35
-    """Greatest share of the box of an object that is spoken of that other boxes hide."""
+    max_hidden: float | None = None
+    """Greatest share of the box of an object that is spoken of that other boxes hide. Without it,
+    0.45, or 0.35 on the plain stage."""
 
     min_copy_gap: float = 0.015
     """Least distance between two copies in the picture, in picture widths."""
@@ -97,7 +103,7 @@ class SceneSettings:
             ("image_margin", 0 <= self.image_margin < 0.5, "0 to 0.5"),
             ("min_clearance_m", 0 <= self.min_clearance_m < math.inf, "0 or more, and finite"),
             ("min_relation_margin_deg", 0 <= self.min_relation_margin_deg < 45, "0 to 45"),
-            ("max_hidden", 0 <= self.max_hidden <= 1, "0 to 1"),
+            ("max_hidden", 0 <= self.most_hidden <= 1, "0 to 1"),
             ("min_copy_gap", 0 <= self.min_copy_gap < math.inf, "0 or more, and finite"),
             ("tries", self.tries >= 1, "1 or more"),
         ):
@@ -109,6 +115,21 @@ class SceneSettings:
     def bystanders(self) -> int:
         """Most objects that no caption speaks of."""
         return _BYSTANDERS[self.stage] if self.max_distractors is None else self.max_distractors
+
+    @property
+    def min_bystanders(self) -> int:
+        """Fewest objects drawn that no caption speaks of; where there is no room, some go."""
+        return max(self.bystanders - 2, 0) if self.stage == "photo" else 0
+
+    @property
+    def most_hidden(self) -> float:
+        """Greatest share of the box of an object that is spoken of that other boxes hide."""
+        return _MOST_HIDDEN[self.stage] if self.max_hidden is None else self.max_hidden
+
+    @property
+    def crowd_m(self) -> float:
+        """Bulk of a single copy on a support; see `Drafter`."""
+        return _CROWD_M[self.stage]
 
     @property
     def elevations_deg(self) -> Range:

@@ -1,6 +1,7 @@
 """Builds a scene in kubric and Blender from its description."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.blender import renderer_class
+from eqforge.generators.scenes.photograph import photograph
 from eqforge.generators.scenes.surfaces import override_surface
 from eqforge.schemas.records.scenes import RenderSettings, SceneObject, SceneSpec, Vector
 
@@ -88,7 +90,7 @@ class Stage:
     Args:
       spec: the scene.
       placed: its objects.
-      hdri: file of the environment picture, if any.
+      pictures: the files of the environment picture and of the floor's texture, by asset id.
       settings: how it is rendered.
       scratch: an empty folder for the renderer's files; the caller deletes it.
 
@@ -100,7 +102,7 @@ class Stage:
         self,
         spec: SceneSpec,
         placed: tuple[Placed, ...],
-        hdri: Path | None,
+        pictures: Mapping[str, Path],
         settings: RenderSettings,
         scratch: Path,
     ) -> None:
@@ -113,10 +115,15 @@ class Stage:
         wanted = settings.of_stage(spec.stage)
         self._renderer = renderer_class()(self.scene, scratch, wanted, spec.seed)
         self._objects = tuple(self._add_object(index, each) for index, each in enumerate(placed))
+        if spec.stage == "photo":
+            self.scene += _camera(spec)
+            photograph(self._renderer.blender_scene, spec, pictures, settings.resolution)
+            return
         self.scene += _surroundings(spec)
-        if hdri is not None:
-            self._renderer._set_ambient_light_hdri(str(hdri))
-            self._renderer._set_background_hdri(str(hdri))
+        if spec.backdrop.hdri is not None:
+            picture = str(pictures[spec.backdrop.hdri])
+            self._renderer._set_ambient_light_hdri(picture)
+            self._renderer._set_background_hdri(picture)
 
     def render(self) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
         """Renders the picture.
@@ -214,14 +221,19 @@ def _surroundings(spec: SceneSpec) -> list[Any]:
         ),
         background=True,
     )
-    camera = kubric.PerspectiveCamera(
+    return [floor, *_sun(spec), _camera(spec)]
+
+
+def _camera(spec: SceneSpec) -> Any:
+    import kubric
+
+    return kubric.PerspectiveCamera(
         name="camera",
         position=spec.camera.position,
         look_at=spec.camera.look_at,
         focal_length=spec.camera.focal_length_mm,
         sensor_width=spec.camera.sensor_width_mm,
     )
-    return [floor, *_sun(spec), camera]
 
 
 def _sun(spec: SceneSpec) -> list[Any]:

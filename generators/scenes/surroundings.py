@@ -2,11 +2,21 @@
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from random import Random
 
-from eqforge.generators.scenes.placement import DECIMALS
+from eqforge.generators.scenes.assets import AssetLibrary
+from eqforge.generators.scenes.environments import draw_environment
+from eqforge.generators.scenes.floors import draw_floor
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.schemas.records.scenes import Backdrop, SceneCamera, SceneLight, Vector
+from eqforge.generators.scenes.view import DECIMALS
+from eqforge.schemas.records.scenes import (
+    Backdrop,
+    SceneCamera,
+    SceneLight,
+    SceneSpec,
+    Vector,
+)
 
 MUTED: Mapping[str, tuple[Vector, frozenset[str]]] = {
     "light": ((0.60, 0.58, 0.55), frozenset({"white", "grey"})),
@@ -51,3 +61,32 @@ def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLig
         sun_intensity=round(rng.uniform(1.6, 2.2), 2) if backdrop.hdri is None else 0.0,
         ambient=round(rng.uniform(0.4, 0.5), 2),
     )
+
+
+NO_LIGHT = SceneLight(sun_position=(0.0, 0.0, 1.0), sun_intensity=0.0, ambient=0.0)
+"""Of photographic scenes, which their environment lights."""
+
+
+def photographed(
+    scenes: tuple[SceneSpec, SceneSpec],
+    colours: Collection[Vector],
+    settings: SceneSettings,
+    library: AssetLibrary,
+    rng: Random,
+) -> tuple[SceneSpec, SceneSpec]:
+    """Returns both scenes of a pair in an environment and on a floor that are drawn for them.
+
+    Args:
+      scenes: what stands there, seen by one camera.
+      colours: linear red, green and blue of the objects.
+      settings: which environment pictures.
+      library: where they are.
+      rng: what to draw with.
+
+    Raises:
+      InputError: an environment picture cannot be read.
+    """
+    environment = draw_environment(rng, library, settings, scenes[0].camera)
+    backdrop = Backdrop(environment=environment, floor=draw_floor(rng, colours))
+    first, second = (replace(each, backdrop=backdrop, light=NO_LIGHT) for each in scenes)
+    return first, second

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 Points: TypeAlias = "NDArray[np.float64]"
 Bounds = tuple[Vector, Vector]
+DECIMALS = 4
+"""Number of decimals in a spec: the last bits of a sine differ between machines."""
+
 MIN_DEPTH_M = 0.05
 """Anything nearer to the camera's plane, or behind it, is not in the picture."""
 
@@ -61,10 +64,13 @@ def to_camera(camera: SceneCamera, points: ArrayLike) -> Points:
 
 def project(camera: SceneCamera, points: ArrayLike) -> Points:
     """Projects points, [n, 3], to [n, 2] in picture widths; NaN if nearer than `MIN_DEPTH_M`."""
-    right, up, forward = to_camera(camera, points).T
-    depth = np.where(forward > MIN_DEPTH_M, forward, np.nan)
+    seen = to_camera(camera, points)
+    depth = seen[:, 2:]
+    if depth.min() <= MIN_DEPTH_M:
+        depth = np.where(depth > MIN_DEPTH_M, depth, np.nan)
     zoom = camera.focal_length_mm / camera.sensor_width_mm
-    return np.stack([0.5 + zoom * right / depth, 0.5 - zoom * up / depth], axis=1)
+    found: Points = 0.5 + seen[:, :2] * (zoom, -zoom) / depth
+    return found
 
 
 def corners(item: SceneObject, bounds: Bounds) -> Points:
@@ -95,6 +101,17 @@ class Shape:
         It never exceeds the true distance.
         """
         return float(np.maximum(other.low - self.high, self.low - other.high).max())
+
+    def area(self) -> float:
+        """Returns the area, in squares of the unit of its extents; that of a circle exactly.
+
+        The tangents at right angles to the directions bound a polygon: its area is the sum, over
+        its sides, of half a side times its distance from the origin (Minkowski).
+        """
+        reach = np.concatenate([self.high, -self.low, self.high[:1]])
+        step = math.pi / len(self.high)
+        sides = (reach[1:] - reach[:-1] * math.cos(step)) / math.sin(step)
+        return float(reach[:-1] @ sides)
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
         """Tells which points, [n, 2], are in the shape; bool [n]."""

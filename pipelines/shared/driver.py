@@ -1,7 +1,6 @@
 """From a configuration to a finished dataset: what all pipelines share."""
 
 import contextlib
-import os
 import shlex
 import sys
 import tempfile
@@ -10,39 +9,32 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-import apache_beam as beam
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
 from eqforge.models.pretrained import devices_elsewhere
-from eqforge.pipelines.shared.again import commands_of
 from eqforge.pipelines.shared.finished import (
     is_finished,
     settle_finished,
     stopped_unless_complete,
 )
-from eqforge.pipelines.shared.header import header_of, plan_name
-from eqforge.pipelines.shared.media import share_folders
-from eqforge.pipelines.shared.output import check_output, claim_output
-from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
+from eqforge.pipelines.shared.header import header_of
+from eqforge.pipelines.shared.locked_build import LockedBuild, describe
+from eqforge.pipelines.shared.output import check_output
+from eqforge.pipelines.shared.pipeline import Configured, Pipeline
 from eqforge.schemas.console import give
-from eqforge.schemas.dataset.manifest import FILE_NAME, WORK, Manifest, StageBooks, load_manifest
+from eqforge.schemas.dataset.manifest import FILE_NAME, Manifest, StageBooks, load_manifest
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.sources.decisions import left
 from eqforge.schemas.visible import counted, in_lines
-from eqforge.transforms.dataset.census import note_census, take_census
-from eqforge.transforms.dataset.errata import stages_for
-from eqforge.transforms.dataset.finish import DatasetTarget
-from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
+from eqforge.transforms.dataset.plan import write_plan
 from eqforge.transforms.dataset.replace import is_complete, settle
-from eqforge.transforms.engines import placement, progress
+from eqforge.transforms.engines import placement
 from eqforge.transforms.engines import run as runners
 from eqforge.transforms.engines.exclusive_job import locked
-from eqforge.transforms.engines.run_folder import outside, run_folder
+from eqforge.transforms.engines.run_folder import run_folder
 
 SHOWN_REASONS = 5
 """How many reasons the last lines of a build name for a stage."""
@@ -167,71 +159,18 @@ def _run_pipeline(
             replaces = storage.exists(storage.join(run.output, FILE_NAME))
             if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
                 settle(run.output)
-            census = take_census(pipeline.media(config, plan))
-            folder = storage.join(run.output, WORK, "plan", plan_name(header))
-            target = Target(
+            build = LockedBuild(
+                pipeline=pipeline,
                 config=config,
-                plan_files=copy_plan(plan, folder).files,
-                dataset=_dataset_target(pipeline, config, header, plan, replaces),
-                notes=_notes(run.output, scratch),
+                header=header,
+                options=options,
+                is_dry=is_dry,
+                replaces=replaces,
+                scratch=scratch,
             )
-
-            def wire(root: beam.Pipeline) -> None:
-                if not is_dry:
-                    claim_output(run.output, header)
-                    note_census(run.output, census)
-                    share_folders(config)
-                pipeline.build(root, target)
-
-            steps = pipeline.steps.items()
-            expected = {step: (plan.counts.get(unit, 0), unit) for step, unit in steps}
-            shown = progress.watch(target.notes, expected)
-            with stopped_unless_complete(run.output), shown:
-                runners.run(wire, options, _worker_log(run.output), run.output)
+            with stopped_unless_complete(run.output):
+                build.run(build.settled(plan))
             return True
-
-
-def _notes(output: str, scratch: str) -> str:
-    """Returns the folder of the progress notes, shared with workers on other hosts if possible."""
-    if storage.is_local(output):
-        return storage.join(output, WORK, "progress")
-    return f"{scratch}/progress"
-
-
-def _worker_log(output: str) -> str:
-    if storage.is_local(output):
-        return storage.join(output, WORK, "workers.log")
-    name = f"eqforge-{os.getuid()}-{fingerprint(output)[:16]}.log"
-    return os.path.join(outside(), name)
-
-
-def _dataset_target(
-    pipeline: Pipeline[Configured],
-    config: Configured,
-    header: Manifest,
-    plan: PlanFiles,
-    replaces: bool,
-) -> DatasetTarget:
-    return DatasetTarget(
-        output=config.run.output,
-        header=header,
-        stages=(*pipeline.stages, *stages_for(header.errata)),
-        tables=pipeline.tables(config, plan),
-        max_error_rate=config.run.max_error_rate,
-        replaces=replaces,
-        commands=tuple(commands_of(header)),
-        left=left(config.run.decisions),
-        certify=pipeline.certify(config),
-    )
-
-
-def describe(name: str, plan: PlanFiles) -> str:
-    """Returns a one-line summary of a plan."""
-    counts = [
-        f"{count:,} refused by the plan" if what == "rejects" else counted(count, what)
-        for what, count in plan.counts.items()
-    ]
-    return f"{name}: {', '.join(counts)}"
 
 
 def submitted(options: PipelineOptions, output: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from eqforge.pipelines.shared.draws import Draws
 from eqforge.pipelines.shared.pilot_report import PilotYield
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import Certificate, PartManifest
@@ -167,6 +168,8 @@ class Pipeline(Generic[Configured]):
       pilot: how the cost is estimated; None if `eqforge plan` only counts.
       cost: yields what `eqforge plan` says of those that a build would ask, from the same plan.
       report: yields the lines that `eqforge plan` prints about a plan; None prints its counts.
+      draws: how pairs are drawn until as many are kept as were asked for; None where the inputs
+        say how many there are.
       build: wires the Beam pipeline.
       tables: the tables, sized for a plan.
       stages: the stages of the books, in order.
@@ -191,6 +194,7 @@ class Pipeline(Generic[Configured]):
     pilot: Pilot[Configured] | None = None
     cost: Callable[[Configured], Iterable[str]] = _no_cost
     report: Callable[[Configured, Iterable[Any]], Iterator[str]] | None = None
+    draws: Draws[Configured] | None = None
     build: Callable[["beam.Pipeline", Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]
     stages: tuple[Stage, ...]

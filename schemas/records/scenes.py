@@ -148,6 +148,12 @@ class Backdrop:
     environment: Environment | None = None
     floor: FloorTexture | None = None
 
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """Ids of the pictures that it shows."""
+        named = [each.asset for each in (self.environment, self.floor) if each is not None]
+        return tuple(named if self.hdri is None else [*named, self.hdri])
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneSpec:
@@ -263,7 +269,7 @@ class RenderSettings:
         )
 
 
-_NEEDS: Mapping[StageName, tuple[int, bool]] = {"photo": (4, True), "plain": (16, False)}
+_NEEDS: Mapping[StageName, tuple[int, bool]] = {"photo": (8, True), "plain": (16, False)}
 """Samples, and whether noise is removed."""
 
 

@@ -82,7 +82,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Pairs drawn by a diffusion model of two prompts that differ in one thing.",
         "nothing but a diffusion model",
         "1,513 pairs, chosen by people",
-        "as many as asked for, less those that filters refuse",
+        "as many as asked for; others are drawn for those that filters refuse",
         citations.EQBEN,
     ),
     "eq-edit": KnownDataset(
@@ -97,7 +97,7 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Rendered pairs that differ in an attribute, a count or a place.",
         "nothing: scenes are made up and rendered with Blender",
         "6,000 pairs",
-        "as many as asked for, less those that filters refuse",
+        "as many as asked for; others are drawn for those that filters refuse",
         citations.EQBEN,
     ),
     "hard-positives": KnownDataset(

@@ -40,7 +40,7 @@ def some(vocabulary: Vocabulary) -> list[PromptPair]:
     return [
         pair
         for language in LANGUAGES
-        for pair in prompt_pairs(vocabulary, counts, 0, language, language == "published")
+        for pair in prompt_pairs(vocabulary, counts.numbers, 0, language, language == "published")
     ]
 
 
@@ -188,7 +188,7 @@ def test_ten_times_the_papers_pairs_without_repetition(vocabulary: Vocabulary) -
     cases: tuple[tuple[Language, bool], ...] = (("english", False), ("published", True))
     for language, additions in cases:
         counts = draw_counts(TENFOLD, 0)
-        pairs = list(prompt_pairs(vocabulary, counts, 0, language, additions))
+        pairs = list(prompt_pairs(vocabulary, counts.numbers, 0, language, additions))
         assert len(pairs) == TENFOLD
         assert len({pair.sample_id for pair in pairs}) == TENFOLD
         assert len({frozenset(pair.captions) for pair in pairs}) == TENFOLD
@@ -212,7 +212,7 @@ def test_what_a_pair_is_depends_on_its_number_alone(
     vocabulary: Vocabulary, additions: bool
 ) -> None:
     counts = PairCounts(object=0, scene=9, attribute=0)
-    *_, last = prompt_pairs(vocabulary, counts, 0, "english", additions)
+    *_, last = prompt_pairs(vocabulary, counts.numbers, 0, "english", additions)
     assert last == prompt_pair(vocabulary, "scene", 8, 0, "english", additions)
 
 
@@ -231,7 +231,9 @@ def test_the_kinds_are_drawn_evenly_and_more_pairs_take_none_away() -> None:
 
 
 def test_the_kinds_take_turns_and_are_counted_by_themselves(vocabulary: Vocabulary) -> None:
-    pairs = prompt_pairs(vocabulary, PairCounts(object=2, scene=0, attribute=3), 0, "english")
+    pairs = prompt_pairs(
+        vocabulary, PairCounts(object=2, scene=0, attribute=3).numbers, 0, "english"
+    )
     assert [pair.sample_id for pair in pairs] == [
         "eq-sd/object/000000",
         "eq-sd/attribute/000000",
@@ -253,7 +255,7 @@ def test_more_pairs_than_the_vocabulary_has_is_a_clear_error(vocabulary: Vocabul
     with pytest.raises(
         InputError, match=r"has 1\d,\d{3} pairs that change the object, not 1,000,000"
     ):
-        next(prompt_pairs(vocabulary, counts, 0, "english"))
+        next(prompt_pairs(vocabulary, counts.numbers, 0, "english"))
 
 
 def test_another_process_makes_the_same_pairs(vocabulary: Vocabulary, tmp_path: Path) -> None:
@@ -261,14 +263,16 @@ def test_another_process_makes_the_same_pairs(vocabulary: Vocabulary, tmp_path: 
         "from eqforge.generators.diffusion.prompts import PairCounts, prompt_pairs\n"
         "from eqforge.generators.diffusion.vocabulary import load_vocabulary\n"
         "counts = PairCounts(object=30, scene=0, attribute=0)\n"
-        "for p in prompt_pairs(load_vocabulary(), counts, 3, 'english'): print(p)\n"
+        "for p in prompt_pairs(load_vocabulary(), counts.numbers, 3, 'english'): print(p)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
         env=os.environ | {"PYTHONHASHSEED": "4711"},
         capture_output=True, text=True, check=True, cwd=tmp_path,
     )  # fmt: skip
-    here = prompt_pairs(vocabulary, PairCounts(object=30, scene=0, attribute=0), 3, "english")
+    here = prompt_pairs(
+        vocabulary, PairCounts(object=30, scene=0, attribute=0).numbers, 3, "english"
+    )
     assert done.stdout.splitlines() == list(map(repr, here))
 
 

@@ -1,18 +1,22 @@
-"""PyBullet finds objects that reach into one another, and how deep."""
+"""Objects that reach into one another are found, and how deep: held against closed forms."""
 
+import itertools
 import math
+import random
 from pathlib import Path
 
+import numpy as np
 import pytest
+from scipy.spatial import ConvexHull  # type: ignore[import-untyped]
 
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.overlaps import overlaps
-from eqforge.generators.scenes.stage import place
+from eqforge.generators.scenes.stage import Placed, place
 from eqforge.schemas.records.scenes import Overlap, SceneObject, Vector
 
-pytest.importorskip("pybullet")
+pytest.importorskip("trimesh")
 
-MARGIN_M = 0.001
+MARGIN_M = 1e-6
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +94,93 @@ def test_the_cache_may_be_anywhere(library: AssetLibrary, tmp_path: Path) -> Non
     other = AssetLibrary("builtin", str(folder))
     objects = [thing(name, "mug", (0.0, 0.0, 0.0)) for name in "ab"]
     assert found(other, *objects) == found(library, *objects) != ()
+
+
+@pytest.mark.parametrize("yaw_deg", [0.0, 30.0, 45.0])
+@pytest.mark.parametrize(
+    ("away", "depth_m"),
+    [
+        ((0.0, 0.0, 0.0), 1.5),  # its centre inside, at the middle
+        ((0.0, 0.9, 0.0), 0.6),  # inside, near a side
+        ((1.25, 0.0, 0.0), 0.25),  # outside of a side
+        ((1.0, 1.3, -1.4), 0.0),  # at an edge, exactly: 0.3, 0.4 and 0.5
+        ((1.1, 1.2, 0.1), 0.5 - math.hypot(0.1, 0.2)),  # outside of an edge
+        ((1.1, -1.1, 1.1), 0.5 - math.sqrt(0.03)),  # outside of a corner
+    ],
+)
+def test_a_ball_and_a_box(
+    library: AssetLibrary, away: Vector, depth_m: float, yaw_deg: float
+) -> None:
+    yaw = math.radians(yaw_deg)
+    x, y = (
+        away[0] * math.cos(yaw) - away[1] * math.sin(yaw),
+        away[0] * math.sin(yaw) + away[1] * math.cos(yaw),
+    )
+    box = thing("box", "kubric:cube", (1.0, 2.0, 3.0), yaw_deg=yaw_deg)
+    # The position is that of the lowest point, below the centre.
+    ball = thing("ball", "kubric:sphere", (1.0 + x, 2.0 + y, 3.5 + away[2]), scale=0.5)
+    for pair in ((box, ball), (ball, box)):
+        depths = [overlap.depth_m for overlap in found(library, *pair)]
+        assert depths == ([pytest.approx(depth_m, abs=MARGIN_M)] if depth_m else [])
+
+
+def test_turned_boxes_of_every_kind_of_contact(library: AssetLibrary) -> None:
+    """Upright boxes come apart along an axis of one of them: many sit exactly on each other."""
+    places = itertools.product((0.0, 30.0, 90.0), (0.0, 45.0), (0.0, 1.0, 2.0), (0.0, 2.2), (0, 2))
+    for first_deg, second_deg, *away in places:
+        first = thing("a", "kubric:cube", (0.0, 0.0, 0.0), yaw_deg=first_deg)
+        second = thing("b", "kubric:cube", (away[0], away[1], away[2]), yaw_deg=second_deg)
+        depths = [overlap.depth_m for overlap in found(library, first, second)]
+        depth_m = apart_along_axes(first, second)
+        assert depths == ([pytest.approx(depth_m, abs=2e-3)] if depth_m > 1e-4 else [])
+
+
+def apart_along_axes(first: SceneObject, second: SceneObject) -> float:
+    """How far two upright boxes, two metres wide, reach over each other; separating axes."""
+    away = np.subtract(second.position, first.position)
+    reach = [2.0 - abs(away[2])]
+    for angle in (each.yaw_deg + turn for each in (first, second) for turn in (0, 90)):
+        axis = np.array([math.cos(math.radians(angle)), math.sin(math.radians(angle))])
+        widths = [
+            abs(math.cos(math.radians(angle - each.yaw_deg)))
+            + abs(math.sin(math.radians(angle - each.yaw_deg)))
+            for each in (first, second)
+        ]
+        reach.append(sum(widths) - abs(float(axis @ away[:2])))
+    return min(reach)
+
+
+def test_random_pairs_are_as_deep_as_the_hull_of_all_differences(library: AssetLibrary) -> None:
+    drawn = random.Random(3)
+    names = ["mug", "table", "chair", "toy_car", "kubric:cube", "traffic_cone"]
+    deep = 0
+    for _ in range(40):
+        first, second = (
+            thing(
+                name,
+                drawn.choice(names),
+                (drawn.uniform(-0.6, 0.6), drawn.uniform(-0.6, 0.6), drawn.choice([0.0, 0.3])),
+                yaw_deg=drawn.uniform(0, 360),
+                scale=drawn.uniform(0.4, 1.2),
+            )
+            for name in "ab"
+        )
+        depths = [overlap.depth_m for overlap in found(library, first, second)]
+        differences = corners(place(first, library))[:, None] - corners(place(second, library))
+        depth_m = -ConvexHull(differences.reshape(-1, 3)).equations[:, 3].max()
+        deep += depth_m > 1e-4
+        assert depths == ([pytest.approx(depth_m, abs=1e-6, rel=1e-3)] if depth_m > 1e-4 else [])
+    assert 15 <= deep <= 35
+
+
+def corners(placed: Placed) -> np.ndarray:
+    """An object's collision mesh in the scene, read and turned without the code under test."""
+    if placed.files is None:
+        points = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
+    else:
+        lines = (placed.files.folder / "collision_geometry.obj").read_text().splitlines()
+        points = np.array([line.split()[1:] for line in lines if line.startswith("v ")], float)
+    yaw = math.radians(placed.spec.yaw_deg)
+    turned = points[:, :2] @ [[math.cos(yaw), math.sin(yaw)], [-math.sin(yaw), math.cos(yaw)]]
+    points = np.column_stack([turned, points[:, 2]]) * placed.spec.scale + placed.origin
+    return points[ConvexHull(points).vertices]

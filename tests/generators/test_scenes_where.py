@@ -13,7 +13,9 @@ from eqforge.schemas.errors import InputError
     [
         ((3, 11, 7), "linux", "x86_64", ""),
         ((3, 11, 7), "darwin", "arm64", ""),
-        ((3, 13, 0), "linux", "x86_64", "Python 3.11 alone, and this is Python 3.13"),
+        ((3, 13, 0), "linux", "x86_64", ""),
+        ((3, 12, 1), "linux", "x86_64", "Python 3.11 (Blender 4.2) or Python 3.13 (Blender 5.2)"),
+        ((3, 14, 0), "darwin", "arm64", "and this is Python 3.14"),
         ((3, 11, 7), "linux", "aarch64", "not built for Linux on ARM64"),
     ],
 )
@@ -34,5 +36,5 @@ def test_what_cannot_render_says_why(
 def test_a_package_that_cannot_be_had_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kubric_import, "PACKAGES", ("no_such_package",))
     monkeypatch.setattr(sys, "version_info", (3, 14, 0))
-    with pytest.raises(InputError, match=r"Blender 4\.2 is built for Python 3\.11"):
+    with pytest.raises(InputError, match=r"needs Python 3\.11 .* this is Python 3\.14"):
         check_installed()

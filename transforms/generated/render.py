@@ -6,12 +6,14 @@ Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from eqforge.generators.scenes.assets import AssetLibrary
+from eqforge.generators.scenes.assets import STAGE_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.propose import SCENES_STAGE
+from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import (
@@ -103,8 +105,14 @@ class RenderRules:
 
     def ledger(self) -> Ledger:
         """Returns the ledger of finished renderings."""
-        packages = ("eqforge", "kubric-nightly", "bpy", "pybullet", "numpy", "scipy", "pillow")
-        own = [VERSION, scene_scores.VERSION, minimality.VERSION, versions_of(*packages)]
+        packages = ("eqforge", "kubric-nightly", "bpy", "trimesh", "numpy", "scipy", "pillow")
+        own = [
+            VERSION,
+            sha256_hex(Path(STAGE_MANIFEST).read_bytes()),
+            scene_scores.VERSION,
+            minimality.VERSION,
+            versions_of(*packages),
+        ]
         return self.generated.ledger("render", [asdict(self.render), self.assets_sha256, *own])
 
     def renderer(self) -> SceneRenderer:
@@ -229,9 +237,11 @@ def backdrop_assets(backdrop: Backdrop) -> set[str]:
 
 
 def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
-    library = _library(rules.assets, rules.cache).assets
+    library = _library(rules.assets, rules.cache)
     # kubric's own shapes, such as the sphere, are in no manifest.
-    assets = {name: library[name].sha256 if name in library else None for name in assets_of(pair)}
+    assets = {
+        name: library.asset(name).sha256 if name in library else None for name in assets_of(pair)
+    }
     settings = rules.render.of_stage(pair.scenes[0].stage)
     parameters = {"engine": "cycles", **asdict(settings), "assets": assets}
     return Generation(

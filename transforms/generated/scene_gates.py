@@ -26,6 +26,18 @@ class SceneGates:
     min_visible_area: float | None = 0.002
     """Least share of the picture that every object covers."""
 
+    min_named_area: float | None = 0.003
+    """Least share of the picture that an object that is spoken of covers."""
+
+    max_named_area: float | None = 0.4
+    """Greatest share of the picture that an object that is spoken of covers."""
+
+    min_lightness: float | None = 12.0
+    """Least mean lightness (L*) of a picture, in [0, 100]: below it, it is black."""
+
+    max_blown_out: float | None = 0.3
+    """Greatest share of a picture's pixels that are plain white; a bright sky takes some."""
+
     max_occlusion: float | None = 0.5
     """Greatest share of an object that is spoken of that others, or the picture's edge, hide."""
 
@@ -78,6 +90,10 @@ _HIGHEST = {
     "max_overlap_m": math.inf,
     "min_frame_margin": 0.5,
     "min_visible_area": 1.0,
+    "min_named_area": 1.0,
+    "max_named_area": 1.0,
+    "min_lightness": 100.0,
+    "max_blown_out": 1.0,
     "max_occlusion": 1.0,
     "min_blob_gap": 1.0,
     "min_side_margin": 1.0,
@@ -98,6 +114,10 @@ SCENE_REASONS = {
     "overlap": "Two objects stand in each other.",
     "out_of_frame": "An object that is spoken of reaches the picture's edge.",
     "too_few_pixels": "An object covers less of the picture than it has to.",
+    "too_small": "An object that is spoken of covers too little of the picture to be looked at.",
+    "too_large": "An object that is spoken of fills the picture.",
+    "too_dark": "The picture is too dark to see what is in it.",
+    "blown_out": "Too much of the picture is plain white.",
     "occluded": "Too much of an object that is spoken of is hidden.",
     "merged_copies": "Two of the copies that are counted look like one thing.",
     "relation_not_seen": "What the caption says of left, right, front or behind is not plain.",
@@ -111,6 +131,10 @@ _BOTH = ("_0", "_1")
 _GATES = (
     ("max_overlap_m", scene_scores.OVERLAP, _BOTH, "overlap"),
     ("min_visible_area", scene_scores.VISIBLE_AREA, _BOTH, "too_few_pixels"),
+    ("min_named_area", scene_scores.NAMED_AREA, _BOTH, "too_small"),
+    ("max_named_area", scene_scores.LARGEST_AREA, _BOTH, "too_large"),
+    ("min_lightness", scene_scores.LIGHTNESS, _BOTH, "too_dark"),
+    ("max_blown_out", scene_scores.BLOWN_OUT, _BOTH, "blown_out"),
     ("min_frame_margin", scene_scores.FRAME_MARGIN, _BOTH, "out_of_frame"),
     ("max_occlusion", scene_scores.OCCLUSION, _BOTH, "occluded"),
     ("min_blob_gap", scene_scores.COPY_GAP, _BOTH, "merged_copies"),

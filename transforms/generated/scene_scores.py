@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING, Any
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Score
-from eqforge.transforms.filters import minimality
+from eqforge.transforms.filters import lab, minimality
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCORER = "eqforge.scenes"
-VERSION = "3"
+VERSION = "4"
 
 OVERLAP = "overlap_m"
 FRAME_MARGIN = "frame_margin"
 VISIBLE_AREA = "visible_area"
+NAMED_AREA = "named_area"
+LARGEST_AREA = "largest_area"
+LIGHTNESS = "lightness"
+BLOWN_OUT = "blown_out"
 OCCLUSION = "occlusion"
 COPY_GAP = "copy_gap"
 SIDE_MARGIN = "side_margin"
@@ -35,6 +39,9 @@ UNCHANGED_IOU = "unchanged_iou"
 UNCHANGED_SSIM = "unchanged_ssim"
 UNCHANGED_DIFFERENCE = "unchanged_difference"
 CHANGE = "change"
+
+WHITE = 254
+"""Least value of all three channels of a pixel that is blown out."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -73,6 +80,10 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       frame_margin: least distance of an object that is spoken of to the picture's edge, as a share
         of its width; None where none of them is visible.
       visible_area: least share of the picture that an object covers, of all objects.
+      named_area, largest_area: the least and the greatest share of the picture that an object that
+        is spoken of covers.
+      lightness: mean L* of the picture, in [0, 100].
+      blown_out: share of the picture's pixels that are white in all three channels.
       occlusion: greatest share of an object that is spoken of that is hidden, in [0, 1].
       copy_gap: least gap between two copies that the caption counts, as a share of the width: 0 if
         they touch; None unless two are visible.
@@ -112,6 +123,10 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
     yield OVERLAP, max((overlap.depth_m for overlap in view.overlaps), default=0.0)
     yield FRAME_MARGIN, _frame_margin(view, spoken_of)
     yield VISIBLE_AREA, min(shown.visible_px for shown in view.objects) / view.numbers.size
+    yield NAMED_AREA, min(shown.visible_px for shown in spoken_of) / view.numbers.size
+    yield LARGEST_AREA, max(shown.visible_px for shown in spoken_of) / view.numbers.size
+    yield LIGHTNESS, float(lab.lightness(view.pixels).mean(dtype=np.float64)) * 100 / 255
+    yield BLOWN_OUT, float((view.pixels >= WHITE).all(axis=-1).mean(dtype=np.float64))
     yield OCCLUSION, 1 - min(shown.visible_fraction for shown in spoken_of)
     yield COPY_GAP, _copy_gap(view, claim.copies)
     yield SIDE_MARGIN, _side_margin(view, claim)

@@ -121,6 +121,8 @@ def _packages() -> Iterator[Fact]:
         assert match is not None  # of a file that setuptools wrote
         name, extra = match[1], match[2] or ""
         installed = _version(name)
+        if f"{name} {installed}" in extras[extra]:
+            continue  # one line for each Python
         extras[extra].append(f"{name} {installed}")
         if installed is None:
             lacking[extra].append(name)

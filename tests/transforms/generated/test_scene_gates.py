@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.ndimage  # type: ignore[import-untyped]
+import skimage.color
 from numpy.typing import NDArray
 
 from eqforge.schemas.errors import InputError
@@ -150,6 +151,51 @@ def test_an_object_that_is_hardly_or_not_visible_is_refused() -> None:
         "too_few_pixels"
     )
     assert refused(pair(), (drawn(SOUND), drawn(hidden))) == "too_few_pixels"
+
+
+@pytest.mark.parametrize(
+    ("side", "reason"), [(5, "too_small"), (6, None), (63, None), (64, "too_large")]
+)
+def test_an_object_that_is_spoken_of_is_neither_a_speck_nor_the_whole_picture(
+    side: int, reason: str | None
+) -> None:
+    place: Drawn = {"mug": (PixelBox(x=10, y=10, width=side, height=side), RED)}
+    views = drawn(place), drawn({"mug": (place["mug"][0], BLUE)})
+
+    scores = score_scenes(pair(place), views)
+
+    assert value_of(scores, "named_area_0") == side**2 / SIDE**2
+    assert value_of(scores, "largest_area_1") == side**2 / SIDE**2
+    assert refused(pair(place), views, min_visible_area=None) == reason
+
+
+@pytest.mark.parametrize(
+    ("floor", "share", "reason"),
+    [
+        ((255, 255, 255), 0.2, None),
+        ((254, 254, 254), 0.4, "blown_out"),
+        ((255, 255, 0), 0.4, None),  # yellow is no white
+        ((3, 3, 3), 1.0, "too_dark"),
+        ((60, 0, 120), 1.0, None),  # a dark colour is none, at L* 17
+    ],
+)
+def test_pictures_that_are_black_or_blown_out_are_refused(
+    floor: tuple[int, int, int], share: float, reason: str | None
+) -> None:
+    rows = round(SIDE * share)
+    views = []
+    for view in (drawn(SOUND), drawn({**SOUND, "mug": (MUG, BLUE)})):
+        pixels = view.pixels.copy()
+        pixels[:rows][view.numbers[:rows] == 0] = floor
+        views.append(replace(view, pixels=pixels))
+
+    scores = score_scenes(pair(), (views[0], views[1]))
+
+    white = (views[0].pixels >= 254).all(axis=-1).mean()
+    assert value_of(scores, "blown_out_0") == pytest.approx(white, abs=1e-6)
+    grey = skimage.color.rgb2lab(views[0].pixels)[..., 0].mean()
+    assert value_of(scores, "lightness_0") == pytest.approx(grey, abs=0.3)
+    assert refused(pair(), (views[0], views[1])) == reason
 
 
 def test_a_hidden_object_is_refused() -> None:

@@ -1,0 +1,232 @@
+"""Composes photographic scenes: the objects come first, and the camera goes near them."""
+
+import math
+from dataclasses import replace
+from random import Random
+
+from eqforge.generators.scenes.bystanders import add_bystanders
+from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG
+from eqforge.generators.scenes.framing import Standpoint, Subjects, frame
+from eqforge.generators.scenes.legible import is_counted, is_related
+from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
+from eqforge.generators.scenes.placement import Ground, Layout, Moves, beside, put, turn_deg
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.view import DECIMALS, corners
+from eqforge.schemas.late import numpy as np
+from eqforge.schemas.records.scenes import Relation, SceneCamera, SceneObject, Vector
+
+SPOTS = 50
+"""Places tried for one copy before an attempt is given up."""
+
+PIVOT_M = 0.35
+"""Height of the point around which the camera is turned, above the floor."""
+
+USUAL_M = 4.0
+"""A distance of the camera, to judge what hides what before it is known."""
+
+RAISED = 0.6
+"""Share of the elevations that is left out where one object is behind the other."""
+
+STEEPER_DEG = 16.0
+"""How much higher than usual the camera may be in the last try: tall objects hide others."""
+
+STRAIGHT_DEG = 5.0
+"""How far from its direction a target is where another caption says another direction."""
+
+GAPS_M = (0.1, 0.45)
+"""Between two objects side by side."""
+
+MAX_APART_M = 3.0
+"""Between the middles of two objects one behind the other, in the first try."""
+
+INNER = 0.94
+"""Share of a support's sides that keeps the margin to the picture's edge; what is beyond may come
+nearer to it."""
+
+RAISED_SIDE = 0.7
+"""Share of a support's sides above which the tops of the copies are in view."""
+
+SHRINK = 0.3
+"""By how much copies shrink over the first quarter of the tries."""
+
+SUPPORT_TURN_DEG = 15.0
+"""How far the nearest side of a support is turned from the camera at most."""
+
+
+def compose_related(
+    draft: RelatedDraft, settings: SceneSettings, progress: float, rng: Random
+) -> Layout | None:
+    """Tries once to place a target beside a reference, a camera before them, others around."""
+    is_deep = any(relation in ("front", "behind") for relation in draft.relations)
+    standpoint = _draw_standpoint(settings, RAISED * is_deep, progress, rng)
+    moves = _draw_moves(draft, standpoint, settings, progress, rng)
+    standpoint = replace(standpoint, pivot=_pivot(standpoint, moves))
+    item, targets = _in_place(draft, standpoint, moves, rng)
+    boxes = [corners(target, draft.target.asset.bounds) for target in targets]
+    points = np.concatenate([*boxes, corners(item, draft.reference.asset.bounds)])
+    camera = frame(Subjects(points=points, boxes=boxes), standpoint, settings, progress, rng)
+    layout = Layout(camera=camera, settings=settings)
+    is_placed = layout.add(item, draft.reference.asset) and all(
+        layout.add(target, draft.target.asset, (scene,)) for scene, target in enumerate(targets)
+    )
+    if not is_placed or not is_related(layout, draft.relations, progress):
+        return None
+    return layout if add_bystanders(layout, draft.distractors, None, progress, rng) else None
+
+
+def compose_counted(
+    draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
+) -> Layout | None:
+    """Tries once to place copies on a support, a camera before them, others around."""
+    draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
+    number = len(draft.copies)
+    standpoint = _draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
+    turn = 90 * rng.randrange(4) + rng.uniform(-SUPPORT_TURN_DEG, SUPPORT_TURN_DEG)
+    yaw = round((standpoint.azimuth_deg + turn) % 360.0, 2)
+    stand = replace(draft.support.painted(paint), yaw_deg=yaw)
+    ground = Ground.on(draft.support, yaw)
+    standpoint = replace(standpoint, pivot=(0.0, 0.0, ground.top_m))
+    # Copies do not gain from distance as two objects do, one behind the other.
+    stepped = 0.0 if settings.distance_m is None else progress
+    camera = frame(_support_with(draft, stand, ground), standpoint, settings, stepped, rng)
+    layout = Layout(camera=camera, settings=settings)
+    is_placed = layout.add_support(stand, draft.support.asset) and all(
+        _add_copy(layout, ground, each, where, rng) for each, where in draft.by_scene
+    )
+    if not is_placed or not is_counted(layout, number, progress):
+        return None
+    if not add_bystanders(layout, draft.distractors, ground, progress, rng):
+        return None
+    # Copies in only one scene come last, so all others keep their numbers in the mask.
+    layout.placed.sort(key=lambda placed: len(placed.scenes) == 1)
+    return layout
+
+
+def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Subjects:
+    """Returns the top of a support and the room above it; a copy in its middle sets the size."""
+    copy = draft.copies[0]
+    top = corners(stand, draft.support.asset.bounds)[4:]
+    raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
+    item = replace(copy.variants[0], position=(0.0, 0.0, ground.top_m))
+    return Subjects(
+        points=np.concatenate([top * (INNER, INNER, 1.0), raised]),
+        boxes=[corners(item, copy.asset.bounds)],
+    )
+
+
+def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
+    """Returns a draft with smaller copies."""
+    copies = []
+    for piece in draft.copies:
+        item = piece.variants[0]
+        item = replace(item, scale=round(item.scale * factor, DECIMALS))
+        copies.append(replace(piece, variants=(item, item)))
+    return replace(draft, copies=tuple(copies))
+
+
+def _draw_standpoint(
+    settings: SceneSettings, raised: float, progress: float, rng: Random
+) -> Standpoint:
+    """Draws where the camera is; `raised` in [0, 1] leaves out the lower elevations."""
+    low, high = settings.elevations_deg
+    low += min(raised + 4 * progress, 1.0) * (high - low)
+    if settings.elevation_deg is None:
+        high += STEEPER_DEG * progress
+    return Standpoint(
+        pivot=(0.0, 0.0, 0.0),
+        azimuth_deg=rng.uniform(0.0, 360.0),
+        elevation_deg=rng.uniform(low, high),
+    )
+
+
+def _draw_moves(
+    draft: RelatedDraft,
+    standpoint: Standpoint,
+    settings: SceneSettings,
+    progress: float,
+    rng: Random,
+) -> Moves:
+    """Draws where a target stands beside its reference, in both scenes."""
+    half = HALF_SECTOR_DEG - settings.min_relation_margin_deg
+    is_straight = draft.relations[0] != draft.relations[1]
+
+    def move(relation: Relation) -> tuple[float, float]:
+        is_deep = relation in ("front", "behind")
+        if is_straight:
+            askew = rng.uniform(-1, 1) * min(half, STRAIGHT_DEG)
+        else:
+            # Aside of the line of sight it hides less, or less of it is hidden.
+            askew = rng.choice((-1, 1)) * rng.uniform(0.6 if is_deep else 0.0, 0.98) * half
+        reach = 0.8 * (draft.reference.radius + draft.target.radius) + rng.uniform(*GAPS_M)
+        apart = (
+            _apart(draft, relation, standpoint, settings.most_hidden)
+            * (rng.uniform(0.8, 1.2) + 3 * progress)
+            if is_deep
+            else 0.0
+        )
+        return HEADING_DEG[relation] + askew, max(reach, min(apart, MAX_APART_M * (1 + progress)))
+
+    first = move(draft.relations[0])
+    return first, first if draft.change != "position" else move(draft.relations[1])
+
+
+def _apart(
+    draft: RelatedDraft, relation: Relation, standpoint: Standpoint, most_hidden: float
+) -> float:
+    """Returns about how far apart two objects are if the nearer is to hide little of the other.
+
+    The line of sight over the nearer one's top meets the other one at the share of its height that
+    may be hidden.
+    """
+    near, far = draft.target, draft.reference
+    if relation == "behind":
+        near, far = far, near
+    flat = USUAL_M * math.hypot(*standpoint.towards[:2])
+    eye = PIVOT_M + USUAL_M * standpoint.towards[2]
+    if eye <= near.height:
+        return MAX_APART_M
+    steps = max(near.height - most_hidden * far.least_height, 0.0) / (eye - near.height)
+    edges = 0.5 * (near.radius + far.radius)
+    # The camera is about as far from the reference, which the target is nearer or farther than.
+    return edges + flat * (steps / (1 + steps) if relation == "front" else steps)
+
+
+def _in_place(
+    draft: RelatedDraft, standpoint: Standpoint, moves: Moves, rng: Random
+) -> tuple[SceneObject, list[SceneObject]]:
+    """Returns the reference, and the target of both scenes, in their places."""
+    before = _camera_before(standpoint)
+    place = (*standpoint.pivot[:2], 0.0)
+    item = put(before, draft.reference, place, rng)
+    yaw = turn_deg(before, place, draft.target.front_deg, rng)
+    targets = [
+        replace(variant, position=beside(before, place, *move), yaw_deg=yaw)
+        for variant, move in zip(draft.target.variants, moves, strict=True)
+    ]
+    return item, targets
+
+
+def _camera_before(standpoint: Standpoint) -> SceneCamera:
+    """Returns a camera in the direction of the standpoint, at a distance that does not matter."""
+    return SceneCamera(position=standpoint.position(USUAL_M), look_at=standpoint.pivot)
+
+
+def _pivot(standpoint: Standpoint, moves: Moves) -> Vector:
+    """Returns a point of the reference, such that the objects are around the scene's middle."""
+    camera = _camera_before(standpoint)
+    places = [beside(camera, (0.0, 0.0, 0.0), *move) for move in moves]
+    x, y = (-sum(place[k] for place in places) / 4 for k in (0, 1))
+    return (round(x, DECIMALS), round(y, DECIMALS), PIVOT_M)
+
+
+def _add_copy(
+    layout: Layout, ground: Ground, piece: Piece, where: tuple[int, ...], rng: Random
+) -> bool:
+    for _ in range(SPOTS):
+        place = ground.draw_place(piece.radius, rng)
+        if layout.is_taken(piece, place):
+            continue
+        item = put(layout.camera, piece, place, rng)
+        if layout.add(item, piece.asset, where, layout.settings.min_copy_gap):
+            return True
+    return False

@@ -1,0 +1,293 @@
+"""Environment pictures: how much light they give, and how a scene stands in them.
+
+The brightest pixels of an environment picture are tens of thousands of times as bright as the rest
+and cover next to nothing, so few light paths meet them, and those that do leave white specks. They
+are clamped, and a soft sun gives back what that took.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from eqforge.generators.scenes.assets import AssetLibrary, stage_assets
+from eqforge.generators.scenes.high_range import read_high_range
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
+from eqforge.schemas.records.scenes import Environment, SceneCamera, Sun, Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""Of linear red, green and blue, by Rec. 709."""
+
+WHITE_CARDS = 8.0
+"""Least clamp, in radiances of a white card that lies on the floor."""
+
+KEPT = 0.998
+"""Share of the upper hemisphere that no clamp reaches: a wide bright sky is no speck."""
+
+NEXT_TO_NOTHING = 0.01
+"""Share of the light on the floor below which what was clamped is no sun."""
+
+INFINITE = 65504.0
+"""Taken for infinite pixels: the greatest number of the format they are stored in."""
+
+HEIGHT_DEG = (24.0, 38.0)
+"""Of the sun above the horizon: shadows are 1.3 to 2.2 times as long as things are tall."""
+
+ASIDE_DEG = (40.0, 105.0)
+"""Between the sun and the camera, seen from above: from the camera's side to just behind things."""
+
+WIDTH_DEG = (2.0, 6.0)
+"""Diameter of the sun."""
+
+FACING = (0.8, 1.0)
+"""The sun's irradiance on what faces it, as a share of all light on the floor."""
+
+TINT = (0.55, 1.5)
+"""Least and greatest red, green and blue of the sun, which balances the colour of the sky."""
+
+DIGITS = 5
+"""Significant digits of what is measured: the last bits of a sum differ between machines."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measured:
+    """What light an environment picture gives, as it is: not turned, exposure 1.
+
+    Attributes:
+      clamp: greatest value that its pixels keep.
+      irradiance: what the clamped picture throws on the floor, red, green and blue.
+      sun: what the clamp took away; None where that is next to nothing.
+      bright_deg: direction of its brightest side, counter-clockwise from the x axis.
+    """
+
+    clamp: float
+    irradiance: Vector
+    sun: Sun | None
+    bright_deg: float
+
+    @property
+    def exposure(self) -> float:
+        """The factor at which a grey card of 18 % on the floor has a radiance of 0.18.
+
+        That is L* 50 in sRGB, where nothing else is done to the picture.
+        """
+        sun = 0.0 if self.sun is None else luminance(self.sun.strength) * self.sun.direction[2]
+        return math.pi / (luminance(self.irradiance) + sun)
+
+
+def luminance(colour: Vector) -> float:
+    """Returns the luminance of a linear colour."""
+    return sum(part * value for part, value in zip(LUMINANCE, colour, strict=True))
+
+
+def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> Measured:
+    """Measures an environment picture.
+
+    Args:
+      picture: linear red, green and blue, float32 [height, 2 * height, 3], equirectangular, the
+        highest row first; its middle column is the direction of the x axis, that left of it is
+        counter-clockwise.
+      name: for error messages.
+
+    Raises:
+      InputError: it is not equirectangular, has pixels that are no numbers, or its upper half is
+        black.
+    """
+    upper = _upper_half(picture, name)
+    angles, card, directions = _sphere(upper.shape[0], picture.shape[0])
+    light = upper @ np.array(LUMINANCE, np.float32)
+    total = float((light * card[:, None]).sum(dtype=np.float64))
+    if total <= 0:
+        raise InputError(f"{name}: an environment picture lights nothing: its upper half is black")
+    order = np.argsort(light, axis=None)
+    reached = np.cumsum(np.repeat(angles, light.shape[1])[order])
+    dark = order[np.searchsorted(reached, KEPT * reached[-1])]
+    clamp = _rounded(max(WHITE_CARDS * total / math.pi, float(light.reshape(-1)[dark])))
+    kept = np.minimum(upper, np.float32(clamp))
+    power = (light * angles[:, None])[..., None]
+    x, y, _ = (float(each) for each in (power * directions).sum(axis=(0, 1), dtype=np.float64))
+    is_even = math.hypot(x, y) < NEXT_TO_NOTHING * float(power.sum(dtype=np.float64))
+    return Measured(
+        clamp=clamp,
+        irradiance=_vector((kept * card[:, None, None]).sum(axis=(0, 1), dtype=np.float64)),
+        sun=_clamped_away(upper - kept, angles, directions, NEXT_TO_NOTHING * total),
+        bright_deg=0.0 if is_even else round(math.degrees(math.atan2(y, x)), 1),
+    )
+
+
+def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
+    """Returns the rows above the horizon, without what is no light.
+
+    Raises:
+      InputError: as measure_environment.
+    """
+    height, width = picture.shape[:2]
+    if width != 2 * height:
+        raise InputError(
+            f"{name}: {width} x {height} pixels: an environment picture is equirectangular, twice "
+            "as wide as high"
+        )
+    if unclear := int(np.isnan(picture).any(axis=-1).sum()):
+        raise InputError(f"{name}: {unclear:,} pixels of the environment picture are no numbers")
+    return np.clip(picture[: (height + 1) // 2], 0, np.float32(INFINITE))
+
+
+def _sphere(
+    rows: int, height: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
+    """Returns of each row the solid angle of a pixel and its part on the floor, and directions."""
+    edges = np.minimum(np.arange(rows + 1) * math.pi / height, math.pi / 2)
+    step = math.pi / height
+    angles = step * -np.diff(np.cos(edges))
+    card = step * np.diff(np.sin(edges) ** 2) / 2
+    down = (edges[:-1] + edges[1:]) / 2
+    around = (0.5 - (np.arange(2 * height) + 0.5) / (2 * height)) * 2 * math.pi
+    directions = np.empty((rows, 2 * height, 3), np.float32)
+    directions[..., 0] = np.sin(down)[:, None] * np.cos(around)
+    directions[..., 1] = np.sin(down)[:, None] * np.sin(around)
+    directions[..., 2] = np.cos(down)[:, None]
+    return angles, card, directions
+
+
+def _clamped_away(
+    removed: NDArray[np.float32],
+    angles: NDArray[np.float64],
+    directions: NDArray[np.float32],
+    least: float,
+) -> Sun | None:
+    """Returns the sun that lights the floor as what was removed did; None for less than `least`."""
+    rows, columns = np.nonzero(removed.any(axis=-1))
+    flux = removed[rows, columns].astype(np.float64) * angles[rows, None]
+    towards = directions[rows, columns].astype(np.float64)
+    power = flux @ np.array(LUMINANCE)
+    middle = power @ towards
+    if middle[2] < least:
+        return None
+    direction = middle / np.linalg.norm(middle)
+    facing = np.maximum(towards @ direction, 0)
+    away = np.arccos(np.minimum(facing, 1))
+    spread = math.sqrt(float(power @ away**2) / float(power.sum()))
+    # A disc of radius r spreads by r / sqrt(2).
+    angle = min(math.degrees(2 * math.sqrt(2) * spread), 180.0)
+    return Sun(
+        direction=_vector(direction),
+        strength=_vector(facing @ flux),
+        angle_deg=round(max(angle, 0.5), 2),
+    )
+
+
+def environment_ids() -> tuple[str, ...]:
+    """Returns the ids of the environment pictures that eqforge brings."""
+    return tuple(key for key, each in stage_assets().items() if each.category == "environment")
+
+
+def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
+    """Checks the environment pictures that the settings name; the photographic stage reads them.
+
+    Raises:
+      InputError: one is missing, no environment picture, or cannot be read.
+    """
+    for asset_id in settings.hdri:
+        asset = library.asset(asset_id)
+        if asset.kind != "hdri" or asset.category == "floor":
+            what = "a mesh" if asset.kind == "object" else "a floor"
+            raise InputError(f"--hdri {asset_id}: expected an environment picture, not {what}")
+        if settings.stage == "photo":
+            measured_of(library, asset_id)
+
+
+def measured_of(library: AssetLibrary, asset_id: str) -> Measured:
+    """Returns what is known of an environment picture; a user's own is unpacked and measured.
+
+    Raises:
+      InputError: there is no such asset, or it cannot be unpacked, read or measured.
+    """
+    asset = library.asset(asset_id)
+    if (known := asset.entry.get("measured")) and asset is stage_assets().get(asset_id):
+        return msgspec.convert(known, Measured)
+    return _measured_file(library.unpack(asset_id).render, asset_id)
+
+
+@functools.cache
+def _measured_file(path: Path, asset_id: str) -> Measured:
+    # An unpacked asset's folder is named after its digest.
+    return measure_environment(read_high_range(path), f"--hdri {asset_id}")
+
+
+def draw_environment(
+    rng: Random, library: AssetLibrary, settings: SceneSettings, camera: SceneCamera
+) -> Environment:
+    """Draws an environment picture, and turns and exposes it.
+
+    Its bright side comes to the camera's left or right, with a sun there that throws shadows on
+    the floor: where the picture has a sun, at its height, as far as HEIGHT_DEG allows. The picture
+    is exposed so that a grey card on the floor gets the same light in all of them.
+
+    Raises:
+      InputError: as measured_of.
+    """
+    asset_id = rng.choice(settings.hdri or environment_ids())
+    measured = measured_of(library, asset_id)
+    height, angle = rng.uniform(*HEIGHT_DEG), rng.uniform(*WIDTH_DEG)
+    aside = rng.choice((-1, 1)) * rng.uniform(*ASIDE_DEG)
+    facing = rng.uniform(*FACING)
+    bright = measured.bright_deg
+    if (sun := measured.sun) is not None:
+        height = _within(math.degrees(math.asin(min(sun.direction[2], 1.0))), HEIGHT_DEG)
+        bright = math.degrees(math.atan2(sun.direction[1], sun.direction[0]))
+        angle = _within(sun.angle_deg, WIDTH_DEG)
+    azimuth = aside + math.degrees(
+        math.atan2(camera.position[1] - camera.look_at[1], camera.position[0] - camera.look_at[0])
+    )
+    share = facing * math.sin(math.radians(height))
+    sky = luminance(measured.irradiance)
+    tint = [value / sky for value in measured.irradiance]
+    colour = _balancing((tint[0], tint[1], tint[2]), share)
+    return Environment(
+        asset=asset_id,
+        turn_deg=round((azimuth - bright) % 360, 2),
+        exposure=_rounded(math.pi * (1 - share) / sky),
+        clamp=measured.clamp,
+        sun=Sun(
+            direction=_direction(azimuth, height),
+            strength=_vector(math.pi * facing * np.array(colour)),
+            angle_deg=round(angle, 2),
+        ),
+    )
+
+
+def _balancing(tint: Vector, share: float) -> Vector:
+    """Returns the sun's colour, of luminance 1, that makes the light on the floor neutral."""
+    wanted = [_within((1 - (1 - share) * value) / share, TINT) for value in tint]
+    grey = luminance((wanted[0], wanted[1], wanted[2]))
+    return (wanted[0] / grey, wanted[1] / grey, wanted[2] / grey)
+
+
+def _direction(azimuth_deg: float, height_deg: float) -> Vector:
+    azimuth, height = math.radians(azimuth_deg), math.radians(height_deg)
+    flat = math.cos(height)
+    return _vector(np.array([flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(height)]))
+
+
+def _within(value: float, ends: tuple[float, float]) -> float:
+    return min(max(value, ends[0]), ends[1])
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def _vector(values: NDArray[np.float64]) -> Vector:
+    x, y, z = (_rounded(value) for value in values.tolist())
+    return (x, y, z)

@@ -1,0 +1,107 @@
+"""The pieces of a pair of scenes: which objects, how large, in which colours; not yet where."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from eqforge.generators.scenes.manifest import Asset
+from eqforge.schemas.records.scenes import Relation, SceneObject, Vector
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """An object of a draft.
+
+    Attributes:
+      asset: its asset.
+      variants: as the first and the second scene have it, but for place and turn.
+      colours: words for the colours it has in the scenes; none where it has no such word.
+    """
+
+    asset: Asset
+    variants: tuple[SceneObject, SceneObject]
+    colours: tuple[str, ...]
+
+    @property
+    def front_deg(self) -> float | None:
+        """The yaw at which it faces the x axis; None where it has no front."""
+        return None if self.asset.words is None else self.asset.words.front_deg
+
+    @property
+    def height(self) -> float:
+        """Its height in metres, where it is the larger."""
+        return self.asset.extent[2] * max(variant.scale for variant in self.variants)
+
+    @property
+    def least_height(self) -> float:
+        """The same where it is the smaller."""
+        return self.asset.extent[2] * min(variant.scale for variant in self.variants)
+
+    @property
+    def radius(self) -> float:
+        """The distance from the middle of its footprint to the corners, where it is the larger."""
+        return max(math.hypot(*self.sides(number)) / 2 for number in (0, 1))
+
+    def sides(self, number: int = 0) -> tuple[float, float]:
+        """Returns the width and depth of its footprint in one of the scenes, in metres."""
+        width, depth, _ = self.asset.extent
+        scale = self.variants[number].scale
+        return width * scale, depth * scale
+
+    def painted(self, colour: Vector) -> SceneObject:
+        """Returns it in a colour, if it may have another than its own."""
+        words = self.asset.words
+        allowed = words is not None and words.is_recolourable
+        return replace(self.variants[0], colour=colour if allowed else None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RelatedDraft:
+    """A target beside a reference.
+
+    Attributes:
+      change: `colour`, `size`, `material` or `position`.
+      target, reference, distractors: the objects.
+      relations: where the target is in the first and in the second scene.
+      captions: of both.
+    """
+
+    change: str
+    target: Piece
+    reference: Piece
+    distractors: tuple[Piece, ...]
+    relations: tuple[Relation, Relation]
+    captions: tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CountedDraft:
+    """Copies on a support.
+
+    Attributes:
+      copies: as many as the scene with more of them has.
+      counts: how many the first and the second scene have.
+      support, distractors: the other objects.
+      captions: of both scenes.
+    """
+
+    copies: tuple[Piece, ...]
+    counts: tuple[int, int]
+    support: Piece
+    distractors: tuple[Piece, ...]
+    captions: tuple[str, str]
+
+    @property
+    def by_scene(self) -> list[tuple[Piece, tuple[int, ...]]]:
+        """The copies, and the scenes that each is in, those in both first."""
+        fewer = min(self.counts)
+        fuller = (self.counts.index(max(self.counts)),)
+        return [
+            (piece, (0, 1) if number < fewer else fuller)
+            for number, piece in enumerate(self.copies)
+        ]
+
+
+def colours_of(pieces: Iterable[Piece]) -> list[str]:
+    """Returns the words for the colours of pieces."""
+    return [colour for piece in pieces for colour in piece.colours]

@@ -1,0 +1,80 @@
+"""Environment pictures of one's own: OpenEXR and Radiance files."""
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from eqforge.generators.scenes.environments import (
+    draw_environment,
+    environment_ids,
+    measure_environment,
+    measured_of,
+)
+from eqforge.generators.scenes.high_range import read_high_range, read_radiance
+from eqforge.generators.scenes.propose import SceneProposer
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.scenes import SceneCamera
+from tests.skies import EVEN, own_library, radiance, sky_with_sun
+
+CAMERA = SceneCamera(position=(0.0, -4.0, 1.5), look_at=(0.0, 0.0, 0.3))
+
+
+@pytest.mark.parametrize("is_packed", [True, False])
+def test_a_picture_of_ones_own_is_measured(tmp_path: Path, is_packed: bool) -> None:
+    picture = sky_with_sun(30, 40)
+    picture[130:] = 0.25
+    library = own_library(tmp_path, "sky.hdr", radiance(picture, is_packed))
+    file = library.unpack("sky").render
+    assert np.allclose(read_high_range(file), picture, rtol=1 / 128)
+    measured = measured_of(library, "sky")
+    assert measured.sun is not None
+    assert measured.exposure == pytest.approx(measure_environment(picture).exposure, rel=0.01)
+    for named, wanted in ((("sky",), {"sky"}), ((), set(environment_ids()))):
+        settings = SceneSettings(hdri=named)
+        drawn = [draw_environment(Random(n), library, settings, CAMERA) for n in range(40)]
+        assert {each.asset for each in drawn} == wanted
+    assert list(library.assets) == ["sky"]
+
+
+def test_opencv_writes_what_is_read(tmp_path: Path) -> None:
+    cv2 = pytest.importorskip("cv2")
+    picture = sky_with_sun(30, 40, rows=32)
+    assert cv2.imwrite(str(tmp_path / "sky.hdr"), picture[..., ::-1])
+    assert np.allclose(read_high_range(tmp_path / "sky.hdr"), picture, rtol=1 / 128, atol=1e-3)
+
+
+def test_an_exr_of_ones_own_is_measured(tmp_path: Path) -> None:
+    exr = pytest.importorskip("OpenEXR")
+    picture = sky_with_sun(30, 40)
+    with exr.File({"type": exr.scanlineimage}, {"RGB": picture}) as file:
+        file.write(str(tmp_path / "made.exr"))
+    library = own_library(tmp_path, "sky.exr", (tmp_path / "made.exr").read_bytes())
+    assert measured_of(library, "sky") == measure_environment(picture)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("sky.hdr", b"#?RADIANCE\n", "sky.hdr: no readable environment picture: its header"),
+        ("sky.hdr", radiance(EVEN, True)[:-9], "sky.hdr: no readable environment picture"),
+        ("sky.exr", b"P6", "sky.exr: no readable environment picture"),
+        ("sky.png", b"P6", "sky.png: an environment picture ends in .exr or .hdr"),
+        ("sky.hdr", radiance(1e-30 * EVEN, False)[:-9], "sky.hdr: no readable environment"),
+    ],
+)
+def test_a_picture_that_cannot_be_read_stops_the_build_at_once(
+    tmp_path: Path, name: str, data: bytes, message: str
+) -> None:
+    library = own_library(tmp_path, name, data)
+    with pytest.raises(InputError, match=message):
+        SceneProposer(SceneSettings(hdri=("sky",)), library, "corrected", 0)
+
+
+def test_a_damaged_scan_line_is_refused() -> None:
+    data = bytearray(radiance(EVEN, True))
+    data[data.index(b"+X 128\n") + 11] = 0
+    with pytest.raises(ValueError, match="a scan line is damaged"):
+        read_radiance(bytes(data))

@@ -1,0 +1,153 @@
+"""Pairs are drawn until as many are kept as were asked for."""
+
+import os
+import signal
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from eqforge.pipelines import eq_sd
+from eqforge.pipelines.shared.draws import (
+    Drawn,
+    Draws,
+    DrawSettings,
+    Numbers,
+    draw_until_kept,
+    most_draws,
+)
+from eqforge.pipelines.shared.settings import DatasetConfig
+from eqforge.schemas.errors import InputError
+from tests.builds import dataset_bytes, finished_work, ids, rows, start, wait_for
+
+NOTHING = cast(DatasetConfig, None)
+
+
+def draws(wanted: dict[str, int], most: dict[str, int]) -> Draws[DatasetConfig]:
+    return Draws(
+        wanted=lambda _: wanted,
+        most=lambda _: most,
+        plan=lambda *_: iter(()),
+        sample_id=lambda kind, number: f"{kind}/{number}",
+        make=cast(Any, None),
+    )
+
+
+def test_the_last_draw_is_the_one_that_completes_its_kind() -> None:
+    """Of `a` every third draw is refused, of `b` the first ten are, of `c` none."""
+    rounds: list[dict[str, range]] = []
+
+    def keep(numbers: Numbers) -> Iterable[str]:
+        rounds.append(dict(numbers))
+        for kind, some in numbers.items():
+            kept = {"a": lambda n: n % 3 != 1, "b": lambda n: n >= 10, "c": lambda n: True}[kind]
+            yield from (f"{kind}/{number}" for number in some if kept(number))
+
+    wanted = {"a": 10, "b": 2, "c": 3, "d": 0}
+    drawn_of = draw_until_kept(draws(wanted, dict.fromkeys(wanted, 100)), NOTHING, keep)
+
+    of_a = next(islice((n for n in range(100) if n % 3 != 1), 9, None)) + 1
+    assert {kind: found.number for kind, found in drawn_of.items()} == {
+        "a": of_a,
+        "b": 12,
+        "c": 3,
+        "d": 0,
+    }
+    assert all(found.kept == found.wanted for found in drawn_of.values())
+    drawn = [number for some in rounds for number in some.get("a", ())]
+    assert drawn == list(range(len(drawn)))  # in order, none twice
+    assert len(drawn) <= of_a + 3  # and hardly one too many
+    assert [some.get("c") for some in rounds][1:] == [None] * (len(rounds) - 1)
+
+
+def test_it_ends_where_no_more_may_be_drawn() -> None:
+    asked: list[int] = []
+
+    def keep(numbers: Numbers) -> Iterable[str]:
+        asked.extend(numbers["a"])
+        return ["a/3"] if 3 in numbers["a"] else []
+
+    assert draw_until_kept(draws({"a": 5}, {"a": 20}), NOTHING, keep) == {
+        "a": Drawn(number=20, kept=1, wanted=5)
+    }
+    assert asked == list(range(20))
+    assert draw_until_kept(draws({"a": 1}, {"a": 20}), NOTHING, keep) == {
+        "a": Drawn(number=4, kept=1, wanted=1)
+    }
+
+
+def test_the_most_draws_are_those_allowed_and_there() -> None:
+    assert most_draws({"a": 5, "b": 5}, {"a": 100, "b": 7}, DrawSettings()) == {"a": 20, "b": 7}
+    assert most_draws({"a": 5}, {"a": 9}, DrawSettings(max_draws_per_pair=1)) == {"a": 5}
+    with pytest.raises(InputError, match=r"--max-draws-per-pair 0\.5: expected 1 to"):
+        DrawSettings(max_draws_per_pair=0.5)
+
+
+QUICK = ["--model", "tiny", "--steps", "2", "--guidance-scale", "50", "--cpu-threads", "1"]
+GATES = ["--min-changed-area", "0.3", "--max-changed-area", "0.9", "--min-background-ssim", "None"]
+ASKED = ["--object-pairs", "4", "--attribute-pairs", "2", *QUICK, *GATES]
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four pairs and two, of which filters refuse many."""
+    pytest.importorskip("diffusers")
+    output = tmp_path_factory.mktemp("draws") / "out"
+    assert eq_sd.main([*ASKED, "--output", str(output)]) == 0
+    return output
+
+
+def test_as_many_are_kept_as_were_asked_for_and_they_are_the_first(
+    asked: Path, tmp_path: Path
+) -> None:
+    """Those that come first among many more that are drawn and judged."""
+    most = ["--object-pairs", "16", "--attribute-pairs", "8", "--max-draws-per-pair", "1"]
+    assert eq_sd.main([*most, *QUICK, *GATES, "--output", str(tmp_path)]) == 0
+
+    for kind, number in (("object", 4), ("attribute", 2)):
+        first = [name for name in sorted(ids(tmp_path)) if f"/{kind}/" in name][:number]
+        assert [name for name in sorted(ids(asked)) if f"/{kind}/" in name] == first
+    known = {row["sample_id"]: row for row in rows(tmp_path, "samples")}
+    assert all(row == known[row["sample_id"]] for row in rows(asked, "samples"))
+    refused = {row["candidate_id"] for row in rows(asked, "rejects")}
+    assert refused
+    assert all(name < max(ids(asked)) for name in refused if "/object/" in name)
+
+
+def test_one_of_the_later_draws_can_be_built_alone(asked: Path, tmp_path: Path) -> None:
+    name = max(name for name in ids(asked) if "/object/" in name)
+    assert int(name[-6:]) >= 4
+
+    assert eq_sd.main([*ASKED, "--only", name, "--output", str(tmp_path)]) == 0
+
+    (row,) = rows(tmp_path, "samples")
+    assert row == next(row for row in rows(asked, "samples") if row["sample_id"] == name)
+
+
+def test_killed_while_it_draws_and_run_by_two_workers_it_has_the_same_bytes(
+    asked: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    with start("build", "eq-sd", *ASKED, "--output", output) as run:
+        wait_for(lambda: len(finished_work(output, "draw")) >= 7)  # more than are asked for
+        os.killpg(run.pid, signal.SIGKILL)
+
+    with start("build", "eq-sd", *ASKED, "--output", output, "--workers", "2") as run:
+        _, told = run.communicate()
+
+    assert run.returncode == 0, told
+    assert "drawing more" in told
+    assert dataset_bytes(output) == dataset_bytes(asked)
+
+
+def test_what_cannot_be_had_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("diffusers")
+    none = ["--min-changed-area", "1", "--max-changed-area", "None", "--max-draws-per-pair", "2"]
+
+    assert eq_sd.main(["--object-pairs", "2", *QUICK, *none, "--output", str(tmp_path)]) == 0
+
+    assert len(rows(tmp_path, "rejects")) == 4
+    told = capsys.readouterr()
+    assert "WARNING: 0 of 2 pairs of object were kept of 4 drawn" in told.err

@@ -1,0 +1,1 @@
+"""The environment pictures that eqforge brings: copied, pinned and measured."""
