@@ -46,7 +46,7 @@ def test_a_mask_grows_by_a_distance() -> None:
     ("caption", "target", "instruction", "things"),
     [
         ("A red car.", "A blue car.", "replace the red car with a blue car", ("red car",)),
-        ("Dogs run along a road.", "Cats run along a road.", "replace the dogs with cats", ("dogs",)),
+        ("Dogs run on a road.", "Cats run on a road.", "replace the dogs with cats", ("dogs",)),
         ("A man holds an umbrella.", "A man holds a kite.", "replace the umbrella with a kite",
          ("umbrella",)),
         ("A man with a hat", "A man", "remove the hat", ("hat",)),
