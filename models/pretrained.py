@@ -160,7 +160,7 @@ def load_preprocessor(weights: Weights) -> Preprocessor:
             weights.source, backend="pil", revision=weights.revision, trust_remote_code=False
         )
     except Exception as error:
-        raise _unloadable(weights, error) from error
+        raise unloadable(weights, error) from error
     tokenizer = load_tokenizer(weights)
     parts = [image.to_json_string(), *_tokenizer_parts(tokenizer)]
     return Preprocessor(image=image, tokenizer=tokenizer, digest=fingerprint(parts))
@@ -180,7 +180,7 @@ def load_tokenizer(weights: Weights) -> Any:
             weights.source, revision=weights.revision, trust_remote_code=False
         )
     except Exception as error:
-        raise _unloadable(weights, error) from error
+        raise unloadable(weights, error) from error
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
@@ -253,7 +253,7 @@ def load_model(weights: Weights, architecture: str) -> Any:
                 output_loading_info=True,
             )
     except Exception as error:
-        raise _unloadable(weights, error, architecture) from error
+        raise unloadable(weights, error, architecture) from error
     if missing := sorted(found["missing_keys"]):
         raise InputError(
             f"{weights.source}: holds no {missing[0]!r} ({len(missing)} tensors are missing): it "
@@ -288,7 +288,8 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
         )
 
 
-def _unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
+def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
+    """Returns what is said of a model that cannot be loaded."""
     if weights.folder is not None:
         advice = "expected a folder that transformers saved, with its weights in safetensors"
     else:

@@ -54,6 +54,26 @@ def drawings(*_: object) -> list[str]:
     return ["eq-sd", *pairs, *model, "--samples-per-file", "2", "--images-per-file", "2"]
 
 
+def edits(_: Workspace, folder: Path) -> list[str]:
+    """An editor with random weights; of four photographs one is missing, and one has no mask."""
+    need_packages("models", ["torch", "diffusers", "transformers"])
+    photographs, masks = pictures(folder), folder / "masks"
+    masks.mkdir()
+    for n in range(2):
+        mask = np.zeros((96, 128), dtype=np.uint8)
+        mask[30:60, 40:90] = 255
+        Image.fromarray(mask).save(masks / f"{n}.png")
+    shown = [("0", "A red car."), ("1", "Two dogs on a sofa."), ("2", "A cat."), ("99", "A cup.")]
+    path = folder / "photographs.jsonl"
+    path.write_text(
+        "".join(json.dumps({"image": f"{n}.jpg", "caption": text}) + "\n" for n, text in shown)
+    )
+    folders = ["--images", photographs, "--masks", str(masks), "--captions", str(path)]
+    model = ["--model", "tiny", "--editor", "inpaint", "--steps", "2", "--cpu-threads", "1"]
+    limits = ["--max-changed-outside", "None", "--min-background-ssim", "None"]
+    return ["eq-edit", *folders, *model, *limits, *SMALL_FILES]
+
+
 def scenes(*_: object) -> list[str]:
     """Blender in a child process."""
     need_packages("render", kubric_import.PACKAGES)
@@ -135,6 +155,7 @@ COMMANDS: dict[str, Callable[[Workspace, Path], list[str]]] = {
     "eq-ag": action_genome,
     "eq-video": own_videos,
     "eq-sd": drawings,
+    "eq-edit": edits,
     "eq-kubric": scenes,
     "hard-positives": of_captions("hard-positives"),
     "training-captions": of_captions("training-captions"),

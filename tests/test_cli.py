@@ -163,7 +163,7 @@ def test_windows_is_refused_with_one_sentence() -> None:
 
 
 def test_the_demo_builds_every_dataset(demo_output: Path) -> None:
-    needs = {"eq-kubric": "bpy", "eq-sd": "diffusers"}
+    needs = {"eq-kubric": "bpy", "eq-sd": "diffusers", "eq-edit": "diffusers"}
     names = {name for name in DATASETS if find_spec(needs.get(name, "eqforge")) is not None}
     assert {path.parent.name for path in demo_output.glob("*/dataset.json")} == names
     assert all(rows(demo_output / name, "samples") for name in names)

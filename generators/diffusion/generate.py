@@ -80,8 +80,12 @@ class PairGenerator:
         rows = self.settings.batch_rows
         return fingerprint({**self.parameters, "weights": self.identity.digest, "batch_rows": rows})
 
-    def generate(self, request: PairRequest) -> PairImages:
+    def generate(self, request: PairRequest, noise: "torch.Tensor | None" = None) -> PairImages:
         """Generates a pair; when out of memory, retries with half as many rows at a time.
+
+        Args:
+          request: the prompts, and how the first picture guides the second.
+          noise: the initial latent, [1, channels, height, width]; None draws it by the seed.
 
         Raises:
           InputError: prompts, words or spans do not fit each other or the model.
@@ -92,7 +96,7 @@ class PairGenerator:
         rows: int = self.settings.batch_rows
         while True:
             try:
-                return self._draw(request, rows)
+                return self._draw(request, rows, noise)
             except torch.OutOfMemoryError:
                 if rows == 1:
                     raise
@@ -101,10 +105,13 @@ class PairGenerator:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
-    def _draw(self, request: PairRequest, rows: int) -> PairImages:
+    def _draw(self, request: PairRequest, rows: int, noise: "torch.Tensor | None") -> PairImages:
         import torch
 
-        latents = initial_latents(self.pipeline, self.size_px, request.seed)
+        if noise is None:
+            latents = initial_latents(self.pipeline, self.size_px, request.seed)
+        else:
+            latents = noise.expand(2, -1, -1, -1).contiguous()
         drawing = _Drawing(self, request, latents)
         with ExitStack() as stack:
             stack.enter_context(torch.inference_mode())
@@ -228,11 +235,12 @@ def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
     Raises:
       InputError: the model cannot generate that size.
     """
-    channels = pipeline.unet.config.in_channels
-    if channels != pipeline.vae.config.latent_channels:
+    channels, latent = pipeline.unet.config.in_channels, pipeline.vae.config.latent_channels
+    if channels != latent:
+        inpaints = "; it inpaints: `eqforge build eq-edit --editor inpaint`"
         raise InputError(
-            f"{settings.model}: its network wants {channels} channels, a latent has "
-            f"{pipeline.vae.config.latent_channels}: it does not draw from text alone"
+            f"{settings.model}: its network wants {channels} channels, a latent has {latent}: it "
+            f"does not draw from text alone{inpaints if channels == 2 * latent + 1 else ''}"
         )
     size = settings.size_px
     if size is None:

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from eqforge.generators.diffusion.settings import (
     DEFAULT_MODEL,
     DEFAULT_REVISION,
     DiffusionSettings,
+    ModelSettings,
 )
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint
@@ -20,7 +23,7 @@ from eqforge.schemas.io.source_file import unchanged
 
 _PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _LIBRARIES = frozenset({"diffusers", "transformers", "stable_diffusion", "stable_diffusion_xl"})
-_FILES = frozenset({".json", ".txt", ".safetensors"})
+_FILES = frozenset({".json", ".txt", ".safetensors", ".model", ".jinja"})
 
 
 def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
@@ -30,12 +33,11 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
       InputError: the model cannot be found or controlled; the message says how to get it.
       MissingExtra: torch, diffusers or transformers is not installed.
     """
-    _import_libraries()
-    folder = _find_folder(settings)
-    parts = _check_index(folder, settings.model)
-    with unchanged([folder]):
-        pipeline = _load(folder, settings)
-        identity = _identity(folder, parts, settings.model, type(pipeline).__name__)
+    import_libraries()
+    folder = find_folder(settings)
+    index = read_index(folder, settings.model)
+    _check_class(index.pipeline, settings.model)
+    pipeline, identity = load_weights(folder, index, settings)
     _check_parts(pipeline, settings.model)
     pipeline.scheduler = make_scheduler(settings.scheduler, pipeline.scheduler)
     # One image at a time: the decoder takes the most memory, and an image's bytes then do not
@@ -46,7 +48,12 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     return pipeline, identity
 
 
-def _import_libraries() -> None:
+def import_libraries() -> None:
+    """Imports torch, diffusers and transformers, set up to compute reproducibly.
+
+    Raises:
+      MissingExtra: one is not installed.
+    """
     # Required for deterministic matrix products on a GPU, before the first of them.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     try:
@@ -57,14 +64,20 @@ def _import_libraries() -> None:
         raise MissingExtra("torch, diffusers or transformers", "models") from error
 
 
-def revision_of(settings: DiffusionSettings) -> str | None:
+def revision_of(settings: ModelSettings) -> str | None:
     """Returns the commit of a model on the hub; None for one in a folder.
 
     Raises:
-      InputError: there is no such folder, and no commit is named.
+      InputError: it is a file, or there is no such folder, and no commit is named.
     """
     if Path(settings.model).is_dir():
         return None
+    if Path(settings.model).is_file():
+        raise InputError(
+            f"{settings.model} is a file; a model is a folder of a pipeline, which diffusers makes "
+            "of a file of weights: `StableDiffusionPipeline.from_single_file(FILE)`, then "
+            "`.save_pretrained(FOLDER)`"
+        )
     if settings.revision is None and settings.model == DEFAULT_MODEL:
         return DEFAULT_REVISION
     if settings.revision is None:
@@ -75,8 +88,12 @@ def revision_of(settings: DiffusionSettings) -> str | None:
     return settings.revision
 
 
-def _find_folder(settings: DiffusionSettings) -> Path:
-    """Returns the model's folder; downloads it from the hub if needed."""
+def find_folder(settings: ModelSettings) -> Path:
+    """Returns the model's folder; downloads it from the hub if needed.
+
+    Raises:
+      InputError: the model cannot be found; the message says how to get it.
+    """
     from diffusers import DiffusionPipeline
 
     revision = revision_of(settings)
@@ -100,8 +117,25 @@ def _find_folder(settings: DiffusionSettings) -> Path:
     return Path(found)
 
 
-def _check_index(folder: Path, model: str) -> list[str]:
-    """Returns the names of the pipeline's parts, after checking that none has custom code."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelIndex:
+    """What a pipeline saved by diffusers says of itself.
+
+    Attributes:
+      pipeline: the class of diffusers it was saved as.
+      parts: the folders of its parts.
+    """
+
+    pipeline: str
+    parts: tuple[str, ...]
+
+
+def read_index(folder: Path, model: str) -> ModelIndex:
+    """Reads a pipeline's model_index.json, after checking that no part has code of its own.
+
+    Raises:
+      InputError: there is none, or a part wants its own code.
+    """
     try:
         index = json.loads((folder / "model_index.json").read_bytes())
         parts = {key: value for key, value in index.items() if not key.startswith("_")}
@@ -113,48 +147,119 @@ def _check_index(folder: Path, model: str) -> list[str]:
         ) from error
     if not isinstance(pipeline, str) or not libraries <= {*_LIBRARIES, None}:
         raise InputError(f"{model}: the pipeline wants to run code of its own, which is never done")
-    return sorted(key for key in parts if (folder / key).is_dir())
+    return ModelIndex(
+        pipeline=pipeline, parts=tuple(sorted(key for key in parts if (folder / key).is_dir()))
+    )
 
 
-def _load(folder: Path, settings: DiffusionSettings) -> Any:
+def load_weights(
+    folder: Path,
+    index: ModelIndex,
+    settings: ModelSettings,
+    pipeline: str = "DiffusionPipeline",
+    offload: bool = False,
+) -> tuple[Any, ModelIdentity]:
+    """Loads a pipeline, and returns it with the identity of its weights.
+
+    Args:
+      folder: where it is.
+      index: what the folder's index says.
+      settings: the model's name, device and precision.
+      pipeline: the class of diffusers to load; `DiffusionPipeline` takes that of the index.
+      offload: whether a part is moved to the device only while it works.
+
+    Raises:
+      InputError: the weights cannot be loaded.
+    """
+    import diffusers
     import torch
-    from diffusers import DiffusionPipeline
+
+    dtype = getattr(torch, _PRECISIONS[settings.precision])
+    _check_device(settings, dtype)
+    with unchanged([folder]):
+        try:
+            with quiet_libraries():
+                loaded: Any = getattr(diffusers, pipeline).from_pretrained(
+                    folder,
+                    dtype=dtype,
+                    use_safetensors=True,
+                    local_files_only=True,
+                )
+            if offload:
+                loaded.enable_model_cpu_offload(device=settings.device)
+            else:
+                loaded.to(settings.device)
+        except (OSError, ValueError, RuntimeError, LookupError, AttributeError) as error:
+            raise InputError(
+                f"the model {settings.model!r} cannot be loaded on {settings.device!r}: its "
+                f"weights have to be safetensors saved by diffusers ({_first_line(error)})"
+            ) from error
+        identity = _identity(folder, index.parts, settings.model, type(loaded).__name__)
+    return loaded, identity
+
+
+def _check_device(settings: ModelSettings, dtype: Any) -> None:
+    """Checks the device, before a large model is read for nothing."""
+    import torch
 
     try:
-        with quiet_libraries():
-            pipeline: Any = DiffusionPipeline.from_pretrained(
-                folder,
-                dtype=getattr(torch, _PRECISIONS[settings.precision]),
-                use_safetensors=True,
-                local_files_only=True,
-            )
-        return pipeline.to(settings.device)
-    except (OSError, ValueError, RuntimeError, LookupError, AttributeError) as error:
+        numbers = torch.ones(2, 2, device=settings.device, dtype=dtype)
+        numbers.mm(numbers)
+    except (RuntimeError, AssertionError) as error:
         raise InputError(
-            f"the model {settings.model!r} cannot be loaded on {settings.device!r}: its weights "
-            f"have to be safetensors saved by diffusers ({_first_line(error)})"
+            f"the model {settings.model!r} cannot be loaded on {settings.device!r} in "
+            f"{settings.precision}: {_first_line(error)}"
         ) from error
+
+
+def _check_class(pipeline: str, model: str) -> None:
+    """Checks that a model which edits pictures is not taken for one that draws them."""
+    from eqforge.generators.editors.registry import editors_of
+
+    editors = editors_of(pipeline)
+    if editors and "prompt-to-prompt" not in editors:
+        raise InputError(
+            f"{model}: prompt-to-prompt needs the U-Net of a Stable Diffusion that draws from text "
+            f"alone, and a {pipeline} has none; it edits pictures, by {' or '.join(editors)}: "
+            f"`eqforge build eq-edit --model {model}`"
+        )
 
 
 def _check_parts(pipeline: Any, model: str) -> None:
     """Checks that there is a UNet, and that tokenizers and text encoders belong together."""
     if not hasattr(pipeline, "unet") or not hasattr(pipeline, "tokenizer"):
-        raise InputError(f"{model}: {type(pipeline).__name__} is not a pipeline with UNet and text")
+        from eqforge.generators.editors.registry import EDITORS
+
+        raise InputError(
+            f"{model}: {type(pipeline).__name__} is not a pipeline with UNet and text, which "
+            f"prompt-to-prompt needs: {', '.join(EDITORS['prompt-to-prompt'].runs)}"
+        )
+    check_texts(pipeline, model)
+
+
+def check_texts(pipeline: Any, model: str) -> None:
+    """Checks that the tokenizers and text encoders of a pipeline belong together.
+
+    Raises:
+      InputError: they do not.
+    """
     for suffix in ("", "_2"):
         tokenizer = getattr(pipeline, f"tokenizer{suffix}", None)
         encoder = getattr(pipeline, f"text_encoder{suffix}", None)
         if tokenizer is None or encoder is None:
             continue
         embeddings = encoder.get_input_embeddings().num_embeddings
+        # Only the embeddings of T5 and Qwen are padded to more than their tokens.
+        fewest = embeddings if type(encoder).__name__.startswith("CLIP") else embeddings / 2
         # transformers 5 silently makes an empty tokenizer from files it does not understand.
-        if len(tokenizer) != embeddings or not tokenizer.is_fast:
+        if not fewest <= len(tokenizer) <= embeddings or not tokenizer.is_fast:
             raise InputError(
                 f"{model}: tokenizer{suffix} has {len(tokenizer)} tokens, its text encoder "
                 f"{embeddings}: they do not belong together"
             )
 
 
-def _identity(folder: Path, parts: list[str], model: str, pipeline: str) -> ModelIdentity:
+def _identity(folder: Path, parts: Sequence[str], model: str, pipeline: str) -> ModelIdentity:
     files = [folder / "model_index.json"]
     for part in parts:
         files += sorted(file for file in (folder / part).rglob("*") if file.suffix in _FILES)

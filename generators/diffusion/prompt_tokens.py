@@ -101,3 +101,31 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
     if not words or [at for word in words for at in word.tokens] != [at for at, _ in inner]:
         raise InputError(f"the tokens of the prompt {prompt!r} do not belong to one word each")
     return TokenizedPrompt(prompt=prompt, ids=ids, words=words, length=length)
+
+
+def check_length(prompt: str, pipeline: Any) -> None:
+    """Checks that a pipeline's text encoders read all of a prompt, which they would cut off.
+
+    Of FLUX, CLIP reads only the start, for the gist, and T5 all; language models have no limit
+    that a prompt would meet.
+
+    Raises:
+      InputError: the prompt has more tokens than one reads.
+    """
+    encoders = {
+        suffix: type(getattr(pipeline, f"text_encoder{suffix}", None)).__name__
+        for suffix in ("", "_2")
+    }
+    kind = "T5" if encoders["_2"].startswith("T5") else "CLIP"
+    for suffix, name in encoders.items():
+        if not name.startswith(kind):
+            continue
+        tokenizer = getattr(pipeline, f"tokenizer{suffix}")
+        count, limit = (
+            len(tokenizer(prompt, truncation=False).input_ids),
+            tokenizer.model_max_length,
+        )
+        if count > limit:
+            raise InputError(
+                f"the prompt {prompt!r} has {count} tokens, the text encoder reads {limit}"
+            )

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 from eqforge.schemas.errors import InputError
 
@@ -13,6 +13,23 @@ DEFAULT_REVISION: Final = "133a221b8aa7292a167afc5127cb63fb5005638b"
 """The commit of `DEFAULT_MODEL` since its weights are stored as safetensors."""
 
 Scheduler = Literal["ddim", "pndm", "euler", "euler-ancestral", "ddpm", "dpm-solver", "model"]
+
+Precision = Literal["fp32", "fp16", "bf16"]
+
+
+class ModelSettings(Protocol):
+    """What settings say of a model that is to be loaded."""
+
+    @property
+    def model(self) -> str: ...
+    @property
+    def revision(self) -> str | None: ...
+    @property
+    def local_files_only(self) -> bool: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def precision(self) -> Precision: ...
 
 
 _MAX_STEPS = 1000  # the noise levels that models are trained with
@@ -34,7 +51,7 @@ class DiffusionSettings:
     device: str = "cpu"
     """Device as torch names it, such as cuda:0. Only the same one gives the same bytes again."""
 
-    precision: Literal["fp32", "fp16", "bf16"] = "fp32"
+    precision: Precision = "fp32"
     """Type of the weights and of the computation; fp16 needs a GPU and half the memory."""
 
     scheduler: Scheduler = "ddim"

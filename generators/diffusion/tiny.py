@@ -12,7 +12,7 @@ from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
 
 SIZE_PX = 64
-_TOKENS = 77
+TOKENS = 77
 
 
 def make_tiny_pipeline(
@@ -32,56 +32,68 @@ def make_tiny_pipeline(
     """
     import torch
 
-    tokenizer = make_tokenizer(_TOKENS)
+    tokenizer = make_tokenizer(TOKENS)
     with quiet_libraries(), torch.random.fork_rng(devices=()):
         torch.manual_seed(seed)
-        pipeline = _sd(tokenizer, flag_above) if family == "sd" else _sdxl(tokenizer)
+        pipeline = tiny_sd(tokenizer, flag_above) if family == "sd" else tiny_sdxl(tokenizer)
         pipeline.save_pretrained(folder)
     return Path(folder)
 
 
-def _sd(tokenizer: Any, flag_above: float | None) -> Any:
-    from diffusers import StableDiffusionPipeline
+def tiny_sd(
+    tokenizer: Any, flag_above: float | None, pipeline: str = "StableDiffusionPipeline", **unet: Any
+) -> Any:
+    """Returns a tiny Stable Diffusion.
+
+    Args:
+      tokenizer: of CLIP.
+      flag_above: see `make_tiny_pipeline`.
+      pipeline: class of diffusers.
+      unet: configuration of the U-Net that differs from text to image's.
+    """
+    import diffusers
     from transformers import CLIPImageProcessor, CLIPTextModel
 
-    checker = None if flag_above is None else _safety_checker(flag_above)
-    return StableDiffusionPipeline(
-        vae=_vae(),
-        text_encoder=CLIPTextModel(_text_config(tokenizer)),
+    checker = None if flag_above is None else tiny_safety_checker(flag_above)
+    return getattr(diffusers, pipeline)(
+        vae=tiny_vae(),
+        text_encoder=CLIPTextModel(tiny_text_config(tokenizer)),
         tokenizer=tokenizer,
-        unet=_unet(cross_attention_dim=32),
-        scheduler=_scheduler(),
+        unet=tiny_unet(cross_attention_dim=32, **unet),
+        scheduler=tiny_scheduler(),
         safety_checker=checker,
         feature_extractor=CLIPImageProcessor(size=32, crop_size=32) if checker else None,
         requires_safety_checker=checker is not None,
     )
 
 
-def _sdxl(tokenizer: Any) -> Any:
-    from diffusers import StableDiffusionXLPipeline
+def tiny_sdxl(tokenizer: Any, pipeline: str = "StableDiffusionXLPipeline", **unet: Any) -> Any:
+    """Returns a tiny SDXL; arguments as those of `tiny_sd`."""
+    import diffusers
     from transformers import CLIPTextModel, CLIPTextModelWithProjection
 
-    config = _text_config(tokenizer)
-    unet = _unet(
+    config = tiny_text_config(tokenizer)
+    network = tiny_unet(
         cross_attention_dim=64,
         transformer_layers_per_block=(1, 2),
         addition_embed_type="text_time",
         addition_time_embed_dim=8,
         projection_class_embeddings_input_dim=6 * 8 + 32,
+        **unet,
     )
-    return StableDiffusionXLPipeline(
-        vae=_vae(),
+    return getattr(diffusers, pipeline)(
+        vae=tiny_vae(),
         text_encoder=CLIPTextModel(config),
         text_encoder_2=CLIPTextModelWithProjection(config),
         tokenizer=tokenizer,
         tokenizer_2=tokenizer,
-        unet=unet,
-        scheduler=_scheduler(),
+        unet=network,
+        scheduler=tiny_scheduler(),
         add_watermarker=False,
     )
 
 
-def _unet(**config: Any) -> Any:
+def tiny_unet(**config: Any) -> Any:
     """Makes a U-Net whose attention distinguishes words and places, and whose steps change little.
 
     Weights initialised as usual attend to all words alike, and two prompts would share no pixel.
@@ -106,7 +118,8 @@ def _unet(**config: Any) -> Any:
     return unet
 
 
-def _vae() -> Any:
+def tiny_vae(**config: Any) -> Any:
+    """Returns an autoencoder that halves the sides."""
     from diffusers import AutoencoderKL
 
     return AutoencoderKL(
@@ -116,10 +129,12 @@ def _vae() -> Any:
         latent_channels=4,
         norm_num_groups=8,
         sample_size=SIZE_PX,
+        **config,
     )
 
 
-def _scheduler() -> Any:
+def tiny_scheduler() -> Any:
+    """Returns the scheduler of Stable Diffusion."""
     from diffusers import PNDMScheduler
 
     return PNDMScheduler(
@@ -132,7 +147,8 @@ def _scheduler() -> Any:
     )
 
 
-def _text_config(tokenizer: Any) -> Any:
+def tiny_text_config(tokenizer: Any) -> Any:
+    """Returns the configuration of a CLIP text encoder."""
     from transformers import CLIPTextConfig
 
     return CLIPTextConfig(
@@ -141,7 +157,7 @@ def _text_config(tokenizer: Any) -> Any:
         intermediate_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,
-        max_position_embeddings=_TOKENS,
+        max_position_embeddings=TOKENS,
         projection_dim=32,
         bos_token_id=tokenizer.bos_token_id,
         eos_token_id=tokenizer.eos_token_id,
@@ -149,7 +165,8 @@ def _text_config(tokenizer: Any) -> Any:
     )
 
 
-def _safety_checker(flag_above: float) -> Any:
+def tiny_safety_checker(flag_above: float) -> Any:
+    """Returns a safety checker; see `make_tiny_pipeline`."""
     from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
     from transformers import CLIPConfig
 

@@ -26,7 +26,7 @@ def make_tokenizer(max_tokens: int) -> Any:
     """
     from transformers import CLIPTokenizer
 
-    merges, letters = _learn_merges(), _byte_letters()
+    merges, letters = _learn_merges(), byte_letters()
     symbols = [*letters, *(f"{letter}</w>" for letter in letters), *map("".join, merges)]
     symbols += ["<|startoftext|>", "<|endoftext|>"]
     vocabulary = {symbol: number for number, symbol in enumerate(symbols)}
@@ -58,7 +58,7 @@ def _merge(word: list[str], pair: Pair) -> list[str]:
     return merged
 
 
-def _byte_letters() -> list[str]:
+def byte_letters() -> list[str]:
     """Returns the characters that stand for the 256 bytes in CLIP's vocabulary."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]

@@ -9,6 +9,8 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import is_sampled
 from eqforge.schemas.io import storage
+from eqforge.schemas.tables.description import DatasetType
+from eqforge.schemas.tables.rendered import GENERATED_PAIRS
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import no_sample
 from eqforge.transforms.dataset.table import Table
@@ -44,10 +46,12 @@ def select_pairs(
         raise InputError(no_sample(min(missing), seen))
 
 
-def tables_of(run: RunSettings, pairs: int) -> tuple[Table, ...]:
+def tables_of(
+    run: RunSettings, pairs: int, kind: DatasetType = GENERATED_PAIRS
+) -> tuple[Table, ...]:
     """Returns the tables of a dataset, sized for a number of candidate pairs."""
     media = MediaStore(storage.join(run.output, WORK, "media"))
-    return generated_tables(pairs, run.samples_per_file, run.images_per_file, media)
+    return generated_tables(pairs, run.samples_per_file, run.images_per_file, media, kind)
 
 
 def made_of(works: Sequence[PairWork], rules: GeneratedRules) -> PilotYield:

@@ -38,7 +38,7 @@ VERSIONED = (
     "kubric-nightly", "bpy", "icu4py", "py3langid",
 )  # fmt: skip
 # Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
-_LOCAL_OR_NAMED = ("model", "assets")
+_LOCAL_OR_NAMED = ("model", "assets", "writer", "grounder", "segmenter")
 _JUDGING = "judging"
 # Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
 # parts are inputs.

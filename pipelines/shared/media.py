@@ -12,7 +12,7 @@ from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.urls import copied_urls
 from eqforge.transforms.engines.run_folder import private_folder
 
-MEDIA = ("videos", "images")
+MEDIA = ("videos", "images", "masks")
 """Options that name a folder of media."""
 
 

@@ -96,13 +96,8 @@ def read_own_file(path: Path) -> Iterator[OwnCaption]:
     Raises:
       InputError: the file cannot be read as that, or a record is no caption; the message names it.
     """
-    ending = path.suffix.lower()
-    readers: dict[str, Callable[[Path], Iterator[Record]]] = {
-        **dict.fromkeys(TABLES, _read_table),
-        ".json": read_json,
-    }
-    for record in readers.get(ending, read_json_lines)(path):
-        yield from _captions(path.name, record)
+    for record in file_records(path):
+        yield from captions_of(path.name, record)
 
 
 def read_own_folder(path: Path) -> Iterator[OwnCaption]:
@@ -111,8 +106,30 @@ def read_own_folder(path: Path) -> Iterator[OwnCaption]:
     Raises:
       InputError: it is none, a table cannot be read, or a row has no caption.
     """
-    for record in _known(path).rows("image"):
-        yield from _captions(path.name, record)
+    for record in folder_records(path):
+        yield from captions_of(path.name, record)
+
+
+def file_records(path: Path) -> Iterator[Record]:
+    """Yields the records of a table, a JSON array or JSON lines, as the ending says.
+
+    Raises:
+      InputError: the file cannot be read as that.
+    """
+    readers: dict[str, Callable[[Path], Iterator[Record]]] = {
+        **dict.fromkeys(TABLES, _read_table),
+        ".json": read_json,
+    }
+    return readers.get(path.suffix.lower(), read_json_lines)(path)
+
+
+def folder_records(path: Path) -> Iterator[Record]:
+    """Yields the rows of one of Hugging Face's folders, or of a split of one.
+
+    Raises:
+      InputError: it is none, or a table cannot be read.
+    """
+    return _known(path).rows("image")
 
 
 def _known(path: Path) -> RowFolder:
@@ -142,7 +159,12 @@ def _read_table(path: Path) -> Iterator[Record]:
         raise InputError(str(error) if name in columns else f"{error}; {KNOWN}") from error
 
 
-def _captions(file: str, record: Record) -> Iterator[OwnCaption]:
+def captions_of(file: str, record: Record) -> Iterator[OwnCaption]:
+    """Yields the captions of a record: one, or several where they are a list.
+
+    Raises:
+      InputError: the record is no caption; the message names it.
+    """
     where = f"{record.unit} {record.number}"
     if record.problem:
         raise InputError(f"{file}: {where}: {record.problem}")

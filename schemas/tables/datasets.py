@@ -9,6 +9,7 @@ from eqforge.schemas.tables import citations
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.edited import EDITED_PAIRS
 from eqforge.schemas.tables.graded import GRADED_CAPTIONS
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
 from eqforge.schemas.tables.rendered import GENERATED_PAIRS
@@ -83,6 +84,13 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "1,513 pairs, chosen by people",
         "as many as asked for; others are drawn for those that filters refuse",
         citations.EQBEN,
+    ),
+    "eq-edit": KnownDataset(
+        EDITED_PAIRS,
+        "Pairs of a photograph and an edit of it that shows its hard negative.",
+        "your own captioned photographs and an editor of pictures",
+        "",
+        "one for each caption that has a negative, less those that filters refuse",
     ),
     "eq-kubric": KnownDataset(
         GENERATED_PAIRS,

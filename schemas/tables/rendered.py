@@ -92,7 +92,7 @@ class RenderedSample:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MaskRow:
-    """One distinct instance mask.
+    """One distinct mask.
 
     Its bytes stay in the media store until they are written.
 

@@ -1,5 +1,7 @@
 """Fixtures shared by the tests of generators."""
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +72,16 @@ def tiny_sdxl(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     pytest.importorskip("diffusers")
     return make_tiny_pipeline(tmp_path_factory.mktemp("diffusion") / "tiny-sdxl", "sdxl")
+
+
+@pytest.fixture(scope="session")
+def tiny_editor(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Makes the folder of a tiny pipeline of a class once; tests must not change it."""
+    pytest.importorskip("diffusers")
+    from eqforge.generators.editors.tiny import make_tiny_editor
+
+    @functools.cache
+    def make(pipeline: str) -> Path:
+        return make_tiny_editor(tmp_path_factory.mktemp("editors") / pipeline, pipeline)
+
+    return make

@@ -1,6 +1,6 @@
 """Makes the datasets that later versions have to read; run once for each release.
 
-    python -m tests.old.make        # writes tests/old/VERSION, less than 1 MB
+    python -m tests.old.make        # writes tests/old/VERSION, less than 1.1 MB
 
 They are made of the demo's own inputs, at the smallest size that has every table and column.
 """

@@ -11,7 +11,13 @@ from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.array_pictures import png_of_array
 from eqforge.schemas.io.find_file import MissingFile
 from eqforge.schemas.io.objects import STORE_REASONS, FetchFailed
-from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, read_untrusted
+from eqforge.schemas.io.pictures import (
+    MAX_PIXELS,
+    BadImage,
+    TooManyPixels,
+    read_pixels,
+    read_untrusted,
+)
 from eqforge.schemas.io.source_file import SourceChanged
 from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.late import Image
@@ -55,12 +61,15 @@ class ImageFolder:
       max_pixels: images and crops with more pixels are refused.
       clip_boxes: whether crops are clipped to the image; else they are padded with black, as by
         Pillow and so by the authors of ARO.
+      encoded: how the upright pixels of whole images are encoded anew; None keeps the bytes of
+        their files.
     """
 
     root: SourceFolder
     media_root: str
     max_pixels: int = MAX_PIXELS
     clip_boxes: bool = True
+    encoded: FrameSettings | None = None
 
     def find(self, name: str, box: CornerBox | None = None) -> ImageRow | Rejection:
         """Returns the row of an image, or why it cannot be used; read once for many captions.
@@ -97,7 +106,7 @@ def bad_box(box: CornerBox) -> Rejection:
 
 @lru_cache(maxsize=REMEMBERED)
 def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImage | Rejection:
-    data = _read(folder, name)
+    data = read_named(folder.root, name)
     if isinstance(data, Rejection):
         return data
     return store_image(
@@ -107,12 +116,19 @@ def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImag
         max_pixels=folder.max_pixels,
         clip_boxes=folder.clip_boxes,
         is_array=name.endswith(".npy"),
+        encoded=folder.encoded,
     )
 
 
-def _read(folder: ImageFolder, name: str) -> bytes | Rejection:
+def read_named(root: SourceFolder, name: str) -> bytes | Rejection:
+    """Returns the bytes of a file of a folder, or why they cannot be had.
+
+    Raises:
+      BuildError: there is no such folder on this host.
+      OSError: the error is the machine's, not the file's.
+    """
     try:
-        found = folder.root.find(name)
+        found = root.find(name)
         return image_rejection(found) if isinstance(found, MissingFile) else found.read()
     except SourceChanged as error:
         return Rejection(reason="source_changed", detail=str(error))
@@ -138,8 +154,9 @@ def store_image(
     max_pixels: int = MAX_PIXELS,
     clip_boxes: bool = True,
     is_array: bool = False,
+    encoded: FrameSettings | None = None,
 ) -> FoundImage | Rejection:
-    """Checks an encoded image and stores its bytes unchanged, or a crop of it.
+    """Checks an encoded image and stores its bytes unchanged, a crop of it, or it encoded anew.
 
     Args:
       media_root: as in `ImageFolder`.
@@ -148,6 +165,7 @@ def store_image(
       max_pixels: as in `ImageFolder`.
       clip_boxes: as in `ImageFolder`.
       is_array: whether the file is an array of pixels, which is stored as a PNG.
+      encoded: as in `ImageFolder`.
     """
     try:
         data = png_of_array(source, max_pixels) if is_array else source
@@ -160,8 +178,10 @@ def store_image(
         part = _cut(pixels, box, max_pixels, clip_boxes)
         if isinstance(part, Rejection):
             return part
-        encoded = encode_image(part, CROPS)
-        data, suffix, pixels = encoded.data, encoded.suffix, part
+        pixels = part
+    if box is not None or encoded is not None:
+        made = encode_image(pixels, encoded or CROPS)
+        data, suffix, pixels = made.data, made.suffix, read_pixels(made.data)
     row = ImageRow(
         image_id=MediaStore(media_root).put(data, suffix),
         suffix=suffix,

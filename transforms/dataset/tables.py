@@ -8,9 +8,9 @@ import msgspec
 
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.tables.description import TableType
+from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
-from eqforge.schemas.tables.rendered import MASKS_TABLE, RENDERED_TABLE
+from eqforge.schemas.tables.rendered import GENERATED_PAIRS
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.table import Table
 
@@ -66,14 +66,18 @@ def media_tables(records: int, media_root: str | None) -> tuple[Table, ...]:
 
 
 def generated_tables(
-    pairs: int, samples_per_file: int, images_per_file: int, media: MediaStore
+    pairs: int,
+    samples_per_file: int,
+    images_per_file: int,
+    media: MediaStore,
+    kind: DatasetType = GENERATED_PAIRS,
 ) -> tuple[Table, ...]:
     """Returns the tables for a number of generated pairs, in the order they are written."""
     pictures = files_for(2 * pairs, images_per_file)
     return (
-        table_of(RENDERED_TABLE, files_for(pairs, samples_per_file)),
+        table_of(kind.table("samples"), files_for(pairs, samples_per_file)),
         table_of(IMAGES_TABLE, pictures, media),
-        table_of(MASKS_TABLE, pictures, media),
+        table_of(kind.table("masks"), pictures, media),
         rejects_table(4 * pairs),
     )
 

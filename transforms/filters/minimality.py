@@ -210,6 +210,26 @@ def background_similarity(
     return _least_outside([similarity(*plane)[1] for plane in planes], changed)
 
 
+def changed_in_and_out(
+    view_0: PairView, view_1: PairView, region: NDArray[np.bool_]
+) -> tuple[float | None, float | None]:
+    """Returns the share of the pixels of a region that changed, and of those outside it.
+
+    Each is in [0, 1], to 6 decimals, and None where there are no such pixels; see `is_changed`.
+
+    Args:
+      view_0: the view of the first image.
+      view_1: the view of the second image.
+      region: bool of shape (height, width), of any size.
+    """
+    planes = _on_common_size(view_0, view_1)
+    changed = is_changed(*(second - first for first, second in planes))
+    inside = _resized(region, changed.shape)
+    parts = (changed[inside], changed[~inside])
+    first, second = (round(float(part.mean()), 6) if part.size else None for part in parts)
+    return first, second
+
+
 def similarity(
     plane_0: NDArray[np.float32], plane_1: NDArray[np.float32]
 ) -> tuple[float, NDArray[np.float32]]:

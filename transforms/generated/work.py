@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 from eqforge.generators.text.words import WordEdit
 from eqforge.schemas.records.books import Reject, Stage, Tally
@@ -113,23 +113,23 @@ class PairWork:
         of_table = {"images": images_of, "masks": masks_of}
         return of_table[table](self) if table in of_table else self.rejects
 
-    def passed(self, stage: Stage) -> "PairWork":
+    def passed(self, stage: Stage) -> Self:
         """Returns the work with one more candidate that a stage kept."""
         return self._with_tally(stage.tally(1, 1))
 
-    def refused(self, stage: Stage, rejection: Rejection) -> "PairWork":
+    def refused(self, stage: Stage, rejection: Rejection) -> Self:
         """Returns the work of a pair that a stage refused; later steps leave it alone."""
         reject = self._reject("", stage, rejection)
         entered = self._with_tally(stage.tally(1, 0))
         return replace(entered, made=None, rejects=(*self.rejects, reject))
 
-    def decided(self, stage: Stage, rejection: Rejection | None) -> "PairWork":
+    def decided(self, stage: Stage, rejection: Rejection | None) -> Self:
         """Returns the work after a stage's decision: refused if there is a rejection."""
         return self.passed(stage) if rejection is None else self.refused(stage, rejection)
 
     def with_images_decided(
         self, stage: Stage, rejections: tuple[Rejection | None, Rejection | None]
-    ) -> "PairWork":
+    ) -> Self:
         """Returns the work with the books of its two images, `<sample_id>/0` and `/1`."""
         rejects = tuple(
             self._reject(f"/{number}", stage, rejection)
@@ -139,7 +139,7 @@ class PairWork:
         entered = self._with_tally(stage.tally(2, 2 - len(rejects)))
         return replace(entered, rejects=(*self.rejects, *rejects))
 
-    def _with_tally(self, tally: Tally) -> "PairWork":
+    def _with_tally(self, tally: Tally) -> Self:
         return replace(self, tallies=(*self.tallies, tally))
 
     def _reject(self, part: str, stage: Stage, rejection: Rejection) -> Reject:

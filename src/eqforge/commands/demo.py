@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from eqforge.generators.demo.workspace import Workspace
 
 OWN = "eq-video"
-LARGE = frozenset(("eq-sd", "eq-kubric"))
+LARGE = frozenset(("eq-sd", "eq-edit", "eq-kubric"))
 """Datasets that need gigabytes of packages."""
 
 SHOWN_PAIRS = 6
@@ -33,6 +33,13 @@ SMALL_DRAWINGS = (
 )
 """A pair of each kind by a model of random weights; strong guidance makes prompts matter."""
 
+SMALL_EDITS = (
+    *("--limit", "4", "--max-side", "128", "--model", "tiny", "--editor", "instruct-pix2pix"),
+    *("--steps", "2", "--cpu-threads", "1"),
+    *("--max-changed-area", "None", "--min-background-ssim", "None"),
+)
+"""Some photographs by a model of random weights, which changes everything."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arguments:
@@ -46,8 +53,9 @@ class Arguments:
     """Folder for the inputs and the datasets."""
 
     all: bool = False
-    """Also render pairs and draw pairs, one of each kind, small, and score the pairs of `eq-video`.
-    Models of random weights draw and score: the pictures show nothing, and the scores are chance.
+    """Also render pairs and draw pairs, one of each kind, small, edit photographs, and score the
+    pairs of `eq-video`. Models of random weights draw, edit and score: the pictures show nothing,
+    and the scores are chance.
     """
 
     workers: int = 1
@@ -78,6 +86,7 @@ def builds(workspace: "Workspace") -> dict[str, Build]:
     from eqforge.generators.scenes.kubric_import import check_installed
     from eqforge.pipelines import (
         eq_ag,
+        eq_edit,
         eq_gebc,
         eq_kubric,
         eq_sd,
@@ -103,6 +112,11 @@ def builds(workspace: "Workspace") -> dict[str, Build]:
         simat.NAME: Build(main=simat.main, arguments=_simat(workspace)),
         vlue.NAME: Build(main=vlue.main, arguments=_vlue(workspace)),
         eq_sd.NAME: Build(main=eq_sd.main, arguments=SMALL_DRAWINGS, check=eq_sd.check_installed),
+        eq_edit.NAME: Build(
+            main=eq_edit.main,
+            arguments=(*_captioned(workspace), *SMALL_EDITS),
+            check=eq_sd.check_installed,
+        ),
         eq_kubric.NAME: Build(main=eq_kubric.main, arguments=SMALL_SCENES, check=check_installed),
     }
 
@@ -115,7 +129,7 @@ def _of_texts(workspace: "Workspace") -> dict[str, Build]:
         training_captions,
     )
 
-    arguments = ("--captions", str(workspace.coco), "--images", str(workspace.images))
+    arguments = _captioned(workspace)
     return {
         pipeline.NAME: Build(main=pipeline.main, arguments=arguments, check=open_wordnet)
         for pipeline in (
@@ -125,6 +139,10 @@ def _of_texts(workspace: "Workspace") -> dict[str, Build]:
             retrieval_perturbations,
         )
     }
+
+
+def _captioned(workspace: "Workspace") -> tuple[str, ...]:
+    return ("--captions", str(workspace.coco), "--images", str(workspace.images))
 
 
 def _simat(workspace: "Workspace") -> tuple[str, ...]:

@@ -40,7 +40,7 @@ _COSTS: Final = {
     "video": "datasets of videos",
     "text": "datasets of captions, lint, audit",
     "render": "eq-kubric",
-    "models": "eq-sd, oracles, score, metrics, finetune",
+    "models": "eq-sd, eq-edit, oracles, score, metrics, finetune",
     "dataflow": "Dataflow, and gs:// addresses",
     "s3": "s3:// addresses",
     "sign": "verify --signature",

@@ -1,0 +1,1 @@
+"""Editors of pictures by diffusion models, behind one interface: `records`, `registry`."""

@@ -1,0 +1,100 @@
+"""Brings pictures of any size to one that a model takes, and edited ones back.
+
+A picture is scaled, its shape kept, and then padded with its own border at the right and the
+bottom, so nothing is cut off and nothing is stretched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from eqforge.schemas.late import Image
+from eqforge.schemas.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_LONGEST = 2
+"""The longest side of a canvas, in resolutions: beyond, models repeat what they draw."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Canvas:
+    """A picture as a model takes it.
+
+    Attributes:
+      image: uint8 [height, width, 3], with padding.
+      mask: bool [height, width], True where the picture may change, never in the padding; None
+        without one.
+      inner: height and width of the picture in it, at the upper left.
+      size: height and width of the original.
+    """
+
+    image: NDArray[np.uint8]
+    mask: NDArray[np.bool_] | None
+    inner: tuple[int, int]
+    size: tuple[int, int]
+
+    @property
+    def height(self) -> int:
+        """Height in pixels, padding included."""
+        return self.image.shape[0]
+
+    @property
+    def width(self) -> int:
+        """Width in pixels, padding included."""
+        return self.image.shape[1]
+
+    def crop(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Returns an edited canvas without padding."""
+        return edited[: self.inner[0], : self.inner[1]]
+
+    def restore(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Returns an edited canvas without padding, in the original's size."""
+        return _resized(self.crop(edited), self.size)
+
+
+def fit(
+    image: NDArray[np.uint8],
+    mask: NDArray[np.bool_] | None,
+    resolution: int,
+    multiple: int,
+    square: bool = False,
+) -> Canvas:
+    """Returns the canvas of a picture.
+
+    Args:
+      image: uint8 [height, width, 3].
+      mask: bool [height, width], or None.
+      resolution: the picture is scaled to about this many pixels squared, and no side to more than
+        twice as many.
+      multiple: sides of the canvas are multiples of it.
+      square: scale the longer side to `resolution` instead, and pad the shorter one to it.
+    """
+    height, width = image.shape[:2]
+    scale = resolution / max(height, width)
+    if not square:
+        scale = min(_LONGEST * scale, resolution / (height * width) ** 0.5)
+    inner = (max(1, round(height * scale)), max(1, round(width * scale)))
+    outer = [resolution] * 2 if square else [-(-side // multiple) * multiple for side in inner]
+    padding = [(0, outer[axis] - inner[axis]) for axis in (0, 1)]
+    return Canvas(
+        image=np.pad(_resized(image, inner), [*padding, (0, 0)], mode="edge"),
+        mask=None if mask is None else np.pad(_covered(mask, inner), padding),
+        inner=inner,
+        size=(height, width),
+    )
+
+
+def _resized(image: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    if image.shape[:2] == size:
+        return image
+    picture = Image.fromarray(np.ascontiguousarray(image), "RGB")
+    return np.asarray(picture.resize(size[::-1], Image.Resampling.LANCZOS))
+
+
+def _covered(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
+    """Returns a mask of another size, True in every pixel that touches one of the first."""
+    picture = Image.fromarray(mask.astype(np.float32), "F")
+    return np.asarray(picture.resize(size[::-1], Image.Resampling.BOX)) > 0

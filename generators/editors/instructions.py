@@ -1,0 +1,103 @@
+"""What an editor is told to do, and what is looked for in the picture, from two captions."""
+
+from dataclasses import dataclass
+
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.capitals import sentence_capitals
+from eqforge.generators.text.words import Span, word_edit
+
+VERSION = 1
+_ARTICLES = ("the ", "an ", "a ")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """What differs between a caption and the one that the edited picture shall have.
+
+    Attributes:
+      before: the phrases of the caption that the edit touches, in order: noun phrases where a
+        tagger finds them around the words, else the words; empty where words are only added.
+      after: those of the other caption.
+      things: what has to be found in the picture for the edit, without articles. An edit that
+        touches no thing, such as that of "on" to "under", is about the things beside the words.
+      is_named: whether the edit touches noun phrases alone, so that an instruction can name them.
+    """
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    things: tuple[str, ...]
+    is_named: bool
+
+
+def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] | None) -> Change:
+    """Returns what differs between a caption and the one that shall be true.
+
+    Args:
+      caption: true of the picture.
+      target: true of the edited one.
+      analyses: of both; None where there is no tagger for their language.
+    """
+    edit = word_edit(caption, target)
+    nouns_0, nouns_1 = ({}, {}) if analyses is None else map(_noun_phrases, analyses)
+    touched = [span for span in nouns_0 if _touches(span, edit.spans_0)]
+    around = touched or _beside(list(nouns_0), edit.spans_0, len(caption))
+    before = _phrases(caption, edit.spans_0, nouns_0)
+    after = _phrases(target, edit.spans_1, nouns_1)
+    things = [nouns_0[span] for span in around] or before
+    named = {*nouns_0.values(), *nouns_1.values()}
+    return Change(
+        before=before,
+        after=after,
+        things=tuple(dict.fromkeys(map(_without_article, things))),
+        is_named=named.issuperset(before + after),
+    )
+
+
+def make_instruction(target: str, change: Change) -> str:
+    """Returns an instruction in English for editors that follow one.
+
+    "replace the dog with a cat", "add a hat", "remove the hat"; where more than one thing differs,
+    or words that name none, it says what the picture shall show.
+    """
+    if not change.is_named or max(len(change.before), len(change.after)) != 1:
+        return f"change the picture so that it shows: {target.strip()}"
+    if not change.before:
+        return f"add {change.after[0]}"
+    old = f"the {_without_article(change.before[0])}"
+    return f"replace {old} with {change.after[0]}" if change.after else f"remove {old}"
+
+
+def _phrases(text: str, spans: tuple[Span, ...], nouns: dict[Span, str]) -> tuple[str, ...]:
+    found: list[str] = []
+    for span in spans:
+        around = [phrase for noun, phrase in nouns.items() if _touches(noun, (span,))]
+        found += around or [text[slice(*span)]]
+    return tuple(dict.fromkeys(found))
+
+
+def _touches(span: Span, others: tuple[Span, ...]) -> bool:
+    return any(span[0] < end and start < span[1] for start, end in others)
+
+
+def _beside(nouns: list[Span], spans: tuple[Span, ...], length: int) -> list[Span]:
+    """Returns the nearest noun phrase before some words, and the nearest behind them."""
+    first, last = (spans[0][0], spans[-1][1]) if spans else (length, length)
+    ahead = [noun for noun in nouns if noun[1] <= first]
+    return [*ahead[-1:], *[noun for noun in nouns if noun[0] >= last][:1]]
+
+
+def _noun_phrases(analysis: Analysis) -> dict[Span, str]:
+    """Returns the noun phrases by their characters, without the capital of a sentence."""
+    tokens, capitals = analysis.tokens, sentence_capitals(analysis)
+    found: dict[Span, str] = {}
+    for first, last in analysis.noun_phrases:
+        start, end = tokens[first].start, tokens[last - 1].end
+        phrase = analysis.text[start:end]
+        is_raised = start in capitals and not capitals[start]
+        found[start, end] = phrase[0].lower() + phrase[1:] if is_raised else phrase
+    return found
+
+
+def _without_article(phrase: str) -> str:
+    article = next((each for each in _ARTICLES if phrase.startswith(each)), "")
+    return phrase.removeprefix(article)

@@ -1,0 +1,124 @@
+"""Settings of an editor: its model, and how it edits."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision
+from eqforge.generators.editors.records import EditorName
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.ranges import check_range
+
+TINY: Final = "tiny"
+"""The name of the model that is made on the spot, with random weights."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditorSettings:
+    """The model that edits, and how.
+
+    Numbers that are not given are those of the model's pipeline in diffusers.
+    """
+
+    model: str = DEFAULT_MODEL
+    """Folder of a pipeline saved by diffusers, or its id on the Hugging Face hub. `tiny` makes one
+    of random weights for the editor that is named, to try everything but the pictures."""
+
+    editor: EditorName | None = None
+    """How the model edits; without it, as the class of its pipeline says: Stable Diffusion by
+    prompt-to-prompt, and the others by what they were trained for."""
+
+    revision: str | None = None
+    """Commit on the hub; needed for every model but the default one, which has a pinned one."""
+
+    local_files_only: bool = False
+    """Never ask the hub: the model is a folder, or was fetched before."""
+
+    device: str = "cpu"
+    """Device as torch names it, such as cuda:0. Only the same one gives the same bytes again."""
+
+    precision: Precision = "fp32"
+    """Type of the weights and of the computation; FLUX and Qwen-Image were made in bf16, fp16 needs
+    a GPU, and both take half the memory."""
+
+    offload: bool = False
+    """Keep the parts of the model in the machine's memory, and only the one that works on the GPU:
+    slower, and for GPUs that do not hold the whole model."""
+
+    steps: int | None = None
+    """Denoising steps; the time grows with it."""
+
+    guidance: float | None = None
+    """Weight of the text."""
+
+    image_guidance: float | None = None
+    """Weight of the original picture; InstructPix2Pix alone has it."""
+
+    strength: float | None = None
+    """Share of the steps, above 0 and up to 1, that are taken from the original with noise:
+    inpainting alone has it, and at 1 nothing of what was there is left."""
+
+    resolution: int | None = None
+    """Pictures are edited at about this many pixels squared, and brought back to their own size;
+    without it, at the size that the model was trained on."""
+
+    inversion: Literal["null-text", "ddim"] = "null-text"
+    """Prompt-to-prompt alone: how the noise is found that draws the original. null-text also
+    optimises what guidance compares with, so that the original is met under guidance."""
+
+    null_text_steps: int = 10
+    """Steps of that optimisation for each denoising step; the time grows with it."""
+
+    cross_replace: float = 0.8
+    """Prompt-to-prompt alone: share of the steps in which the edited picture takes the original's
+    attention to the words that both texts have."""
+
+    self_replace: float = 0.5
+    """Prompt-to-prompt alone: share of the steps in which it takes the original's layout."""
+
+    local_blend: bool = True
+    """Prompt-to-prompt alone: keep the original wherever neither picture attends to the words that
+    change."""
+
+    blend_threshold: float = 0.3
+    """Share of the greatest attention from which on a place belongs to a word."""
+
+    cpu_threads: int = 4
+    """Threads that compute on the CPU. The bytes depend on it, so no machine decides it."""
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+          InputError: one is out of its range, or the precision does not fit the device.
+        """
+        for name in ("steps", "resolution", "null_text_steps", "cpu_threads"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise InputError(f"--{name.replace('_', '-')} {number}: expected 1 or more")
+        for name in ("guidance", "image_guidance"):
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                raise InputError(f"--{name.replace('_', '-')} {number}: expected a number")
+        for name in ("cross_replace", "self_replace", "blend_threshold", "strength"):
+            check_range(name, getattr(self, name), 0, 1)
+        if self.strength == 0:
+            raise InputError("--strength 0: nothing would change; expected more than 0, up to 1")
+        if self.image_guidance is not None and self.image_guidance < 1:
+            raise InputError(f"--image-guidance {self.image_guidance}: expected 1 or more")
+        self._check_device()
+
+    def on(self, device: str) -> "EditorSettings":
+        """Returns the settings for another device, to try there whether the model loads."""
+        if device != "cpu":
+            return replace(self, device=device)
+        precision: Precision = "fp32" if self.precision == "fp16" else self.precision
+        return replace(self, device=device, precision=precision, offload=False)
+
+    def _check_device(self) -> None:
+        if self.device == "cpu" and self.precision == "fp16":
+            raise InputError(
+                "--precision fp16 needs a GPU (--device cuda:0); the CPU has fp32, bf16"
+            )
+        if self.device == "cpu" and self.offload:
+            raise InputError("--offload moves parts of a model to a GPU: name it with --device")

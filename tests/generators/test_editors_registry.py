@@ -1,0 +1,169 @@
+import inspect
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.generators.editors.registry import EDITORS, editor_names, editor_of, editors_of
+from eqforge.generators.editors.settings import EditorSettings
+from eqforge.schemas.errors import InputError
+
+pytest.importorskip("torch")
+diffusers = pytest.importorskip("diffusers")
+
+from eqforge.generators.diffusion.load import load_pipeline  # noqa: E402
+from eqforge.generators.editors.registry import load_editor  # noqa: E402
+from eqforge.generators.editors.tiny import make_tiny_editor  # noqa: E402
+
+
+@pytest.fixture
+def relabelled(tiny_editor, tmp_path):
+    """Copies a tiny model whose index says another class."""
+
+    def copy(pipeline, other):
+        folder = Path(shutil.copytree(tiny_editor(pipeline), tmp_path / "copy"))
+        index = json.loads((folder / "model_index.json").read_text())
+        (folder / "model_index.json").write_text(json.dumps({**index, "_class_name": other}))
+        return folder
+
+    return copy
+
+
+def test_every_pipeline_is_a_class_of_diffusers_with_the_arguments_that_settings_become():
+    for editor in EDITORS.values():
+        for pipeline in editor.runs.values():
+            arguments = inspect.signature(getattr(diffusers, pipeline).__call__).parameters
+            assert {*editor.knobs.values()} <= {*arguments}, pipeline
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "editors"),
+    [
+        ("StableDiffusionPipeline", ("prompt-to-prompt", "inpaint")),
+        ("StableDiffusionXLPipeline", ("prompt-to-prompt", "inpaint")),
+        ("StableDiffusionXLInpaintPipeline", ("inpaint",)),
+        ("FluxFillPipeline", ("inpaint",)),
+        ("StableDiffusionXLInstructPix2PixPipeline", ("instruct-pix2pix",)),
+        ("FluxKontextPipeline", ("flux-kontext",)),
+        ("QwenImageEditPipeline", ("qwen-image-edit",)),
+        ("QwenImageEditPlusPipeline", ("qwen-image-edit",)),
+        ("StableAudioPipeline", ()),
+    ],
+)
+def test_the_class_of_a_model_says_what_it_edits_by(pipeline, editors):
+    assert editors_of(pipeline) == editors
+    if editors:
+        assert editor_of(EditorSettings(), pipeline) == editors[0]
+        assert editor_of(EditorSettings(editor=editors[-1]), pipeline) == editors[-1]
+
+
+@pytest.mark.parametrize("pipeline", ["StableDiffusionPipeline", "FluxFillPipeline"])
+def test_a_folder_is_loaded_as_its_index_says(tiny_editor, pipeline):
+    editor = load_editor(EditorSettings(model=str(tiny_editor(pipeline))))
+    assert editor.name == editors_of(pipeline)[0]
+
+
+@pytest.mark.parametrize("name", editor_names())
+def test_the_tiny_model_is_made_for_any_editor(name):
+    editor = load_editor(EditorSettings(model="tiny", editor=name, steps=2))
+    assert editor.name == name
+    assert editor.identity.name == "tiny"
+    assert editor.parameters["resolution"] == 64
+
+
+def test_a_model_that_edits_nothing_names_all_that_do(relabelled):
+    folder = relabelled("StableDiffusionPipeline", "StableAudioPipeline")
+    with pytest.raises(InputError) as caught:
+        load_editor(EditorSettings(model=str(folder)))
+    assert "a StableAudioPipeline edits no pictures; those that do" in str(caught.value)
+    assert all(name in str(caught.value) for name in editor_names())
+
+
+def test_another_editor_than_the_model_s_names_those_it_runs_with(tiny_editor):
+    folder = tiny_editor("FluxKontextPipeline")
+    expected = r"cannot run with --editor inpaint, but with flux-kontext; inpaint runs with Stable"
+    with pytest.raises(InputError, match=expected):
+        load_editor(EditorSettings(model=str(folder), editor="inpaint"))
+
+
+def test_a_network_of_another_kind_than_its_index_says_is_an_error(relabelled):
+    other = "StableDiffusionInstructPix2PixPipeline"
+    folder = relabelled("StableDiffusionPipeline", other)
+    with pytest.raises(InputError, match="reads 4 channels, and the editor instruct-pix2pix gives"):
+        load_editor(EditorSettings(model=str(folder)))
+
+
+def test_a_mislabelled_inpainting_model_says_how_it_can_be_used(relabelled):
+    folder = relabelled("StableDiffusionInpaintPipeline", "StableDiffusionPipeline")
+    with pytest.raises(InputError, match=r"wants 9 channels.*eq-edit --editor inpaint"):
+        load_editor(EditorSettings(model=str(folder)))
+    assert load_editor(EditorSettings(model=str(folder), editor="inpaint")).name == "inpaint"
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "editor"),
+    [
+        ("FluxFillPipeline", "inpaint"),
+        ("QwenImageEditPipeline", "qwen-image-edit"),
+        ("StableDiffusionInstructPix2PixPipeline", "instruct-pix2pix"),
+    ],
+)
+def test_drawing_pairs_with_a_model_that_edits_says_which_editor_runs(
+    tiny_editor, pipeline, editor
+):
+    with pytest.raises(InputError, match=f"a {pipeline} has none; it edits pictures, by {editor}"):
+        load_pipeline(DiffusionSettings(model=str(tiny_editor(pipeline))))
+
+
+@pytest.mark.parametrize("load", [load_editor, load_pipeline])
+def test_a_single_file_of_weights_is_an_error_that_says_how_to_make_a_folder(tmp_path, load):
+    file = tmp_path / "v1-5.safetensors"
+    file.touch()
+    kind = EditorSettings if load is load_editor else DiffusionSettings
+    with pytest.raises(InputError, match=r"is a file; .*from_single_file"):
+        load(kind(model=str(file)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"precision": "fp16"}, "fp16 needs a GPU"),
+        ({"offload": True}, "name it with --device"),
+        ({"steps": 0}, "--steps 0"),
+        ({"strength": 0.0}, "--strength 0"),
+        ({"strength": 1.5}, "--strength 1.5"),
+        ({"image_guidance": 0.5}, "--image-guidance 0.5"),
+        ({"guidance": float("nan")}, "--guidance nan"),
+    ],
+)
+def test_settings_that_cannot_be_are_errors(settings, message):
+    with pytest.raises(InputError, match=message):
+        EditorSettings(**settings)
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "settings", "message"),
+    [
+        ("FluxKontextPipeline", {"strength": 0.5}, "flux-kontext has no such setting"),
+        ("StableDiffusionPipeline", {"image_guidance": 2.0}, "prompt-to-prompt has no such"),
+        ("FluxPipeline", {"steps": 1, "strength": 0.5}, "not even one step"),
+        ("FluxKontextPipeline", {"device": "nowhere"}, "on 'nowhere' in fp32"),
+        ("StableDiffusionPipeline", {"device": "meta", "offload": True}, "prompt-to-prompt needs"),
+    ],
+)
+def test_settings_that_do_not_fit_the_model_are_errors(tiny_editor, pipeline, settings, message):
+    with pytest.raises(InputError, match=message):
+        load_editor(EditorSettings(model=str(tiny_editor(pipeline)), **settings))
+
+
+def test_a_launching_machine_without_the_gpu_tries_the_model_on_its_cpu():
+    settings = EditorSettings(device="cuda:0", precision="fp16", offload=True).on("cpu")
+    assert (settings.device, settings.precision, settings.offload) == ("cpu", "fp32", False)
+    assert EditorSettings(precision="bf16").on("cpu").precision == "bf16"
+
+
+def test_there_is_no_tiny_model_of_what_edits_nothing(tmp_path):
+    with pytest.raises(InputError, match="no tiny StableAudioPipeline"):
+        make_tiny_editor(tmp_path, "StableAudioPipeline")

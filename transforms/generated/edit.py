@@ -1,0 +1,336 @@
+"""Edits photographs, each once: the picture of the negative, locked outside the mask.
+
+A process loads the models once and edits one photograph at a time, so a photograph's pixels do not
+depend on what else a run edits.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from eqforge.generators.editors.lock import composite
+from eqforge.generators.editors.records import Edited, EditRequest
+from eqforge.generators.editors.registry import load_editor
+from eqforge.generators.editors.settings import EditorSettings
+from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.io.pictures import read_pixels
+from eqforge.schemas.late import numpy as np
+from eqforge.schemas.ranges import check_range
+from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.records.scores import Rejection, Score, compact_json
+from eqforge.schemas.tables.rendered import Generation, MaskRow
+from eqforge.schemas.versions import versions_of
+from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.engines.composite import Composite
+from eqforge.transforms.engines.counted_step import CountedStep
+from eqforge.transforms.filters.minimality import changed_in_and_out, view
+from eqforge.transforms.generated.edit_masks import (
+    GroundingSettings,
+    SharedGrounder,
+    read_region,
+    shared_grounder,
+    store_region,
+)
+from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
+from eqforge.transforms.generated.edit_work import EDITS_STAGE, EditTask, EditWork
+from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
+from eqforge.transforms.generated.work import MadePair
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+    from numpy.typing import NDArray
+
+    from eqforge.generators.editors.records import Editor
+
+EDITED: Final = "edited"
+"""The progress step that a worker counts for every photograph that was edited, or could not be."""
+
+VERSION: Final = 1
+CHANGED_OUTSIDE: Final = "changed_outside"
+"""The name of a score, and of the reason why it refuses a pair."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LockSettings:
+    """How photographs are kept as they are where they may not change."""
+
+    lock: bool = True
+    """Where a mask is known, take the photograph's own pixels outside of it, bit for bit."""
+
+    feather_px: int = 0
+    """Inside the mask, over so many pixels from its rim, fade from the photograph to the edit."""
+
+    max_changed_outside: float | None = 0.5
+    """Greatest share of what lies outside the mask that the editor may have changed before it was
+    locked: of an edit that changed everything a piece is left that does not fit in. Not
+    calibrated."""
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+          InputError: one is out of its range.
+        """
+        check_range("max_changed_outside", self.max_changed_outside, 0, 1)
+        if self.feather_px < 0:
+            raise InputError(f"--feather-px {self.feather_px}: expected 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditingRules:
+    """How edits become pairs.
+
+    Attributes:
+      editor: the model that edits, and how.
+      grounding: how it is found out where a photograph may change.
+      needs_mask: whether a photograph without a mask is refused.
+      lock: how photographs are kept as they are elsewhere.
+      generated: what is measured afterwards, and the folder of media and finished work.
+    """
+
+    editor: EditorSettings
+    grounding: GroundingSettings
+    needs_mask: bool
+    lock: LockSettings
+    generated: GeneratedRules
+
+
+class SharedEditor:
+    """An editor that the threads of a process share, one photograph at a time."""
+
+    def __init__(self, editor: Editor, device: str) -> None:
+        self.editor, self.device, self.lock = editor, _named(device), threading.Lock()
+
+
+def _named(device: str) -> str:
+    """Returns what an accelerator calls itself; its type where torch does not know."""
+    import torch
+
+    found = torch.device(device)
+    return str(torch.cuda.get_device_name(found)) if found.type == "cuda" else found.type
+
+
+_loading = threading.Lock()
+
+
+def shared_editor(settings: EditorSettings) -> SharedEditor:
+    """Returns the editor of this process, loaded on first use.
+
+    Raises:
+      InputError: the model cannot be loaded, or the settings do not fit it.
+      MissingExtra: torch, diffusers or transformers is not installed.
+    """
+    with _loading:
+        return _load(settings)
+
+
+@functools.lru_cache(maxsize=1)
+def _load(settings: EditorSettings) -> SharedEditor:
+    return SharedEditor(load_editor(settings), settings.device)
+
+
+def edit_photograph(work: EditWork, rules: EditingRules) -> EditWork:
+    """Returns a photograph with its edit, or the reason why there is none.
+
+    Raises:
+      InputError: a model cannot be loaded.
+      BuildError: the device has too little memory for the model.
+    """
+    task = work.task
+    if task is None or work.rejects:
+        return work
+    shared = shared_editor(rules.editor)
+    grounder = shared_grounder(rules.grounding, rules.editor.device) if task.mask is None else None
+    basis = [VERSION, shared.editor.fingerprint, shared.device, versions_of("pillow", "scipy")]
+    basis += [rules.needs_mask, rules.lock.lock, rules.lock.feather_px]
+    basis += [None if grounder is None else grounder.basis]
+    try:
+        made = make_once(
+            [*task.content, task.seed],
+            rules.generated.ledger("edit", basis),
+            rules.generated.media,
+            lambda: _make(task, shared, grounder, rules),
+        )
+    except Exception as error:
+        return work.refused(EDITS_STAGE, error_rejection(error))
+    rejection = made if isinstance(made, Rejection) else _refuse(made, rules.lock)
+    if rejection is not None or isinstance(made, Rejection):
+        return work.decided(EDITS_STAGE, rejection)
+    return replace(work, made=made).passed(EDITS_STAGE)
+
+
+def _refuse(made: MadePair, settings: LockSettings) -> Rejection | None:
+    """Returns why an edited photograph is refused for what changed outside of its mask."""
+    outside = {score.name: score.value for score in made.scores}.get(CHANGED_OUTSIDE)
+    limit = settings.max_changed_outside
+    if outside is None or limit is None or outside <= limit:
+        return None
+    return Rejection(reason=CHANGED_OUTSIDE, value=outside, threshold=limit)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Region:
+    """Where a photograph may change, who says so, and what was found there."""
+
+    mask: MaskRow
+    pixels: NDArray[np.bool_]
+    source: str
+    boxes: list[Any]
+
+
+def _make(
+    task: EditTask, shared: SharedEditor, grounder: SharedGrounder | None, rules: EditingRules
+) -> MadePair | Rejection:
+    media = rules.generated.media
+    photograph = read_pixels(media.get(task.photograph.image_id, task.photograph.suffix))
+    region = _region(task, photograph, grounder, rules)
+    if region is None and rules.needs_mask:
+        return Rejection(reason="no_mask", detail=", ".join(task.things)[:200])
+    edited = _edit(task, photograph, region, shared)
+    if isinstance(edited, Rejection):
+        return edited
+    scores = _scores(photograph, edited.image, region)
+    final = edited.image
+    if region is not None and rules.lock.lock:
+        final = composite(photograph, edited.image, region.pixels, rules.lock.feather_px)
+    if np.array_equal(final, photograph):
+        return Rejection(reason="unchanged")
+    if region is not None:
+        scores["difference_outside"] = _difference(photograph, final, ~region.pixels)
+    encoded = encode_image(final, FrameSettings(image_format="png"))
+    stored = store_image(media, encoded.data, encoded.width_px, encoded.height_px)
+    return MadePair(
+        images=(task.photograph, stored),
+        generation=_generation(task, shared, edited, region, rules),
+        masks=None if region is None else (region.mask, region.mask),
+        scores=tuple(_score(name, value) for name, value in scores.items()),
+    )
+
+
+def _region(
+    task: EditTask,
+    photograph: NDArray[np.uint8],
+    grounder: SharedGrounder | None,
+    rules: EditingRules,
+) -> _Region | None:
+    """Returns where a photograph may change; None where nobody says."""
+    media = rules.generated.media
+    if task.mask is not None:
+        return _Region(
+            mask=task.mask, pixels=read_region(task.mask, media), source="masks", boxes=[]
+        )
+    found = None if grounder is None else grounder.find(photograph, task.things)
+    if found is None:
+        return None
+    pixels, detections = found
+    boxes = [[each.phrase, each.score, list(each.box)] for each in detections]
+    return _Region(mask=store_region(pixels, media), pixels=pixels, source="grounder", boxes=boxes)
+
+
+def _edit(
+    task: EditTask, photograph: NDArray[np.uint8], region: _Region | None, shared: SharedEditor
+) -> Edited | Rejection:
+    import torch
+
+    request = EditRequest(
+        image=photograph,
+        caption=task.caption.caption,
+        target=task.negative,
+        instruction=task.instruction,
+        mask=None if region is None else region.pixels,
+        seed=task.seed,
+    )
+    try:
+        with shared.lock:
+            edited = shared.editor.edit(request)
+    except InputError as error:
+        return Rejection(reason="unfit_request", detail=str(error)[:500])
+    except torch.OutOfMemoryError as error:
+        raise BuildError(
+            f"{shared.device} has too little memory to edit {task.caption.image}; give it more, "
+            "or set --precision fp16, --offload or a smaller --resolution"
+        ) from error
+    return Rejection(reason="safety_checker") if edited.flagged else edited
+
+
+def _scores(
+    photograph: NDArray[np.uint8], edited: NDArray[np.uint8], region: _Region | None
+) -> dict[str, float | None]:
+    """Returns what the editor changed in the mask and outside, before anything was locked."""
+    if region is None:
+        return {}
+    inside, outside = changed_in_and_out(view(photograph), view(edited), region.pixels)
+    area = round(float(region.pixels.mean()), 6)
+    return {"mask_area": area, "changed_inside": inside, CHANGED_OUTSIDE: outside}
+
+
+def _difference(
+    first: NDArray[np.uint8], second: NDArray[np.uint8], where: NDArray[np.bool_]
+) -> float | None:
+    """Returns the greatest difference of any channel, 0 to 255; None where there is no pixel."""
+    parts = [image[where].astype(np.int16) for image in (first, second)]
+    return float(np.abs(parts[0] - parts[1]).max()) if where.any() else None
+
+
+def _score(name: str, value: float | None) -> Score:
+    return Score(name=name, value=value, scorer="eqforge.edit", version=str(VERSION), settings="{}")
+
+
+def _generation(
+    task: EditTask,
+    shared: SharedEditor,
+    edited: Edited,
+    region: _Region | None,
+    rules: EditingRules,
+) -> Generation:
+    found, identity = edited.parameters, shared.editor.identity
+    lock = {"lock": rules.lock.lock, "feather_px": rules.lock.feather_px}
+    mask = None if region is None else {"from": region.source, "boxes": region.boxes, **lock}
+    if region is not None and region.source == "grounder":
+        grounder = shared_grounder(rules.grounding, rules.editor.device)
+        assert grounder is not None
+        mask = {**(mask or {}), "found_by": grounder.basis}
+    return Generation(
+        generator="diffusers",
+        version=f"{found['diffusers']}, torch {found['torch']}",
+        model=identity.name,
+        revision=identity.revision,
+        device=shared.device,
+        seed=task.seed,
+        parameters=compact_json({**found, "mask": mask}),
+    )
+
+
+class EditPhotographs(CountedStep[EditingRules]):
+    """Edits every photograph that an edit is asked for."""
+
+    counted = EDITED
+
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.editor.device != "cpu"
+
+    def make(self, work: EditWork) -> EditWork:
+        return edit_photograph(work, self.rules)
+
+
+@dataclass
+class PlanEdits(Composite):
+    """Turns batches of captions into edits, one an element, for any number of workers."""
+
+    rules: EditPlanRules
+
+    def expand(self, batches: beam.PCollection[PhotographBatch]) -> beam.PCollection[EditWork]:
+        import apache_beam as beam
+
+        planned = batches | "Plan" >> beam.FlatMap(_planned, self.rules)
+        return planned | "Spread" >> beam.Reshuffle()
+
+
+def _planned(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWork]:
+    return plan_edits(batch, rules)

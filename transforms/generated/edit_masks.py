@@ -1,0 +1,202 @@
+"""Where a photograph may change: by the user's masks, or by what a grounder finds in it."""
+
+from __future__ import annotations
+
+import functools
+import io
+import threading
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
+
+from eqforge.generators.editors.lock import grow
+from eqforge.models.grounding import VERSION, Detection, Grounder, weights_of
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, opened
+from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.schemas.late import Image, ImageOps
+from eqforge.schemas.late import numpy as np
+from eqforge.schemas.ranges import check_range
+from eqforge.schemas.records.frames import StoredImage
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.edit_captions import EditCaption
+from eqforge.schemas.tables.rendered import MaskRow
+from eqforge.transforms.dataset.image_folder import read_named
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.generated.masks import coloured, read_numbers
+from eqforge.transforms.generated.pairs import store_mask
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ROUNDED_PX: Final = 1
+"""Both sides of a scaled picture are rounded: its shape is that of its original up to this."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaskFolder:
+    """A user's folder of masks.
+
+    A mask is a picture of its photograph's shape, of any mode: where it is not 0, the photograph
+    may change. It has its photograph's name, or that with the ending `.png`, unless it is named.
+    """
+
+    root: SourceFolder
+
+    def find(
+        self, caption: EditCaption, picture: StoredImage, media: MediaStore
+    ) -> MaskRow | Rejection | None:
+        """Returns the mask of a photograph, stored, or why it is of no use; None for none."""
+        for name in mask_names(caption):
+            data = read_named(self.root, name)
+            if not isinstance(data, Rejection):
+                return _stored(data, picture, media)
+            if data.reason != "image_missing":
+                return Rejection(reason="undecodable_mask", detail=f"{data.reason}: {data.detail}")
+        if caption.mask is None:
+            return None
+        return Rejection(reason="mask_missing", detail=caption.mask[:200])
+
+
+def mask_names(caption: EditCaption) -> tuple[str, ...]:
+    """Returns the names under which a caption's mask may lie."""
+    if caption.mask is not None:
+        return (caption.mask,)
+    ending = PurePosixPath(caption.image).suffix
+    return tuple(dict.fromkeys((caption.image, f"{caption.image.removesuffix(ending)}.png")))
+
+
+def _stored(data: bytes, picture: StoredImage, media: MediaStore) -> MaskRow | Rejection:
+    try:
+        mask = _read(data)
+    except (BadImage, TooManyPixels) as error:
+        return Rejection(reason="undecodable_mask", detail=str(error)[:200])
+    size = (picture.width_px, picture.height_px)
+    if not _has_shape(mask.shape[::-1], size):
+        found = f"{mask.shape[1]}x{mask.shape[0]}, the photograph {size[0]}x{size[1]}"
+        return Rejection(reason="mask_size", detail=found)
+    fitted = Image.fromarray(mask).resize(size, Image.Resampling.NEAREST)
+    if not fitted.getbbox():
+        return Rejection(reason="empty_mask")
+    return store_region(np.asarray(fitted), media)
+
+
+def _read(data: bytes) -> NDArray[np.bool_]:
+    """Returns where a mask is not 0; transparency counts for nothing.
+
+    Raises:
+      BadImage, TooManyPixels: it cannot be read.
+    """
+    with opened(data, MAX_PIXELS) as image:
+        values = np.asarray(ImageOps.exif_transpose(image))
+        has_alpha = image.mode in ("LA", "RGBA", "La", "RGBa", "PA")
+    if values.ndim == 2:
+        return np.asarray(values != 0)
+    colours = values[..., :-1] if has_alpha else values
+    return np.asarray(colours.any(axis=2))
+
+
+def _has_shape(mask: tuple[int, ...], size: tuple[int, int]) -> bool:
+    """Tells whether a mask is of a photograph, which may have been scaled down since."""
+    scale = max(size) / max(mask)
+    return scale <= 1 and all(
+        abs(side * scale - other) <= _ROUNDED_PX for side, other in zip(mask, size, strict=True)
+    )
+
+
+def store_region(region: NDArray[np.bool_], media: MediaStore) -> MaskRow:
+    """Stores a region as a mask in which it has the number 1."""
+    stream = io.BytesIO()
+    Image.fromarray(region.astype(np.uint8)).save(stream, "png")
+    height, width = region.shape
+    return store_mask(media, coloured(stream.getvalue()), width, height)
+
+
+def read_region(mask: MaskRow, media: MediaStore) -> NDArray[np.bool_]:
+    """Returns a stored region, bool of shape (height, width)."""
+    found: NDArray[np.bool_] = read_numbers(media.get(mask.mask_id, mask.suffix)) != 0
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroundingSettings:
+    """How it is found out where a photograph may change, where the user has no mask of it."""
+
+    grounder: str | None = None
+    """A detector that finds what changes by its words: a folder that transformers saved, or
+    ID@COMMIT of the hub, of Grounding DINO, OWL-ViT or OWLv2."""
+
+    segmenter: str | None = None
+    """A model that outlines what the grounder finds, likewise: SAM or SAM 2. Without it the
+    grounder's boxes are the masks."""
+
+    grounding_score: float = 0.3
+    """The grounder's score from which on a thing counts as found."""
+
+    mask_margin: float = 0.02
+    """What was found is widened by this share of the photograph's longer side, as what takes its
+    place has another outline."""
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+          InputError: one is out of its range, or there is a segmenter without a grounder.
+        """
+        check_range("grounding_score", self.grounding_score, 0, 1)
+        check_range("mask_margin", self.mask_margin, 0, 1)
+        if self.segmenter is not None and self.grounder is None:
+            raise InputError("--segmenter outlines what a --grounder finds: name one, too")
+
+
+class SharedGrounder:
+    """A grounder that the threads of a process share, one photograph at a time."""
+
+    def __init__(self, grounder: Grounder, settings: GroundingSettings) -> None:
+        self.grounder, self.settings, self.lock = grounder, settings, threading.Lock()
+
+    @property
+    def basis(self) -> list[Any]:
+        """What a found region depends on beside the photograph and the words, JSON-like."""
+        settings = self.settings
+        return [VERSION, self.grounder.identity, settings.grounding_score, settings.mask_margin]
+
+    def find(
+        self, pixels: NDArray[np.uint8], things: tuple[str, ...]
+    ) -> tuple[NDArray[np.bool_], list[Detection]] | None:
+        """Returns the region of some things, and their boxes; None where one is not found.
+
+        Args:
+          pixels: RGB, uint8 of shape (height, width, 3).
+          things: such as "red car".
+        """
+        with self.lock:
+            found = self.grounder.detect(pixels, things)
+            if not things or {each.phrase for each in found} != set(things):
+                return None
+            region = self.grounder.outline(pixels, found)
+        margin = round(self.settings.mask_margin * max(region.shape))
+        return (grow(region, margin), found) if region.any() else None
+
+
+_loading = threading.Lock()
+
+
+def shared_grounder(settings: GroundingSettings, device: str) -> SharedGrounder | None:
+    """Returns the grounder of this process, loaded on first use; None where none is named.
+
+    Raises:
+      InputError: a model cannot be loaded.
+      MissingExtra: torch or transformers is not installed.
+    """
+    if settings.grounder is None:
+        return None
+    with _loading:
+        return _load(settings, device)
+
+
+@functools.lru_cache(maxsize=1)
+def _load(settings: GroundingSettings, device: str) -> SharedGrounder:
+    segmenter = None if settings.segmenter is None else weights_of(settings.segmenter, device)
+    detector = weights_of(str(settings.grounder), device)
+    return SharedGrounder(Grounder(detector, segmenter, settings.grounding_score), settings)

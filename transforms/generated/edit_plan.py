@@ -1,0 +1,259 @@
+"""Says of captioned photographs which edits are asked for: negative, instruction, mask and seed.
+
+A negative is the user's, a language model's or a rule's. Captions that share an image come
+together, as a rule puts in nothing that another caption of the image names.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from eqforge.generators.editors.instructions import find_change, make_instruction
+from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.caption_lint import CaptionSettings, lint_pair
+from eqforge.generators.text.language import Language
+from eqforge.schemas.identity import derive_seed, fingerprint, picture_key, short_digest
+from eqforge.schemas.records.frames import StoredImage
+from eqforge.schemas.records.scores import Rejection, compact_json
+from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.sources.edit_captions import EditCaption
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.plan import is_wanted
+from eqforge.transforms.generated.edit_masks import MaskFolder
+from eqforge.transforms.generated.edit_work import (
+    EDITS_STAGE,
+    NEGATIVES_STAGE,
+    EditTask,
+    EditWork,
+)
+from eqforge.transforms.generated.work import PairProposal
+from eqforge.transforms.text.caption_edits import CaptionEdit, EditRules, edit_captions
+from eqforge.transforms.text.negatives import KIND as WRITTEN
+from eqforge.transforms.text.negatives import NegativeWriting, write_negatives
+from eqforge.transforms.text.perturb import analyse_captions
+from eqforge.transforms.text.work import Admitted, admit_texts, reject
+
+VERSION = 1
+GIVEN = "given"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PhotographBatch:
+    """Captions of whole images that are worked on together."""
+
+    captions: tuple[EditCaption, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditPlanRules:
+    """How captions become edits.
+
+    Attributes:
+      edits: how rules make negatives.
+      writing: how a language model writes them; None leaves it to the rules.
+      captions: which captions are refused.
+      images: the folder of the photographs; it stores their pixels without loss.
+      masks: the folder of the user's masks; None for none.
+      language: what captions have to be written in that rules or a model change.
+      only: ids of the samples to make; empty makes all.
+    """
+
+    edits: EditRules
+    writing: NegativeWriting | None
+    captions: CaptionSettings
+    images: ImageFolder
+    masks: MaskFolder | None
+    language: Language
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Negative:
+    """What an edited photograph is to show, in which sort of thing it differs, and who says so."""
+
+    text: str
+    kind: str
+    change: str
+    generator: str
+
+
+def plan_edits(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWork]:
+    """Yields the edits of a batch, those too that are refused, in the order of its captions."""
+    admitted = {each.text_id: _admit(each, rules) for each in batch.captions}
+    kept = [each for each in batch.captions if admitted[each.text_id].records]
+    negatives = _negatives(kept, rules)
+    analyses = _analyses(kept, negatives, rules)
+    asked: set[str] = set()
+    for caption in batch.captions:
+        if not is_wanted(caption.text_id, rules.only):
+            continue
+        found = admitted[caption.text_id]
+        work = EditWork(proposal=None, rejects=found.rejects, tallies=(found.tally,))
+        if found.records:
+            negative, image = negatives[caption.text_id], found.images[caption.text_id]
+            task = _task(caption, negative, image, analyses, rules)
+            work = _with_task(work, caption, task, negative, asked)
+        if work.proposal is None or is_wanted(work.proposal.sample_id, rules.only):
+            yield _with_mask(work, rules)
+
+
+def _admit(caption: EditCaption, rules: EditPlanRules) -> Admitted[EditCaption]:
+    """Checks a caption and finds its photograph; one with a negative may be in any language."""
+    language: Language = rules.language if caption.hard_negative is None else "any"
+    return admit_texts([caption], rules.captions, rules.images, rules.only, language=language)
+
+
+def _with_task(
+    work: EditWork,
+    caption: EditCaption,
+    task: EditTask | Rejection,
+    negative: _Negative | Rejection,
+    asked: set[str],
+) -> EditWork:
+    """Returns the work of a caption with its edit, unless there is none, or it is asked for."""
+    if isinstance(task, EditTask) and fingerprint(task.content) in asked:
+        task = Rejection(reason="duplicate", detail=task.negative[:200])
+    if isinstance(task, Rejection) or isinstance(negative, Rejection):
+        assert isinstance(task, Rejection)
+        refused = reject(caption, caption.text_id, NEGATIVES_STAGE, task)
+        tallies = (*work.tallies, NEGATIVES_STAGE.tally(1, 0))
+        return replace(work, rejects=(refused,), tallies=tallies)
+    asked.add(fingerprint(task.content))
+    tallies = (*work.tallies, NEGATIVES_STAGE.tally(1, 1))
+    return replace(work, proposal=_proposal(task, negative), task=task, tallies=tallies)
+
+
+def _with_mask(work: EditWork, rules: EditPlanRules) -> EditWork:
+    """Returns the work with the user's mask, or refused where it is of no use."""
+    task = work.task
+    if task is None or rules.masks is None:
+        return work
+    media = MediaStore(rules.images.media_root)
+    mask = rules.masks.find(task.caption, task.photograph, media)
+    if isinstance(mask, Rejection):
+        return work.refused(EDITS_STAGE, mask)
+    return replace(work, task=replace(task, mask=mask))
+
+
+def _negatives(
+    captions: Sequence[EditCaption], rules: EditPlanRules
+) -> dict[str, _Negative | Rejection]:
+    """Returns the negative of each caption by its id, or why it has none."""
+    records = {each.text_id: _record(each) for each in captions}
+    missing = {each.text_id for each in captions if each.hard_negative is None}
+    images = {_picture(records[name]) for name in missing}
+    known = [record for record in records.values() if _picture(record) in images]
+    made: dict[str, CaptionEdit | Rejection] = {}
+    if rules.writing is None or rules.writing.rest:
+        edited = edit_captions(known, rules.edits)
+        made = {each.record.caption_id: each.negative for each in edited}
+    if rules.writing is not None:
+        left = [
+            records[name]
+            for name in records
+            if name in missing and not isinstance(made.get(name), CaptionEdit)
+        ]
+        made.update(write_negatives(left, known, rules.writing))
+    return {each.text_id: _negative(each, made.get(each.text_id)) for each in captions}
+
+
+def _negative(caption: EditCaption, made: CaptionEdit | Rejection | None) -> _Negative | Rejection:
+    if caption.hard_negative is not None:
+        kind = caption.kind or GIVEN
+        equal = lint_pair(caption.caption, caption.hard_negative)
+        return equal or _Negative(
+            text=caption.hard_negative, kind=kind, change=kind, generator=GIVEN
+        )
+    assert made is not None
+    if isinstance(made, Rejection):
+        return made
+    kind = WRITTEN if made.kind == WRITTEN else made.kind.rpartition("_")[2]
+    return _Negative(text=made.edited.text, kind=kind, change=made.kind, generator=made.generator)
+
+
+def _record(caption: EditCaption) -> CaptionRecord:
+    return CaptionRecord(
+        caption_id=caption.caption_id,
+        image=caption.image,
+        caption=caption.caption,
+        split=caption.split,
+    )
+
+
+def _picture(record: CaptionRecord) -> str:
+    return picture_key(record.image, record.caption_id)
+
+
+def _analyses(
+    captions: Sequence[EditCaption],
+    negatives: dict[str, _Negative | Rejection],
+    rules: EditPlanRules,
+) -> dict[str, Analysis]:
+    """Returns the analysis of each text that the tagger, which is for English, may understand."""
+    pairs = ((each.caption, negatives[each.text_id]) for each in captions)
+    texts = [
+        text
+        for caption, negative in pairs
+        if isinstance(negative, _Negative) and caption.isascii()
+        for text in (caption, negative.text)
+    ]
+    distinct = list(dict.fromkeys(texts))
+    found = analyse_captions(distinct, rules.edits.spacy_model) if distinct else []
+    pairs_found = zip(distinct, found, strict=True)
+    return {text: each for text, each in pairs_found if isinstance(each, Analysis)}
+
+
+def _task(
+    caption: EditCaption,
+    negative: _Negative | Rejection,
+    image: FoundImage,
+    analyses: dict[str, Analysis],
+    rules: EditPlanRules,
+) -> EditTask | Rejection:
+    if isinstance(negative, Rejection):
+        return negative
+    first, second = analyses.get(caption.caption), analyses.get(negative.text)
+    both = None if first is None or second is None else (first, second)
+    change = find_change(caption.caption, negative.text, both)
+    content = fingerprint([image.source_sha256, caption.caption, negative.text])
+    return EditTask(
+        photograph=_stored_image(image.row),
+        source_sha256=image.source_sha256,
+        caption=caption,
+        negative=negative.text,
+        generator=negative.generator,
+        instruction=caption.instruction or make_instruction(negative.text, change),
+        things=change.things,
+        # The 0 is the number of the try, of which there is one.
+        seed=derive_seed(rules.edits.seed, content, "edit/0", VERSION),
+    )
+
+
+def _stored_image(row: ImageRow) -> StoredImage:
+    return StoredImage(
+        image_id=row.image_id,
+        suffix=row.suffix,
+        width_px=row.width_px,
+        height_px=row.height_px,
+        num_bytes=row.num_bytes,
+    )
+
+
+def _proposal(task: EditTask, negative: _Negative) -> PairProposal:
+    caption, box = task.caption, task.caption.box
+    corners = None if box is None else [box.x0, box.y0, box.x1, box.y1]
+    content = [task.source_sha256, corners, caption.caption, negative.text, task.instruction]
+    photograph = {"image": caption.image, "sha256": task.source_sha256, "box": corners}
+    return PairProposal(
+        sample_id=f"{caption.caption_id}/{short_digest(content)}",
+        source_id=caption.image,
+        kind=negative.kind,
+        change=negative.change,
+        captions=(caption.caption, negative.text),
+        specs=(
+            compact_json(photograph),
+            compact_json({"instruction": task.instruction, "things": task.things}),
+        ),
+        split=caption.split,
+    )

@@ -1,0 +1,148 @@
+"""Hard negatives that a language model writes: what it is asked, and which answers count."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from eqforge.generators.text.edits import EditedText
+from eqforge.generators.text.hard_positives.reconcile import what_is_said
+from eqforge.generators.text.lints.synonymy import stays_true
+from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
+from eqforge.generators.text.llm.model import Answer, LanguageModel, Question, ask
+from eqforge.generators.text.llm.validate import (
+    REWRITE_REFUSALS,
+    InvalidRewrite,
+    first_valid,
+    take_rewrite,
+)
+from eqforge.generators.text.llm.writer import WriterSettings, open_model
+from eqforge.schemas.identity import derive_seed, picture_key
+from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.schemas.visible import shortened
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.text.caption_edits import TRUE_OF_IMAGE, CaptionEdit
+
+VERSION: Final = 1
+KIND: Final = "written"
+MAX_NEW_TOKENS: Final = 60
+PROMPT: Final = """\
+Change one thing in the caption of a photograph: replace an object by another object, or an \
+attribute by another attribute, so that the caption is no longer true of the photograph. Change \
+nothing else. Only output the changed caption.
+
+Input: A brown dog lies on a red sofa.
+Output: A brown cat lies on a red sofa.
+
+Input: two men in blue shirts play football
+Output: two men in yellow shirts play football
+
+Input: {example}
+Output: """
+_TAKEN: Final = ("refused", "empty", "cut_off", "unchanged", "huge", "not_plain", "another_text")
+NEGATIVE_REFUSALS: Final = {
+    **{reason: REWRITE_REFUSALS[reason] for reason in (*_TAKEN, "several_edits")},
+    "stays_true": "The language model exchanged words for synonyms or broader ones.",
+}
+"""Why an answer of a language model is no hard negative, beside TRUE_OF_IMAGE."""
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NegativeWriting:
+    """How a language model writes hard negatives.
+
+    Attributes:
+      model: the language model.
+      rest: whether it writes only those for which no rule is found, else all.
+      retries: how often an answer that is not taken is asked for again.
+      seed: of the run.
+      ledger: where the model's answers are kept, so that no run asks twice.
+    """
+
+    model: WriterSettings
+    rest: bool
+    retries: int
+    seed: int
+    ledger: Ledger | None = None
+
+
+def write_negatives(
+    captions: Sequence[CaptionRecord],
+    known: Sequence[CaptionRecord],
+    writing: NegativeWriting,
+    model: LanguageModel | None = None,
+) -> dict[str, CaptionEdit | Rejection]:
+    """Returns what a language model makes of captions, by their ids.
+
+    The first answer takes the likeliest tokens, each further one is drawn with a seed from the
+    run's, the caption's id and the number of the try.
+
+    Args:
+      captions: those that it writes negatives of.
+      known: all captions of their images; a negative says what none of them says.
+      writing: how it writes.
+      model: the model; None opens that of the settings.
+    """
+    true: dict[str, set[str]] = {}
+    for each in known:
+        true.setdefault(_picture(each), set()).add(what_is_said(each.caption))
+    found: dict[str, CaptionEdit | Rejection] = {}
+    left = list(captions)
+    with _LOCK:
+        asked = model or (open_model(writing.model) if left else None)
+        for attempt in range(writing.retries + 1):
+            if asked is None or not left:
+                break
+            questions = [_question(each, attempt, writing) for each in left]
+            answers = ask(asked, questions, writing.ledger)
+            for each, question, answer in zip(left, questions, answers, strict=True):
+                found[each.caption_id] = _edit(each, question, answer, true[_picture(each)])
+            left = [each for each in left if isinstance(found[each.caption_id], Rejection)]
+    return found
+
+
+def _picture(record: CaptionRecord) -> str:
+    return picture_key(record.image, record.caption_id)
+
+
+def _question(record: CaptionRecord, attempt: int, writing: NegativeWriting) -> Question:
+    seed = derive_seed(writing.seed, record.caption_id, f"negative/{attempt}", VERSION)
+    return Question(
+        prompt=PROMPT.replace("{example}", record.caption.strip()).strip(),
+        seed=seed if attempt or writing.model.sample else None,
+        max_new_tokens=MAX_NEW_TOKENS,
+    )
+
+
+def _edit(
+    record: CaptionRecord, asked: Question, answer: Answer, true: set[str]
+) -> CaptionEdit | Rejection:
+    if answer.refusal:
+        return Rejection(reason="refused", detail=shortened(answer.refusal, 200))
+    try:
+        check = partial(_checked, record.caption, true)
+        edited = first_valid(answer.text, record.caption, check, is_cut=answer.is_cut)
+    except InvalidRewrite as error:
+        said = shortened(" ".join(answer.text.split()), 200)
+        return Rejection(reason=error.reason, detail=said)
+    seed = "greedy" if asked.seed is None else f"seed {asked.seed}"
+    return CaptionEdit(kind=KIND, edited=edited, generator=f"{answer.model} {seed}")
+
+
+def _checked(caption: str, true: set[str], line: str) -> EditedText:
+    """Returns a line of an answer that changes one place of a caption and makes it false.
+
+    Raises:
+      InvalidRewrite: it does not; the reason is one of NEGATIVE_REFUSALS, or TRUE_OF_IMAGE.
+    """
+    edited = take_rewrite(caption, line)
+    if max(len(edited.spans_before), len(edited.spans_after)) > 1:
+        raise InvalidRewrite("several_edits")
+    if what_is_said(edited.text) in true:
+        raise InvalidRewrite(TRUE_OF_IMAGE)
+    if stays_true(words_of(caption), exchanged_words(caption, edited.text)):
+        raise InvalidRewrite("stays_true")
+    return edited
