@@ -111,9 +111,21 @@ BOTH = Claim(target="target", copies=("target", "twin"))
 ONE = Claim(target="target", copies=("target",))
 FRONT = replace(LEFT, relation="front")
 
+
+def lit_pair(**light: float) -> ScenePair:
+    shone = replace(SCENE, light=replace(SCENE.light, **light))
+    return pair(shone, recoloured(shone), LEFT)
+
+
 WRONG = {
     "overlap": recoloured_pair(TARGET, replace(OTHER, position=(-0.6, 0.3, 0)), claim=ONE),
     "too_few_pixels": recoloured_pair(replace(TARGET, scale=0.05), OTHER),
+    "too_small": recoloured_pair(replace(TARGET, scale=0.16), OTHER),
+    "too_large": recoloured_pair(
+        replace(TARGET, position=(-0.5, -2.5, 0), scale=1.6), replace(OTHER, position=(2.2, 0, 0))
+    ),
+    "too_dark": lit_pair(sun_intensity=0.0, ambient=0.001),
+    "blown_out": lit_pair(sun_intensity=60.0, ambient=1.0),
     "out_of_frame": recoloured_pair(replace(TARGET, position=(-3.4, 0, 0)), OTHER),
     "occluded": recoloured_pair(
         replace(TARGET, position=(0.0, 2.0, 0.0)),
