@@ -112,8 +112,9 @@ ONE = Claim(target="target", copies=("target",))
 FRONT = replace(LEFT, relation="front")
 
 
-def lit_pair(**light: float) -> ScenePair:
-    shone = replace(SCENE, light=replace(SCENE.light, **light))
+def lit_pair(sun_intensity: float, ambient: float) -> ScenePair:
+    light = replace(SCENE.light, sun_intensity=sun_intensity, ambient=ambient)
+    shone = replace(SCENE, light=light)
     return pair(shone, recoloured(shone), LEFT)
 
 
