@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqforge.models.contrastive import CENTRE, Sigmoid, compare_vectors
-from eqforge.models.pretrained import Weights, check_device, import_torch, stack_pixels
+from eqforge.models.pretrained import Weights, check_device, import_torch, onto_device, stack_pixels
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, Vectors, match_vectors
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.identity import fingerprint
@@ -73,7 +73,7 @@ class OpenClipScorer:
             )
             self._tokenizer = library.get_tokenizer(name)
         self._device, dtype = files.device, getattr(self._torch, files.precision)
-        self._model = model.to(files.device, dtype).eval()
+        self._model = onto_device(model.to(dtype), files.device)
         self._dtype = dtype
         settings = library.transform.PreprocessCfg(**model.visual.preprocess_cfg)
         transform = library.transform.image_transform_v2(settings, is_train=False)

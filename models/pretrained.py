@@ -145,6 +145,20 @@ def check_device(device: str) -> None:
         raise InputError(f"device={device}: {first}") from error
 
 
+def onto_device(model: Any, device: str) -> Any:
+    """Moves a loaded model to a device, for inference.
+
+    Raises:
+      InputError: the device's memory does not suffice.
+    """
+    torch = import_torch()
+    try:
+        return model.to(device).eval()
+    except torch.OutOfMemoryError as error:
+        first = str(error).strip().splitlines()[0]
+        raise InputError(f"device={device}: the model does not fit: {first}") from error
+
+
 def load_preprocessor(weights: Weights) -> Preprocessor:
     """Loads image processor and tokenizer.
 
@@ -259,7 +273,7 @@ def load_model(weights: Weights, architecture: str) -> Any:
             f"{weights.source}: holds no {missing[0]!r} ({len(missing)} tensors are missing): it "
             f"is no {architecture}, and would score at random"
         )
-    return model.to(weights.device).eval()
+    return onto_device(model, weights.device)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from eqforge.evaluation.shortcuts.answerers import Answerer, Posed
 from eqforge.evaluation.shortcuts.audit import Judge, Question
+from eqforge.models.pretrained import check_device, onto_device
 from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.records.lettered import LETTERS
 
@@ -25,7 +26,7 @@ class LanguageModelProbe:
       batch_size: captions scored at a time.
 
     Raises:
-      InputError: the model or its tokenizer cannot be loaded.
+      InputError: the model or its tokenizer cannot be loaded, or there is no such device.
       MissingExtra: torch or transformers is not installed.
     """
 
@@ -37,6 +38,7 @@ class LanguageModelProbe:
             from transformers import AutoModelForCausalLM, AutoTokenizer
         except ImportError as error:
             raise MissingExtra("torch and transformers", "models") from error
+        check_device(device)
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(model, revision=revision)
             loaded: Any = AutoModelForCausalLM.from_pretrained(
@@ -44,7 +46,7 @@ class LanguageModelProbe:
             )
         except (OSError, ValueError, KeyError) as error:
             raise InputError(f"the language model {model!r} cannot be loaded: {error}") from error
-        self._model = loaded.to(device).eval()
+        self._model = onto_device(loaded, device)
         self._batch_size = batch_size
 
     def judges(self) -> dict[str, Judge]:

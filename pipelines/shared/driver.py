@@ -29,6 +29,7 @@ from eqforge.schemas.io.input_copies import fetch_inputs
 from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.visible import counted, in_lines
+from eqforge.transforms.dataset.census import take_census
 from eqforge.transforms.dataset.plan import write_plan
 from eqforge.transforms.dataset.replace import is_complete, settle
 from eqforge.transforms.engines import placement
@@ -165,6 +166,7 @@ def _run_pipeline(
                 header=header,
                 options=options,
                 is_dry=is_dry,
+                census=take_census(pipeline.media(config, plan)),
                 replaces=replaces,
                 scratch=scratch,
             )

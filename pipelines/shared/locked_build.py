@@ -29,7 +29,7 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io import storage
 from eqforge.schemas.sources.decisions import left
 from eqforge.schemas.visible import counted
-from eqforge.transforms.dataset.census import note_census, take_census
+from eqforge.transforms.dataset.census import Census, note_census
 from eqforge.transforms.dataset.errata import stages_for
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
@@ -45,6 +45,7 @@ class LockedBuild(Generic[Configured]):
     Attributes:
       pipeline, config, header, options: what is built, and how.
       is_dry: whether the job is only checked.
+      census: the files that the plan needs besides the inputs, as they were before any work.
       replaces: whether a finished dataset is there, to be kept until this one is complete.
       scratch: a folder of this machine for the notes of progress.
     """
@@ -54,6 +55,7 @@ class LockedBuild(Generic[Configured]):
     header: Manifest
     options: PipelineOptions
     is_dry: bool
+    census: Census
     replaces: bool
     scratch: str
 
@@ -108,11 +110,10 @@ class LockedBuild(Generic[Configured]):
     def run(self, plan: PlanFiles) -> None:
         """Builds the dataset of a plan."""
         output = self.config.run.output
-        census = take_census(self.pipeline.media(self.config, plan))
 
         def wire(root: beam.Pipeline, target: Target[Configured]) -> None:
             if not self.is_dry:
-                note_census(output, census)
+                note_census(output, self.census)
             self.pipeline.build(root, target)
 
         self._run(plan, storage.join(output, WORK, "plan", plan_name(self.header)), wire)

@@ -256,6 +256,12 @@ def test_likelihoods_are_those_of_the_models_own_loss(model_folder: Path) -> Non
     assert list(scores[4]) == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("device", ["gpu", "cuda:77"])
+def test_a_device_that_is_not_there_is_one_clear_error(model_folder: Path, device: str) -> None:
+    with pytest.raises(InputError, match=f"device={device}: "):
+        LanguageModelProbe(str(model_folder), device=device)
+
+
 def test_a_language_model_takes_the_likelier_caption_for_the_true_one(model_folder: Path) -> None:
     probe = LanguageModelProbe(str(model_folder))
     texts = sorted({pair.positive for pair in _random_pairs(40)})

@@ -254,6 +254,11 @@ def test_the_revision_follows_the_weights(model_folder: Path, writer: CaptionWri
     assert again.fingerprint != writer.fingerprint  # another temperature
 
 
+def test_a_device_that_is_not_there_is_an_input_error(model_folder: Path) -> None:
+    with pytest.raises(InputError, match="device=gpu: "):
+        CaptionWriter(WriterSettings(model=str(model_folder), device="gpu"))
+
+
 def test_a_model_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be loaded"):
         CaptionWriter(WriterSettings(model=str(tmp_path)))

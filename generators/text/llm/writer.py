@@ -179,6 +179,11 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
         raise MissingExtra("torch and transformers", "models") from error
     transformers: Any = importlib.import_module("transformers")
     transformers.utils.logging.disable_progress_bar()  # it would break our own
+    try:
+        torch.empty(1, device=settings.device)
+    except (RuntimeError, AssertionError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise InputError(f"device={settings.device}: {first}") from error
     common = {"revision": settings.revision, "trust_remote_code": settings.trust_remote_code}
     try:
         tokenizer = AutoTokenizer.from_pretrained(settings.model, **common)

@@ -17,7 +17,11 @@ from tests.small_builds import drawings, scenes
 
 MAKERS: dict[str, tuple[Callable[[], list[str]], Callable[[list[str]], int], list[str]]] = {
     "drawn": (drawings, eq_sd.main, ["--min-contrast", "41.2", "--min-background-ssim", "0.99"]),
-    "rendered": (scenes, eq_kubric.main, ["--min-visible-area", "0.008", "--min-contrast", "20"]),
+    "rendered": (
+        lambda: [*scenes(), "--stage", "plain"],
+        eq_kubric.main,
+        ["--min-visible-area", "0.008", "--min-contrast", "20"],
+    ),
 }
 
 
@@ -25,7 +29,7 @@ MAKERS: dict[str, tuple[Callable[[], list[str]], Callable[[list[str]], int], lis
 def builds(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A build that refuses some pairs, and the same with limits that refuse none."""
     command, main, limits = MAKERS[request.param]
-    _, *arguments = command()
+    arguments = [*command()[1:], "--max-draws-per-pair", "1"]
     strict = tmp_path_factory.mktemp("generated") / "strict"
     assert main([*arguments, *limits, "--output", str(strict)]) == 0
     lax = strict.with_name("lax")
