@@ -129,7 +129,7 @@ def _arguments(name: str, hint: Any, value: Any) -> list[str]:
     if name == _VERIFY:
         judges = (f"{each['kind']}:{FOLDER}/{each['model']}" for each in value)
         return [word for judge in judges for word in (f"--{flag}", judge)]
-    if isinstance(value, bool):
+    if isinstance(value, bool) and hint is bool:
         return [f"--{flag}" if value else f"--no-{flag}"]
     values = [str(each) for each in (value if isinstance(value, list) else [value])]
     if _is_path(hint) and value is not None:
