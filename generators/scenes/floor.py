@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from eqforge.generators.scenes.floors import floor_facts
 from eqforge.generators.scenes.shading import Graph
 from eqforge.generators.scenes.world import DOME_SIDES, Surround
+from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.scenes import FloorTexture, SceneCamera
 
 BUMP, BUMP_TILES = 0.6, 0.02
@@ -131,8 +131,7 @@ def _pixel_m(camera: SceneCamera, resolution: int) -> float:
 
 def _read(picture: Path) -> NDArray[np.float32]:
     """Reads a texture as linear red, green and blue in [0, 1], float32 [height, width, 3]."""
-    with Image.open(picture) as opened:
-        shown = np.asarray(opened.convert("RGB"))
+    shown = read_pixels(picture.read_bytes())
     levels = np.arange(256) / 255
     linear = np.where(levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
     return linear.astype(np.float32)[shown]
