@@ -89,7 +89,7 @@ class RenderedFilters(ImageFilters, _SceneFilters):
 class Config(DatasetConfig):
     """Pairs of rendered scenes that differ in an attribute, a count or a place.
 
-    At the defaults a pair takes about 4 s of one core and 0.14 MB: 6,000 take about 7 core hours.
+    At the defaults a pair takes about 4 s of one core and 0.22 MB: 6,000 take about 7 core hours.
     `eqforge plan eq-kubric` measures it on your machine.
     """
 
