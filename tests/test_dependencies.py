@@ -61,7 +61,8 @@ def imported_modules(files: Iterable[Path]) -> Iterator[tuple[str, str]]:
 
 def undeclared(files: Iterable[Path], declared: set[NormalizedName]) -> list[tuple[str, str]]:
     providers = dict(packages_distributions())
-    providers["dlib"] = ["dlib-bin"]  # its metadata does not say so
+    # What their metadata does not say.
+    providers |= {"dlib": ["dlib-bin"], "mathutils": ["bpy"]}
     return [
         (file, name)
         for file, name in imported_modules(files)

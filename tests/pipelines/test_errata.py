@@ -259,6 +259,7 @@ REWORDING_TEXTS = ["caption", "hard_positive", "hard_negative"]
 TEXTS = {
     "PairSample": PAIR_TEXTS,
     "RenderedSample": PAIR_TEXTS,
+    "EditedSample": PAIR_TEXTS,
     "BenchmarkPair": PAIR_TEXTS,
     "CombinedPair": PAIR_TEXTS,
     "BenchmarkFoil": FOIL_TEXTS,
