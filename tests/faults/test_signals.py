@@ -83,13 +83,14 @@ def test_ctrl_c_while_libraries_are_loaded_is_one_sentence(
 
 _LATE = """
 import os, signal, sys, threading, time
-def late():
+def late(manifest):
+    while not os.path.exists(manifest):  # the event comes before the renaming, which may take long
+        time.sleep(0.001)
     time.sleep({later_s})
     os.kill(os.getpid(), signal.SIGTERM)
-late = threading.Thread(target=late, daemon=True)
 def hook(event, arguments):
     if event == "os.rename" and str(arguments[1]).endswith("out/dataset.json"):
-        late.start()
+        threading.Thread(target=late, args=(str(arguments[1]),), daemon=True).start()
 sys.addaudithook(hook)
 from eqforge import cli
 print("ready", flush=True)
