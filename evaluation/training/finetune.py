@@ -13,7 +13,7 @@ from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.evaluation.training.settings import FinetuneSettings, check_ranges
 from eqforge.evaluation.training.start import Start, load_start, save_trained
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.errors import BuildError, InputError, MissingExtra
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.io.pictures import VERSION as DECODER_VERSION
 from eqforge.schemas.versions import versions_of
@@ -31,7 +31,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
     Raises:
       InputError: dataset, model, settings or output folder cannot be used.
       MissingExtra: a package is not installed.
-      BuildError: a loss was not finite.
+      BuildError: a loss was not finite, or the device has too little memory.
     """
     check_ranges(settings)
     objective = settings.objective()
@@ -52,7 +52,7 @@ def finetune(settings: FinetuneSettings) -> str | None:
         exclude_repeats=settings.exclude_repeats,
     )
     job = _job(settings, objective, plan, start, folder, accelerator, dataset, examples)
-    logged = train(job)
+    logged = _train(job)
     if accelerator.is_main_process:
         folder.finish(
             lambda made: save_trained(made, start, accelerator.unwrap_model(job.network)),
@@ -60,6 +60,18 @@ def finetune(settings: FinetuneSettings) -> str | None:
         )
     accelerator.wait_for_everyone()
     return _summary(settings, examples, steps, logged) if accelerator.is_main_process else None
+
+
+def _train(job: Job) -> list[dict[str, float]]:
+    """Trains, and says what to change where the device has too little memory."""
+    import torch
+
+    try:
+        return train(job)
+    except torch.OutOfMemoryError as error:
+        raise BuildError(
+            f"{job.accelerator.device}: out of memory; lower --batch-size, or take --train heads"
+        ) from error
 
 
 def check_objective(objective: Objective, examples: Examples) -> None:

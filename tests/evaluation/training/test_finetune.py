@@ -378,6 +378,17 @@ def test_a_loss_that_is_not_finite_ends_the_training(
     assert not (tmp_path / "out" / "training.json").exists()
 
 
+def test_too_little_memory_on_the_device_is_one_clear_error(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def run_out(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("eqforge.evaluation.training.loop._step", run_out)
+    assert main(arguments(folder, tmp_path / "out", "--steps", "2")) == 1
+    assert "cpu: out of memory; lower --batch-size" in capsys.readouterr().err
+
+
 def test_presets_are_defaults_that_flags_override() -> None:
     base = ["d", "--model", "clip:x", "--output", "o"]
     paper = parse_settings([*base, "--preset", "eqsim-paper", "--margin", "0.2"], None)
