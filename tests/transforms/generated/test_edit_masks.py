@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,7 +56,7 @@ def test_a_photograph_may_change_where_its_mask_is_not_black(
 ) -> None:
     media = MediaStore(str(tmp_path / "media"))
     for name, picture in forms(region).items():
-        options = {"exif": picture.getexif()} if name == "turned.png" else {}
+        options: dict[str, Any] = {"exif": picture.getexif()} if name == "turned.png" else {}
         picture.save(tmp_path / name, **options)
         caption = EditCaption(caption_id="c", image="p.jpg", caption="a cup", mask=name)
         found = MaskFolder(SourceFolder(str(tmp_path))).find(caption, PHOTOGRAPH, media)
