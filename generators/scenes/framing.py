@@ -102,7 +102,7 @@ def frame(
       progress: share of the tries that failed, in [0, 1): later ones step back a little.
       rng: what to draw with.
     """
-    room = 1 - 2 * (settings.image_margin + RESERVE)
+    room = max(1 - 2 * (settings.image_margin + RESERVE), RESERVE)
     area = rng.uniform(*settings.target_area) / FILL
     farther = rng.uniform(*FARTHER) + rng.uniform(0.0, STEP_BACK) * progress
     across, down = rng.uniform(-1, 1), rng.uniform(-0.3, 1)

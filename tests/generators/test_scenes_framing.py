@@ -13,6 +13,7 @@ from eqforge.generators.scenes.framing import FILL, Standpoint, Subjects, frame
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import corners, project, shape_of, silhouette, to_camera
+from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import (
     SceneCamera,
     SceneObject,
@@ -84,6 +85,13 @@ def test_what_does_not_fit_at_that_size_is_seen_from_farther_away() -> None:
         assert seen.min() >= 0.03
         assert seen.max() <= 0.97
         assert np.ptp(seen, axis=0).max() > 0.75
+
+
+@pytest.mark.parametrize("margin", [0.49, 0.499])
+def test_margins_that_leave_no_room_refuse_pairs(library: AssetLibrary, margin: float) -> None:
+    settings = SceneSettings(pairs=2, image_margin=margin, tries=2)
+    found = list(SceneProposer(settings, library, "corrected", seed=5))
+    assert [each.reason for each in found if isinstance(each, Reject)] == ["no_arrangement"] * 2
 
 
 def test_a_distance_that_was_asked_for_is_kept(library: AssetLibrary) -> None:
