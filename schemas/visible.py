@@ -128,7 +128,7 @@ def counted(number: int, things: str) -> str:
         return f"{number:,} {things}"
     if things.endswith("ies"):
         return f"1 {things.removesuffix('ies')}y"
-    return f"1 {things.removesuffix('es' if things.endswith('xes') else 's')}"
+    return f"1 {things.removesuffix('es' if things.endswith(('xes', 'ches')) else 's')}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
