@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Identity as Identity
@@ -84,7 +84,6 @@ class Scorer(Protocol):
         """Scores pairs of encoded images and captions, in one batch."""
 
 
-@runtime_checkable
 class DualEncoder(Scorer, Protocol):
     """A scorer that encodes images and captions separately as unit vectors and compares these.
 
@@ -98,7 +97,6 @@ class DualEncoder(Scorer, Protocol):
         """Scores image i with caption i, for two arrays of equal shape."""
 
 
-@runtime_checkable
 class GivesLogOdds(Protocol):
     """A scorer that says whether its logits are log-odds, so that 0 separates true from false.
 
@@ -110,7 +108,6 @@ class GivesLogOdds(Protocol):
         """Whether the model was trained to tell matches from others, one pair at a time."""
 
 
-@runtime_checkable
 class CountsTokens(Protocol):
     """A scorer that pads captions to a length the caller names.
 
@@ -122,13 +119,35 @@ class CountsTokens(Protocol):
         """Returns how many tokens the model reads of each caption, padding not counted."""
 
 
-@runtime_checkable
 class SendsPreparer(Protocol):
     """A scorer whose preparation of images can be sent to other processes, without the model."""
 
     @property
     def preparer(self) -> Callable[[Picture], Any]:
         """Does what `prepare` does; it can be pickled and is small."""
+
+
+# isinstance() would look past what a scorer hands on by `__getattr__`, since Python 3.12.
+
+
+def is_dual_encoder(scorer: Scorer) -> TypeGuard[DualEncoder]:
+    """Tells whether a scorer encodes captions alone."""
+    return hasattr(scorer, "encode_captions") and hasattr(scorer, "compare")
+
+
+def gives_log_odds(scorer: Scorer | GivesLogOdds) -> bool:
+    """Tells whether a scorer says that its logits are log-odds."""
+    return bool(getattr(scorer, "gives_log_odds", False))
+
+
+def counts_tokens(scorer: Scorer | CountsTokens) -> TypeGuard[CountsTokens]:
+    """Tells whether a scorer pads captions to a length that its caller names."""
+    return hasattr(scorer, "count_tokens")
+
+
+def sends_preparer(scorer: Scorer | SendsPreparer) -> TypeGuard[SendsPreparer]:
+    """Tells whether a scorer's preparation of images can be sent to other processes."""
+    return hasattr(scorer, "preparer")
 
 
 def match_vectors(

@@ -131,7 +131,7 @@ class Config(DatasetConfig):
 
     masks: MediaRoot | None = None
     """Folder of masks: pictures of the names and shapes of their photographs (.png will do for
-    .jpg), which are not 0 where the photograph may change. A photograph without one is left to the
+    .jpg), which are black where the photograph stays. A photograph without one is left to the
     grounder, or is a reject."""
 
     max_side: int | None = None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.evaluation.scoring.index import Pairs
-from eqforge.models.scorer import CountsTokens, DualEncoder, Scorer, Vectors
+from eqforge.models.scorer import DualEncoder, Scorer, Vectors, counts_tokens
 from eqforge.schemas.errors import InputError
 
 LENGTH_STEP = 16
@@ -43,7 +43,7 @@ def by_length(
     Captions of one padded length stay in order. For a scorer that counts no tokens the length is
     None, and the batches are the captions in order.
     """
-    if not isinstance(scorer, CountsTokens):
+    if not counts_tokens(scorer):
         for start in range(0, len(captions), batch_size):
             yield np.arange(start, min(start + batch_size, len(captions))), None
         return

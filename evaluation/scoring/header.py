@@ -8,7 +8,7 @@ from typing import Any
 from eqforge.evaluation.scoring.batches import LENGTH_STEP
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.scoring.tasks import Task
-from eqforge.models.scorer import DualEncoder, GivesLogOdds, Identity, Scorer
+from eqforge.models.scorer import Identity, Scorer, gives_log_odds, is_dual_encoder
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import (
     FILE_NAME,
@@ -61,10 +61,9 @@ def make_header(
 
 def quantity_of(scorer: Scorer) -> Quantity:
     """Returns the quantity of a scorer's scores."""
-    if isinstance(scorer, DualEncoder):
+    if is_dual_encoder(scorer):
         return "cosine"
-    log_odds = isinstance(scorer, GivesLogOdds) and scorer.gives_log_odds
-    return "logit" if log_odds else "score"
+    return "logit" if gives_log_odds(scorer) else "score"
 
 
 def _candidates_digest(settings: ScoreSettings) -> list[Any] | None:

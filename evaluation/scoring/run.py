@@ -30,7 +30,7 @@ from eqforge.evaluation.scoring.work import (
 )
 from eqforge.models.own import load_model
 from eqforge.models.pretrained import import_torch
-from eqforge.models.scorer import DualEncoder, Scorer
+from eqforge.models.scorer import Scorer, is_dual_encoder
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import FILE_NAME, ScoresManifest, open_scores
@@ -74,7 +74,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
         return _finished(folder, header)
     work = folder / WORK
     pairs = None
-    if not isinstance(scorer, DualEncoder):
+    if not is_dual_encoder(scorer):
         pairs = _pairs(dataset, task, index, settings, header)
     _begin(work, header, index)
     if pairs is not None:
@@ -113,7 +113,7 @@ def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
         raise InputError(
             f"--captions: the task {task.name} scores the captions of its samples alone"
         )
-    if settings.candidates is not None and (not task.crossed or isinstance(scorer, DualEncoder)):
+    if settings.candidates is not None and (not task.crossed or is_dual_encoder(scorer)):
         raise InputError(
             "--candidates: for a model that reads image and caption together, where everything is "
             "compared with everything"
@@ -168,7 +168,7 @@ def _do(
 ) -> None:
     """Runs all units that are not done yet."""
     sizes, before = settings.sizes(), done(work)
-    count = -(-len(index.captions) // sizes.caption_unit) if isinstance(scorer, DualEncoder) else 0
+    count = -(-len(index.captions) // sizes.caption_unit) if is_dual_encoder(scorer) else 0
     captions = [unit for unit in range(count) if note_name("captions", unit) not in before]
     left = [batch for batch in batches if note_name("images", batch.unit) not in before]
     sizes_of = _unit_sizes(batches, len(index.captions) if count else 0, sizes.caption_unit)

@@ -26,7 +26,7 @@ from eqforge.evaluation.scoring.pictures import (
     Prepared,
     prepared_batches,
 )
-from eqforge.models.scorer import DualEncoder, Scorer, SendsPreparer
+from eqforge.models.scorer import DualEncoder, Scorer, is_dual_encoder, sends_preparer
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.io import storage
@@ -134,7 +134,7 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
         autocast = torch.autocast(kind, dtype=torch.bfloat16)
     try:
         with _exact(torch, kind), autocast:
-            if isinstance(scorer, DualEncoder):
+            if is_dual_encoder(scorer):
                 yield from _encode_captions(job, scorer)
             yield from _go_through_images(job, scorer)
     except torch.OutOfMemoryError as error:
@@ -175,16 +175,16 @@ def _encode_captions(job: Job, scorer: DualEncoder) -> Iterator[str]:
 def _go_through_images(job: Job, scorer: Scorer) -> Iterator[str]:
     if not job.batches:
         return
-    sends = isinstance(scorer, SendsPreparer)
+    sends = sends_preparer(scorer)
     preparation = Preparation(
         dataset=job.dataset,
         batches=job.batches,
-        prepare=scorer.preparer if isinstance(scorer, SendsPreparer) else scorer.prepare,
+        prepare=scorer.preparer if sends_preparer(scorer) else scorer.prepare,
         reads_pixels=scorer.reads_pixels,
         max_pixels=job.max_pixels,
     )
     workers = min(job.workers, len(job.batches) // BATCHES_OF_A_WORKER) if sends else 0
-    take = _Vectors(job, scorer) if isinstance(scorer, DualEncoder) else _Scores(job, scorer)
+    take = _Vectors(job, scorer) if is_dual_encoder(scorer) else _Scores(job, scorer)
     failures: list[Failure] = []
     batches = prepared_batches(preparation, workers, job.prefetch, job.device)
     for number, prepared in enumerate(batches):

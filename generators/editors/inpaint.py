@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from eqforge.generators.editors.canvas import Canvas
-from eqforge.generators.editors.pipeline_editor import PipelineEditor
+from eqforge.generators.editors.pipeline_editor import OneCallEditor
 from eqforge.generators.editors.records import EditRequest
 from eqforge.schemas.late import Image
 
 
-class Inpaint(PipelineEditor):
+class Inpaint(OneCallEditor):
     """Draws the target where the mask is."""
 
     name = "inpaint"

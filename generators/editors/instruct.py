@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from eqforge.generators.editors.canvas import Canvas
-from eqforge.generators.editors.pipeline_editor import PipelineEditor
+from eqforge.generators.editors.pipeline_editor import OneCallEditor
 from eqforge.generators.editors.records import EditRequest
 from eqforge.schemas.late import Image
 
 
-class InstructPix2Pix(PipelineEditor):
+class InstructPix2Pix(OneCallEditor):
     """Follows an instruction; two weights say how closely it follows it and the original."""
 
     name = "instruct-pix2pix"

@@ -6,8 +6,11 @@ from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.capitals import sentence_capitals
 from eqforge.generators.text.words import Span, word_edit
 
-VERSION = 1
-_ARTICLES = ("the ", "an ", "a ")
+_ARTICLES = frozenset({"the", "an", "a"})
+_DETERMINERS = _ARTICLES.union(
+    ("my", "your", "his", "her", "its", "our", "their"),
+    ("this", "that", "these", "those", "some", "several", "many"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -18,7 +21,7 @@ class Change:
       before: the phrases of the caption that the edit touches, in order: noun phrases where a
         tagger finds them around the words, else the words; empty where words are only added.
       after: those of the other caption.
-      things: what has to be found in the picture for the edit, without articles. An edit that
+      things: what has to be found in the picture for the edit, without determiners. An edit that
         touches no thing, such as that of "on" to "under", is about the things beside the words.
       is_named: whether the edit touches noun phrases alone, so that an instruction can name them.
     """
@@ -48,7 +51,7 @@ def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] |
     return Change(
         before=before,
         after=after,
-        things=tuple(dict.fromkeys(map(_without_article, things))),
+        things=tuple(dict.fromkeys(map(_bare, things))),
         is_named=named.issuperset(before + after),
     )
 
@@ -56,14 +59,15 @@ def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] |
 def make_instruction(target: str, change: Change) -> str:
     """Returns an instruction in English for editors that follow one.
 
-    "replace the dog with a cat", "add a hat", "remove the hat"; where more than one thing differs,
-    or words that name none, it says what the picture shall show.
+    "replace the dog with a cat", "replace his bat with his racket", "add a hat", "remove the hat";
+    where more than one thing differs, or words that name none, it says what the picture shall show.
     """
-    if not change.is_named or max(len(change.before), len(change.after)) != 1:
+    is_same = [*map(_bare, change.before)] == [*map(_bare, change.after)]
+    if is_same or not change.is_named or max(len(change.before), len(change.after)) != 1:
         return f"change the picture so that it shows: {target.strip()}"
     if not change.before:
         return f"add {change.after[0]}"
-    old = f"the {_without_article(change.before[0])}"
+    old = _definite(change.before[0])
     return f"replace {old} with {change.after[0]}" if change.after else f"remove {old}"
 
 
@@ -98,6 +102,15 @@ def _noun_phrases(analysis: Analysis) -> dict[Span, str]:
     return found
 
 
-def _without_article(phrase: str) -> str:
-    article = next((each for each in _ARTICLES if phrase.startswith(each)), "")
-    return phrase.removeprefix(article)
+def _bare(phrase: str) -> str:
+    """Returns a noun phrase without its determiner."""
+    first, _, rest = phrase.partition(" ")
+    return rest if rest and first.lower() in _DETERMINERS else phrase
+
+
+def _definite(phrase: str) -> str:
+    """Returns a noun phrase as one speaks of what is there: with `the`, unless it says whose."""
+    first, _, rest = phrase.partition(" ")
+    if rest and first.lower() in _ARTICLES:
+        return f"the {rest}"
+    return phrase if _bare(phrase) != phrase or "'s" in first else f"the {phrase}"

@@ -1,9 +1,10 @@
-"""An editor whose edit is one call of a pipeline of diffusers."""
+"""What editors by a pipeline of diffusers share, and those whose edit is one call of it."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -26,8 +27,8 @@ VERSION: Final = 1
 """Version of the editors; increased by every change that alters an edited picture."""
 
 
-class PipelineEditor:
-    """Edits by calling a pipeline; its classes say which pipelines, and with what arguments.
+class PipelineEditor(ABC):
+    """Edits by a pipeline; its classes say which pipelines, and how.
 
     Args:
       pipeline: of diffusers, on its device.
@@ -95,10 +96,6 @@ class PipelineEditor:
         """Returns how many channels a U-Net may read, for latents of so many."""
         return (latent,)
 
-    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
-        """Returns what the pipeline is called with, besides numbers and noise."""
-        raise NotImplementedError
-
     @property
     def own_parameters(self) -> dict[str, Any]:
         """Parameters that other editors do not have."""
@@ -133,31 +130,9 @@ class PipelineEditor:
         """Digest of everything that decides an edit except the request."""
         return fingerprint(self.parameters)
 
+    @abstractmethod
     def edit(self, request: EditRequest) -> Edited:
         """Edits a picture; see `Editor.edit`."""
-        import torch
-
-        check_request(request, self.name, self.needs)
-        canvas = fit(request.image, request.mask, self.resolution, self.multiple)
-        arguments = self.arguments(request, canvas)
-        check_length(arguments["prompt"], self.pipeline)
-        with (
-            torch.inference_mode(),
-            quiet_libraries(),
-            deterministic(self.settings.cpu_threads),
-        ):
-            output = self.pipeline(
-                **arguments,
-                **{self.knobs[name]: value for name, value in self.knob_values.items()},
-                generator=torch.Generator("cpu").manual_seed(request.seed),
-                output_type="np",
-            )
-        flagged = getattr(output, "nsfw_content_detected", None)
-        return Edited(
-            image=canvas.restore((output.images[0] * 255).round().astype(np.uint8)),
-            parameters={**self.parameters, "canvas": [canvas.height, canvas.width]},
-            flagged=None if flagged is None else bool(flagged[0]),
-        )
 
     def _check_channels(self) -> None:
         """Checks that a U-Net reads what the editor gives it, latents and what it adds to them."""
@@ -189,6 +164,40 @@ class PipelineEditor:
                 "is left; give more"
             )
         return values
+
+
+class OneCallEditor(PipelineEditor):
+    """Edits by one call of a pipeline."""
+
+    @abstractmethod
+    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
+        """Returns what the pipeline is called with, besides numbers and noise."""
+
+    def edit(self, request: EditRequest) -> Edited:
+        """Edits a picture; see `Editor.edit`."""
+        import torch
+
+        check_request(request, self.name, self.needs)
+        canvas = fit(request.image, request.mask, self.resolution, self.multiple)
+        arguments = self.arguments(request, canvas)
+        check_length(arguments["prompt"], self.pipeline)
+        with (
+            torch.inference_mode(),
+            quiet_libraries(),
+            deterministic(self.settings.cpu_threads),
+        ):
+            output = self.pipeline(
+                **arguments,
+                **{self.knobs[name]: value for name, value in self.knob_values.items()},
+                generator=torch.Generator("cpu").manual_seed(request.seed),
+                output_type="np",
+            )
+        flagged = getattr(output, "nsfw_content_detected", None)
+        return Edited(
+            image=canvas.restore((output.images[0] * 255).round().astype(np.uint8)),
+            parameters={**self.parameters, "canvas": [canvas.height, canvas.width]},
+            flagged=None if flagged is None else bool(flagged[0]),
+        )
 
 
 def check_request(request: EditRequest, name: EditorName, needs: frozenset[Need]) -> None:

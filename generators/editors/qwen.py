@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from eqforge.generators.editors.canvas import Canvas
-from eqforge.generators.editors.pipeline_editor import PipelineEditor
+from eqforge.generators.editors.pipeline_editor import OneCallEditor
 from eqforge.generators.editors.records import EditRequest
 from eqforge.schemas.late import Image
 
 
-class QwenImageEdit(PipelineEditor):
+class QwenImageEdit(OneCallEditor):
     """Follows an instruction."""
 
     name = "qwen-image-edit"

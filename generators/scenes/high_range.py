@@ -21,6 +21,9 @@ _SIZE = re.compile(rb"\n\n-Y (\d{1,5}) \+X (\d{1,5})\n")
 _LONG_LINES = range(8, 0x8000)
 """Widths whose scan lines may be packed channel by channel."""
 
+_MOST_IN_TWO_BYTES = 127
+"""The longest run of a channel that two bytes stand for."""
+
 
 def read_high_range(path: Path) -> NDArray[np.float32]:
     """Reads an environment picture.
@@ -59,12 +62,17 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     """Decodes a Radiance picture, float32 [height, width, 3].
 
     Raises:
-      ValueError: it is cut off, or its rows do not go from the top left to the bottom right.
+      ValueError: it is cut off, its rows do not go from the top left to the bottom right, or its
+        colours are not red, green and blue.
     """
     head = _SIZE.search(data)
     if not data.startswith(b"#?") or head is None:
         raise ValueError("its header is not that of a Radiance picture from the top left")
+    if b"32-bit_rle_xyze" in data[: head.start()]:
+        raise ValueError("its colours are XYZ, not red, green and blue")
     height, width = int(head[1]), int(head[2])
+    if len(data) < height * (width // _MOST_IN_TWO_BYTES):
+        raise ValueError(f"it is cut off: {len(data):,} bytes of {width} x {height} pixels")
     shared = np.empty((height, width, 4), np.uint8)
     at = head.end()
     for row in range(height):

@@ -88,9 +88,10 @@ def told_build(
     if not is_run:
         print(f"{output}: was finished already, and is left as it is")
     manifest = load_manifest(output)
-    print(in_lines(finished(manifest, output, pipeline.stages)))
+    only = config.run.only
+    print(in_lines(finished(manifest, output, pipeline.stages, only)))
     state: Literal["built", "kept"] = "built" if is_run else "kept"
-    warning = without_samples(manifest, output, pipeline.stages)
+    warning = without_samples(manifest, output, pipeline.stages, only)
     return BuildReport(output=output, state=state, manifest=manifest, warning=warning)
 
 
@@ -183,7 +184,9 @@ def submitted(options: PipelineOptions, output: str) -> str:
     return f"{output}: submitted as {job}; complete when {FILE_NAME} is there"
 
 
-def finished(manifest: Manifest, output: str, stages: Sequence[Stage] = ()) -> Iterator[str]:
+def finished(
+    manifest: Manifest, output: str, stages: Sequence[Stage] = (), only: Sequence[str] = ()
+) -> Iterator[str]:
     """Yields the message for a complete dataset; the last line of one without samples warns."""
     others = [table for table in manifest.tables if table not in ("samples", "rejects")]
     rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
@@ -200,7 +203,7 @@ def finished(manifest: Manifest, output: str, stages: Sequence[Stage] = ()) -> I
                 yield f"  {reason}: {_sentence(known, reason)}"
     look = f"look with: eqforge inspect {shlex.quote(output)}"
     yield f"{output}: {counted(samples, 'samples')}{rows}; {look}"
-    if warning := without_samples(manifest, output, stages):
+    if warning := without_samples(manifest, output, stages, only):
         yield warning
 
 
@@ -209,8 +212,17 @@ def num_samples(manifest: Manifest) -> int:
     return manifest.num_rows("samples") - (manifest.unchanged or 0)
 
 
-def without_samples(manifest: Manifest, output: str, stages: Sequence[Stage]) -> str:
-    """Returns the warning of a dataset without samples, with the commonest reason; else ""."""
+def without_samples(
+    manifest: Manifest, output: str, stages: Sequence[Stage], only: Sequence[str] = ()
+) -> str:
+    """Returns the warning of a dataset without samples, with the commonest reason; else "".
+
+    Args:
+      manifest: of the dataset.
+      output: where it is.
+      stages: of its pipeline.
+      only: the ids that were asked for; a record may no longer become the sample of an id.
+    """
     if num_samples(manifest):
         return ""
     found = [
@@ -220,7 +232,7 @@ def without_samples(manifest: Manifest, output: str, stages: Sequence[Stage]) ->
     ]
     warning = f"WARNING: {output} holds no samples"
     if not found:
-        return warning
+        return f"{warning}: no record becomes {', '.join(only)}" if only else warning
     count, known, reason = max(found, key=lambda entry: entry[0])
     why = f"most were refused by {known.name}, {reason} {count:,}: {_sentence(known, reason)}"
     return f"{warning}; {why}"

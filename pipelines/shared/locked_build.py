@@ -68,9 +68,10 @@ class LockedBuild(Generic[Configured]):
         wanted, most = draws.wanted(config), draws.most(config)
         if all(most[kind] <= number for kind, number in wanted.items()):
             return plan
-        folder = storage.join(config.run.output, WORK, "draws", plan_name(self.header))
+        rounds = storage.join(config.run.output, WORK, "draws")
+        folder = storage.join(rounds, plan_name(self.header))
         drawn = draw_until_kept(draws, config, partial(self._kept, draws, folder))
-        storage.delete_folder(folder)
+        storage.delete_folder(rounds)
         for kind, found in drawn.items():
             if found.kept < found.wanted:
                 self._tell(
@@ -79,7 +80,8 @@ class LockedBuild(Generic[Configured]):
                 )
         numbers = {kind: range(found.number) for kind, found in drawn.items()}
         settled = self._written(draws, numbers, "settled")
-        print(describe(self.pipeline.name, settled), file=sys.stderr)
+        if settled.counts != plan.counts:
+            print(describe(self.pipeline.name, settled), file=sys.stderr)
         return settled
 
     def _tell(self, message: str) -> None:

@@ -206,6 +206,8 @@ def test_the_same_seed_draws_the_same_environment(library: AssetLibrary) -> None
 
 
 def test_a_floor_is_no_environment(library: AssetLibrary) -> None:
+    with pytest.raises(InputError, match=r"--hdri sunset: no such .* there are .*stage_sunset"):
+        SceneProposer(SceneSettings(hdri=("sunset",)), library, "corrected", 0)
     with pytest.raises(InputError, match=r"--hdri stage_sand: .* picture, not a floor"):
         SceneProposer(SceneSettings(hdri=("stage_sand",)), library, "corrected", 0)
 

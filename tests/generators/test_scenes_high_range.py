@@ -19,6 +19,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import SceneCamera
 from tests.skies import EVEN, own_library, radiance, sky_with_sun
 
+HEAD = b"#?RADIANCE\nFORMAT=32-bit_rle_rgbe"
 CAMERA = SceneCamera(position=(0.0, -4.0, 1.5), look_at=(0.0, 0.0, 0.3))
 
 
@@ -63,6 +64,12 @@ def test_an_exr_of_ones_own_is_measured(tmp_path: Path) -> None:
         ("sky.exr", b"P6", "sky.exr: no readable environment picture"),
         ("sky.png", b"P6", "sky.png: an environment picture ends in .exr or .hdr"),
         ("sky.hdr", radiance(1e-30 * EVEN, False)[:-9], "sky.hdr: no readable environment"),
+        ("sky.hdr", HEAD + b"\n\n-Y 99999 +X 99999\n" + bytes(900), "cut off: .* 99999 x 99999"),
+        (
+            "sky.hdr",
+            HEAD.replace(b"rgb", b"xyz") + b"\n\n-Y 2 +X 4\n" + bytes(32),
+            "its colours are XYZ",
+        ),
     ],
 )
 def test_a_picture_that_cannot_be_read_stops_the_build_at_once(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eqforge.models.open_clip import import_open_clip
-from eqforge.models.scorer import DualEncoder, Picture, Scorer
+from eqforge.models.scorer import Picture, Scorer, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError, MissingExtra
 from tests.scored import image_of, score_pictures
@@ -83,7 +83,7 @@ def test_scores_are_open_clips_own_cosines(
     pairs = np.array([(image, caption) for image in range(2) for caption in range(2)])
     found = score_pictures(scorer, pictures, CAPTIONS, pairs)
 
-    assert isinstance(scorer, DualEncoder)
+    assert is_dual_encoder(scorer)
     assert found.cosines == pytest.approx(expected.numpy().ravel(), abs=1e-6)
     assert np.ptp(found.cosines) > 1e-3
     assert scorer.identity.family == "clip"

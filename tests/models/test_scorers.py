@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 
 from eqforge.models.pretrained import Weights, tokenizer_digest
-from eqforge.models.scorer import DualEncoder, Matches, Picture, Scorer, sigmoid
+from eqforge.models.scorer import (
+    Matches,
+    Picture,
+    Scorer,
+    counts_tokens,
+    gives_log_odds,
+    is_dual_encoder,
+    sends_preparer,
+    sigmoid,
+)
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.errors import InputError
 from tests.scored import image_of, score_pictures
@@ -122,12 +131,32 @@ def test_blip_itm_is_its_own_softmax(folders: dict[str, Path], pictures: list[Pi
     assert np.ptp(found.probabilities) > 0
 
 
+class Handing:
+    """A user's scorer that hands everything on to another one."""
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scorer, name)
+
+
+@pytest.mark.parametrize("kind", ["clip", "siglip", "blip-itm"])
+def test_a_scorer_that_hands_on_to_another_offers_the_same(
+    folders: dict[str, Path], kind: str
+) -> None:
+    scorer = load(folders, kind)
+    assert is_dual_encoder(scorer) == (kind != "blip-itm")
+    for offers in (is_dual_encoder, gives_log_odds, counts_tokens, sends_preparer):
+        assert offers(Handing(scorer)) == offers(scorer)
+
+
 @pytest.mark.parametrize("kind", ["clip", "siglip"])
 def test_a_dual_encoder_compares_vectors_made_apart(
     folders: dict[str, Path], pictures: list[Picture], kind: str
 ) -> None:
     scorer = load(folders, kind)
-    assert isinstance(scorer, DualEncoder)
+    assert is_dual_encoder(scorer)
     images = np.asarray(scorer.encode_images([scorer.prepare(picture) for picture in pictures]))
     captions = scorer.encode_captions(CAPTIONS)
 

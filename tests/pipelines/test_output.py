@@ -80,3 +80,10 @@ def test_no_single_reason_is_hidden_behind_others() -> None:
         books = StageBooks(candidates=total, kept=0, rejected=total, reasons=reasons)
         said = next(finished(replace(HEADER, stages={"pairs": books}), "out"))
         assert said.endswith(end)
+
+
+def test_a_build_of_an_id_that_no_record_becomes_says_so() -> None:
+    *_, said = finished(HEADER, "out", only=("a/0123",))
+    assert said == "WARNING: out holds no samples: no record becomes a/0123"
+    *_, said = finished(HEADER, "out")
+    assert said == "WARNING: out holds no samples"

@@ -37,8 +37,9 @@ _ROUNDED_PX: Final = 1
 class MaskFolder:
     """A user's folder of masks.
 
-    A mask is a picture of its photograph's shape, of any mode: where it is not 0, the photograph
-    may change. It has its photograph's name, or that with the ending `.png`, unless it is named.
+    A mask is a picture of its photograph's shape, of any mode: where it is not black, the
+    photograph may change. It has its photograph's name, or that with the ending `.png`, unless it
+    is named.
     """
 
     root: SourceFolder
@@ -82,14 +83,18 @@ def _stored(data: bytes, picture: StoredImage, media: MediaStore) -> MaskRow | R
 
 
 def _read(data: bytes) -> NDArray[np.bool_]:
-    """Returns where a mask is not 0; transparency counts for nothing.
+    """Returns where a mask is not black; transparency counts for nothing.
 
     Raises:
       BadImage, TooManyPixels: it cannot be read.
     """
     with opened(data, MAX_PIXELS) as image:
-        values = np.asarray(ImageOps.exif_transpose(image))
-        has_alpha = image.mode in ("LA", "RGBA", "La", "RGBa", "PA")
+        upright = ImageOps.exif_transpose(image)
+        # The numbers of palettes and inks are not brightness: 0 may stand for white.
+        if upright.mode in ("P", "PA", "CMYK", "YCbCr"):
+            upright = upright.convert("RGB")
+        values = np.asarray(upright)
+        has_alpha = upright.mode in ("LA", "RGBA", "La", "RGBa")
     if values.ndim == 2:
         return np.asarray(values != 0)
     colours = values[..., :-1] if has_alpha else values

@@ -136,10 +136,10 @@ def encoders_of(text: str) -> tuple[Identity]:
 
 def _encoder(text: str) -> tuple[DualEncoder, threading.Lock]:
     """Returns the dual encoder of this process, and the lock of its threads."""
-    from eqforge.models.scorer import DualEncoder
+    from eqforge.models.scorer import is_dual_encoder
 
     shared = shared_scorer(_encoder_spec(text))
-    if not isinstance(shared.scorer, DualEncoder):
+    if not is_dual_encoder(shared.scorer):
         raise InputError(
             f"--embedding {text}: reads image and caption together and has no vectors of captions; "
             "name a dual encoder, such as clip:MODEL"

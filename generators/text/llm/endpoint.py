@@ -82,13 +82,13 @@ def address_of(model: str) -> Address:
     parts = urlsplit(url)
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(
-            f"--model {public(url)}: an address with a password or a query; put the key into the "
-            f"environment variable {KEY}"
+            f"the language model {public(url)}: an address with a password or a query; put the key "
+            f"into the environment variable {KEY}"
         )
     if found["name"] is None or not parts.hostname:
         raise InputError(
-            f"--model {url}: name the model before the address, as the server calls it, such as "
-            "llama-2-70b-chat@http://localhost:8000/v1"
+            f"the language model {url}: name the model before the address, as the server calls it, "
+            "such as llama-2-70b-chat@http://localhost:8000/v1"
         )
     base = url.removesuffix("/completions").removesuffix("/chat")
     return Address(name=found["name"], base=base, chat=url in (base, f"{base}/chat/completions"))
@@ -139,7 +139,7 @@ class Endpoint:
         is_folder = self.address.name.startswith("/")
         if names and self.address.name not in names and not is_folder:
             shown = shortened(", ".join(names), 500)
-            raise InputError(f"--model {self._said}: the server has no such model, but {shown}")
+            raise InputError(f"{self._titled}: the server has no such model, but {shown}")
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         """Yields the position of each question and its answer, in the order in which they come.
@@ -192,7 +192,7 @@ class Endpoint:
     def _check_refusals(self, refused: Sequence[Answer]) -> None:
         """Raises InputError where nothing but refusals came: the form of the questions is wrong."""
         if len(refused) >= REFUSALS:
-            raise InputError(f"--model {self._said}: the server refuses: {refused[0].refusal}")
+            raise InputError(f"{self._titled}: the server refuses: {refused[0].refusal}")
 
     def _answer(self, question: Question) -> Answer:
         status, found = self._request("POST", self.address.url, self._body(question))
@@ -211,7 +211,7 @@ class Endpoint:
         if said.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
         hint = " (does the address end in /v1?)" if status == 404 else ""
-        raise InputError(f"--model {self._said}: the server answers {status}: {words}{hint}")
+        raise InputError(f"{self._titled}: the server answers {status}: {words}{hint}")
 
     def _body(self, question: Question) -> dict[str, Any]:
         drawn: dict[str, float] = {"temperature": 0}
@@ -239,7 +239,7 @@ class Endpoint:
             text = choice["message"]["content"] if self.address.chat else choice["text"]
         except (KeyError, IndexError, TypeError) as error:
             raise InputError(
-                f"--model {self._said}: what came back is no answer of an OpenAI-compatible server"
+                f"{self._titled}: what came back is no answer of an OpenAI-compatible server"
             ) from error
         used = found.get("usage")
         used = used if isinstance(used, dict) else {}
@@ -292,7 +292,7 @@ class Endpoint:
             reason = getattr(error, "reason", None) or error
             said = shortened(" ".join(str(reason).split()), 300)
             if not is_question:
-                raise InputError(f"--model {self._said}: cannot be reached: {said}") from None
+                raise InputError(f"{self._titled}: cannot be reached: {said}") from None
             raise BuildError(
                 f"{self._said}: does not answer ({said}); the same command goes on where it stopped"
             ) from None
@@ -308,9 +308,13 @@ class Endpoint:
     def _said(self) -> str:
         return f"{self.address.name}@{self.address.base}"
 
+    @property
+    def _titled(self) -> str:
+        return f"the language model {self._said}"
+
     def _denied(self, status: int) -> str:
         known = "refuses the key in" if os.environ.get(KEY) else "wants a key: set"
-        return f"--model {self._said}: the server {known} {KEY} ({status})"
+        return f"{self._titled}: the server {known} {KEY} ({status})"
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from PIL import Image
 
 from eqforge.evaluation.training.command import main as command
 from eqforge.evaluation.training.settings import PRESETS, parse_settings
-from eqforge.models.scorer import DualEncoder, Picture
+from eqforge.models.scorer import Picture, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.io.storage import digest
@@ -73,7 +73,7 @@ def read_log(output: Path) -> list[dict[str, Any]]:
 def deviations(model: Path, data: Path) -> np.ndarray:
     """The equivariance score of each pair, in plain NumPy from the model's cosines."""
     scorer = load_scorer(parse_specs(f"clip:{model}")[0])
-    assert isinstance(scorer, DualEncoder)
+    assert is_dual_encoder(scorer)
     dataset = open_dataset(str(data))
     pixels = {
         row["image_id"]: np.asarray(Image.open(io.BytesIO(row["image"]["bytes"])))
