@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from eqforge.generators.scenes.archives import BadArchive, unpack_archive
 from eqforge.generators.scenes.manifest import Asset, read_manifest
@@ -21,6 +21,9 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.io.objects import FetchFailed, fetch, stat
 from eqforge.schemas.records.scenes import Vector
 from eqforge.schemas.urls import public
+
+Place = Literal["indoors", "outdoors"]
+"""Where an environment picture was taken, and where there are floors of a kind."""
 
 BUILTIN = "builtin"
 BUILTIN_MANIFEST = str(Path(__file__).parent / "data" / "assets.json")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from eqforge.generators.scenes.assets import AssetLibrary, stage_assets
+from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.high_range import read_high_range
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.errors import InputError
@@ -190,6 +190,12 @@ def _clamped_away(
 def environment_ids() -> tuple[str, ...]:
     """Returns the ids of the environment pictures that eqforge brings."""
     return tuple(key for key, each in stage_assets().items() if each.category == "environment")
+
+
+def place_of(asset_id: str) -> Place | None:
+    """Returns where an environment picture was taken; None for one that is not eqforge's."""
+    asset = stage_assets().get(asset_id)
+    return None if asset is None else msgspec.convert(asset.entry["place"], Place)
 
 
 def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:

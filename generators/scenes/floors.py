@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from eqforge.generators.scenes.assets import stage_assets
+from eqforge.generators.scenes.assets import Place, stage_assets
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import FloorTexture, Vector
 
@@ -37,12 +37,14 @@ class FloorFacts:
     Attributes:
       colour: mean of its linear red, green and blue.
       tile_m: least and greatest side of one tile.
+      places: where there are such floors.
       laid: how many pieces lie across it and down it, which may change places; 0 for one that may
         be moved by any length; None for grain without a direction, which may be turned.
     """
 
     colour: Vector
     tile_m: tuple[float, float]
+    places: tuple[Place, ...]
     laid: tuple[int, int] | None
 
 
@@ -56,17 +58,21 @@ def floor_facts() -> Mapping[str, FloorFacts]:
     }
 
 
-def draw_floor(rng: Random, colours: Collection[Vector]) -> FloorTexture:
+def draw_floor(
+    rng: Random, colours: Collection[Vector], place: Place | None = None
+) -> FloorTexture:
     """Draws a floor texture on which objects of some colours stand out, and how it lies.
 
     Args:
       rng: what to draw with.
       colours: linear red, green and blue in [0, 1] of the objects.
+      place: of the environment picture around it; None where that is not known.
 
     Returns:
-      One of the floors that are FAR_ENOUGH from all colours; where there is none, the farthest.
+      One of the place's floors that are FAR_ENOUGH from all colours; where there is none, the
+      farthest.
     """
-    names = list(floor_facts())
+    names = [name for name, each in floor_facts().items() if place in (None, *each.places)]
     rng.shuffle(names)
     asset = max(names, key=lambda name: min(distance(name, colours), FAR_ENOUGH))
     grey = rng.uniform(*BRIGHTNESS)

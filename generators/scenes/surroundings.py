@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from eqforge.generators.scenes.assets import AssetLibrary
-from eqforge.generators.scenes.environments import draw_environment
+from eqforge.generators.scenes.environments import draw_environment, place_of
 from eqforge.generators.scenes.floors import draw_floor
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import DECIMALS
@@ -87,6 +87,7 @@ def photographed(
       InputError: an environment picture cannot be read.
     """
     environment = draw_environment(rng, library, settings, scenes[0].camera)
-    backdrop = Backdrop(environment=environment, floor=draw_floor(rng, colours))
+    floor = draw_floor(rng, colours, place_of(environment.asset))
+    backdrop = Backdrop(environment=environment, floor=floor)
     first, second = (replace(each, backdrop=backdrop, light=NO_LIGHT) for each in scenes)
     return first, second

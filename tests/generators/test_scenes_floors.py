@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, stage_assets
-from eqforge.generators.scenes.environments import luminance
+from eqforge.generators.scenes.environments import environment_ids, luminance, place_of
 from eqforge.generators.scenes.floors import (
     BRIGHTNESS,
     FAR_ENOUGH,
@@ -36,7 +36,8 @@ def test_the_manifest_pins_the_textures() -> None:
         data = Path(asset.archive).read_bytes()
         assert (asset.sha256, asset.num_bytes) == (sha256_hex(data), len(data))
         assert (asset.kind, asset.licence) == ("hdri", "CC0-1.0")
-        assert floor_facts()[asset.asset_id].tile_m == texture.tile_m
+        facts = floor_facts()[asset.asset_id]
+        assert (facts.tile_m, facts.places) == (texture.tile_m, texture.places)
         total += len(data)
     assert total < 2e6
 
@@ -72,6 +73,19 @@ def test_objects_stand_out_on_their_floor() -> None:
         far = [name for name in floor_facts() if distance(name, colours) >= FAR_ENOUGH]
         best = max(floor_facts(), key=lambda name: distance(name, colours))
         assert floor in (far or [best])
+
+
+def test_a_room_has_the_floor_of_a_room() -> None:
+    places = {each: place_of(each) for each in environment_ids()}
+    assert {each for each, place in places.items() if place == "indoors"} == {"stage_interior"}
+    floors = {
+        place: {draw_floor(Random(seed), [PALETTE["green"]], place).asset for seed in range(80)}
+        for place in (*places.values(), None)
+    }
+    assert not floors["indoors"] & {"stage_grass", "stage_gravel", "stage_sand", "stage_cobbles"}
+    assert len(floors["indoors"]) == 4
+    assert "stage_cloth" not in floors["outdoors"]
+    assert floors["indoors"] < floors[None]
 
 
 def test_a_green_thing_does_not_stand_in_the_grass() -> None:

@@ -34,6 +34,9 @@ PINNED: Mapping[str, str] = {
 }
 """SHA-256 of the pictures, by name."""
 
+INDOORS = {"interior"}
+"""Of them, those that were taken in a room."""
+
 METADATA = {
     "author": "Greg Zaal (Poly Haven)",
     "category": "environment",
@@ -65,7 +68,10 @@ def main() -> None:
             filename,
             data,
             METADATA,
-            {"measured": msgspec.to_builtins(measured)},
+            {
+                "measured": msgspec.to_builtins(measured),
+                "place": "indoors" if name in INDOORS else "outdoors",
+            },
         )
         print(f"{name:<10}{len(data):>9,} bytes, exposure {measured.exposure:.3f}", file=sys.stderr)
     replace_entries("environment", entries)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from eqforge.generators.scenes.assets import Place
 from eqforge.schemas.io import storage
 from tools.stage_manifest import FOLDER, picture_entry, replace_entries
 from tools.textures import laid, mineral, photographs
@@ -23,6 +24,7 @@ from tools.textures.noise import Field
 
 QUALITY = 86
 OWN = "eqforge"
+ANYWHERE: tuple[Place, ...] = ("indoors", "outdoors")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +35,7 @@ class Texture:
       draw: makes it, float64 [size, size, 3], sRGB in [0, 255].
       tile_m: least and greatest side of a tile.
       albedo: mean of the linear luminance.
+      places: where there are such floors.
       author: who made the picture.
       laid: how many pieces of the same size lie across it and down it, which may change places; 0
         for one that may be moved by any length; (1, 1) for none. None for grain without a
@@ -42,15 +45,18 @@ class Texture:
     draw: Callable[[np.random.Generator], Field]
     tile_m: tuple[float, float]
     albedo: float
+    places: tuple[Place, ...] = ("outdoors",)
     author: str = OWN
     laid: tuple[int, int] | None = None
 
 
 TEXTURES: Mapping[str, Texture] = {
     "asphalt": Texture(draw=mineral.asphalt, tile_m=(1.4, 2.0), albedo=0.14),
-    "cloth": Texture(draw=laid.cloth, tile_m=(1.2, 1.8), albedo=0.26, laid=(1, 1)),
+    "cloth": Texture(
+        draw=laid.cloth, tile_m=(1.2, 1.8), albedo=0.26, places=("indoors",), laid=(1, 1)
+    ),
     "cobbles": Texture(draw=laid.cobbles, tile_m=(2.0, 2.8), albedo=0.2),
-    "concrete": Texture(draw=mineral.concrete, tile_m=(2.6, 3.6), albedo=0.33),
+    "concrete": Texture(draw=mineral.concrete, tile_m=(2.6, 3.6), albedo=0.33, places=ANYWHERE),
     "grass": Texture(
         draw=photographs.grass,
         tile_m=(1.2, 1.7),
@@ -63,9 +69,11 @@ TEXTURES: Mapping[str, Texture] = {
         albedo=0.27,
         author="CC0Textures (Gravel04), by way of scikit-image",
     ),
-    "planks": Texture(draw=laid.planks, tile_m=(1.6, 2.4), albedo=0.2, laid=(8, 0)),
+    "planks": Texture(
+        draw=laid.planks, tile_m=(1.6, 2.4), albedo=0.2, places=ANYWHERE, laid=(8, 0)
+    ),
     "sand": Texture(draw=mineral.sand, tile_m=(1.6, 2.4), albedo=0.34),
-    "tiles": Texture(draw=laid.tiles, tile_m=(1.8, 2.6), albedo=0.42, laid=(4, 4)),
+    "tiles": Texture(draw=laid.tiles, tile_m=(1.8, 2.6), albedo=0.42, places=ANYWHERE, laid=(4, 4)),
 }
 
 
@@ -104,7 +112,12 @@ def main() -> None:
         data, filename = encoded(pixels), f"textures/{name}.jpg"
         storage.write_bytes(str(FOLDER / filename), data)
         metadata = {"author": texture.author, "category": "floor"}
-        floor = {"colour": mean_colour(pixels), "laid": texture.laid, "tile_m": texture.tile_m}
+        floor = {
+            "colour": mean_colour(pixels),
+            "laid": texture.laid,
+            "places": texture.places,
+            "tile_m": texture.tile_m,
+        }
         entries[f"stage_{name}"] = picture_entry(
             f"stage_{name}", filename, data, metadata, {"floor": floor}
         )
