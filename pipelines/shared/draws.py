@@ -16,6 +16,7 @@ import msgspec
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings, selection_of
 from eqforge.schemas.io import storage
 from eqforge.schemas.ranges import check_range
+from eqforge.schemas.records.books import is_failure
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.generated.work import PairWork
 
@@ -87,8 +88,24 @@ class Drawn:
     wanted: int
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judged:
+    """What became of some draws.
+
+    Attributes:
+      kept: ids of the pairs that were kept.
+      failed: how many draws ended in an exception.
+    """
+
+    kept: tuple[str, ...]
+    failed: int = 0
+
+
 def draw_until_kept(
-    draws: Draws[Configured], config: Configured, keep: Callable[[Numbers], Iterable[str]]
+    draws: Draws[Configured],
+    config: Configured,
+    judge: Callable[[Numbers], Judged],
+    max_error_rate: float = 1.0,
 ) -> dict[str, Drawn]:
     """Returns how many draws of each kind give as many kept pairs as are wanted.
 
@@ -97,16 +114,20 @@ def draw_until_kept(
     Args:
       draws: how the dataset draws.
       config: its settings.
-      keep: makes and judges draws; returns the ids of those that were kept.
+      judge: makes and judges draws.
+      max_error_rate: the share of the draws that may end in an exception; beyond, no more are made.
     """
     wanted, most = draws.wanted(config), draws.most(config)
-    done = dict.fromkeys(wanted, 0)
+    done, failed = dict.fromkeys(wanted, 0), 0
     kept: dict[str, list[int]] = {kind: [] for kind in wanted}
     while ahead := _ahead(wanted, most, done, kept):
-        names = set(keep(ahead))
+        judged = judge(ahead)
+        names, failed = set(judged.kept), failed + judged.failed
         for kind, numbers in ahead.items():
             kept[kind] += (n for n in numbers if draws.sample_id(kind, n) in names)
             done[kind] = numbers.stop
+        if failed > max_error_rate * sum(done.values()):
+            break
     return {kind: _drawn(done[kind], kept[kind], number) for kind, number in wanted.items()}
 
 
@@ -141,27 +162,32 @@ def most_draws(
     return {kind: min(count, supply[kind]) for kind, count in allowed.items()}
 
 
-def note_kept(works: "beam.PCollection[PairWork]", url: str) -> None:
-    """Wires the writing of the ids of the pairs that were kept, to be read by `kept_of`."""
+def note_judged(works: "beam.PCollection[PairWork]", url: str) -> None:
+    """Wires the note of what became of some draws, to be read by `judged_of`."""
     import apache_beam as beam
 
     _ = (
         works
-        | "Kept" >> beam.FlatMap(_kept_name)
-        | "AllKept" >> beam.combiners.ToList()
-        | "NoteKept" >> beam.Map(partial(_write_names, url))
+        | "Judge" >> beam.FlatMap(_judged)
+        | "AllJudged" >> beam.combiners.ToList()
+        | "NoteJudged" >> beam.Map(partial(_write, url))
     )
 
 
-def _kept_name(work: PairWork) -> Iterator[str]:
+def _judged(work: PairWork) -> Iterator[Judged]:
     if work.proposal is not None and work.made is not None and work.measured is not None:
-        yield work.proposal.sample_id
+        yield Judged(kept=(work.proposal.sample_id,))
+    elif any(is_failure(reject.reason) for reject in work.rejects):
+        yield Judged(kept=(), failed=1)
 
 
-def _write_names(url: str, names: Iterable[str]) -> None:
-    storage.write_bytes(url, msgspec.json.encode(sorted(names)))
+def _write(url: str, judged: Iterable[Judged]) -> None:
+    found = [*judged]
+    kept = tuple(sorted(name for each in found for name in each.kept))
+    every = Judged(kept=kept, failed=sum(each.failed for each in found))
+    storage.write_bytes(url, msgspec.json.encode(every))
 
 
-def kept_of(url: str) -> list[str]:
-    """Returns the ids that a round noted."""
-    return msgspec.json.decode(storage.read_bytes(url), type=list[str])
+def judged_of(url: str) -> Judged:
+    """Returns what a round noted."""
+    return msgspec.json.decode(storage.read_bytes(url), type=Judged)

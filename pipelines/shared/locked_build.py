@@ -14,11 +14,12 @@ from apache_beam.options.pipeline_options import PipelineOptions
 from eqforge.pipelines.shared.again import commands_of
 from eqforge.pipelines.shared.draws import (
     Draws,
+    Judged,
     Numbers,
     draw_until_kept,
     draws_on,
-    kept_of,
-    note_kept,
+    judged_of,
+    note_judged,
 )
 from eqforge.pipelines.shared.header import plan_name
 from eqforge.pipelines.shared.media import share_folders
@@ -70,10 +71,11 @@ class LockedBuild(Generic[Configured]):
             return plan
         rounds = storage.join(config.run.output, WORK, "draws")
         folder = storage.join(rounds, plan_name(self.header))
-        drawn = draw_until_kept(draws, config, partial(self._kept, draws, folder))
+        judge = partial(self._judge, draws, folder)
+        drawn = draw_until_kept(draws, config, judge, config.run.max_error_rate)
         storage.delete_folder(rounds)
         for kind, found in drawn.items():
-            if found.kept < found.wanted:
+            if found.kept < found.wanted and found.number >= most[kind]:
                 self._tell(
                     f"WARNING: {found.kept:,} of {found.wanted:,} pairs of {kind} were kept of "
                     f"{found.number:,} drawn; --max-draws-per-pair allows more"
@@ -87,21 +89,21 @@ class LockedBuild(Generic[Configured]):
     def _tell(self, message: str) -> None:
         print(f"{self.pipeline.name}: {message}", file=sys.stderr)
 
-    def _kept(self, draws: Draws[Configured], folder: str, numbers: Numbers) -> list[str]:
-        """Makes and judges some draws; returns the ids of those that were kept."""
+    def _judge(self, draws: Draws[Configured], folder: str, numbers: Numbers) -> Judged:
+        """Makes and judges some draws."""
         first = min(numbers.values(), key=attrgetter("start")).start
         if first:
             more = {kind: len(some) for kind, some in numbers.items()}
             told = ", ".join(f"{count:,} of {kind}" for kind, count in more.items())
             self._tell(f"drawing more in place of refused pairs: {told}")
         plan = self._written(draws, numbers, f"draws-{first}")
-        noted = storage.join(folder, "kept.json")
+        noted = storage.join(folder, "judged.json")
 
         def wire(root: beam.Pipeline, target: Target[Configured]) -> None:
-            note_kept(draws.make(root, target), noted)
+            note_judged(draws.make(root, target), noted)
 
         self._run(plan, folder, wire)
-        return kept_of(noted)
+        return judged_of(noted)
 
     def _written(self, draws: Draws[Configured], numbers: Numbers, name: str) -> PlanFiles:
         """Writes a plan of draws to this machine."""

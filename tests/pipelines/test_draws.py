@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -14,6 +13,7 @@ from eqforge.pipelines.shared.draws import (
     Drawn,
     Draws,
     DrawSettings,
+    Judged,
     Numbers,
     draw_until_kept,
     most_draws,
@@ -39,14 +39,17 @@ def test_the_last_draw_is_the_one_that_completes_its_kind() -> None:
     """Of `a` every third draw is refused, of `b` the first ten are, of `c` none."""
     rounds: list[dict[str, range]] = []
 
-    def keep(numbers: Numbers) -> Iterable[str]:
+    kept = {"a": lambda n: n % 3 != 1, "b": lambda n: n >= 10, "c": lambda n: True}
+
+    def judge(numbers: Numbers) -> Judged:
         rounds.append(dict(numbers))
-        for kind, some in numbers.items():
-            kept = {"a": lambda n: n % 3 != 1, "b": lambda n: n >= 10, "c": lambda n: True}[kind]
-            yield from (f"{kind}/{number}" for number in some if kept(number))
+        drawn = [(kind, number) for kind, some in numbers.items() for number in some]
+        return Judged(
+            kept=tuple(f"{kind}/{number}" for kind, number in drawn if kept[kind](number))
+        )
 
     wanted = {"a": 10, "b": 2, "c": 3, "d": 0}
-    drawn_of = draw_until_kept(draws(wanted, dict.fromkeys(wanted, 100)), NOTHING, keep)
+    drawn_of = draw_until_kept(draws(wanted, dict.fromkeys(wanted, 100)), NOTHING, judge)
 
     of_a = next(islice((n for n in range(100) if n % 3 != 1), 9, None)) + 1
     assert {kind: found.number for kind, found in drawn_of.items()} == {
@@ -65,17 +68,28 @@ def test_the_last_draw_is_the_one_that_completes_its_kind() -> None:
 def test_it_ends_where_no_more_may_be_drawn() -> None:
     asked: list[int] = []
 
-    def keep(numbers: Numbers) -> Iterable[str]:
+    def judge(numbers: Numbers) -> Judged:
         asked.extend(numbers["a"])
-        return ["a/3"] if 3 in numbers["a"] else []
+        return Judged(kept=("a/3",) if 3 in numbers["a"] else ())
 
-    assert draw_until_kept(draws({"a": 5}, {"a": 20}), NOTHING, keep) == {
+    assert draw_until_kept(draws({"a": 5}, {"a": 20}), NOTHING, judge) == {
         "a": Drawn(number=20, kept=1, wanted=5)
     }
     assert asked == list(range(20))
-    assert draw_until_kept(draws({"a": 1}, {"a": 20}), NOTHING, keep) == {
+    assert draw_until_kept(draws({"a": 1}, {"a": 20}), NOTHING, judge) == {
         "a": Drawn(number=4, kept=1, wanted=1)
     }
+
+
+@pytest.mark.parametrize(("failures", "drawn"), [(0, 40), (1, 40), (2, 10), (10, 10)])
+def test_it_ends_where_more_fail_than_a_run_allows(failures: int, drawn: int) -> None:
+    """The build that follows fails; it would not fail less by more draws."""
+
+    def judge(numbers: Numbers) -> Judged:
+        return Judged(kept=(), failed=failures if 0 in numbers["a"] else 0)
+
+    found = draw_until_kept(draws({"a": 10}, {"a": 40}), NOTHING, judge, max_error_rate=0.1)
+    assert found == {"a": Drawn(number=drawn, kept=0, wanted=10)}
 
 
 def test_the_most_draws_are_those_allowed_and_there() -> None:
