@@ -300,10 +300,24 @@ def test_another_limit_takes_the_edits_that_are_there(
 def test_an_instruction_needs_no_mask_and_then_nothing_is_locked(
     photographs: Path, tmp_path: Path
 ) -> None:
-    captions = write(tmp_path, LINES[:5])
+    more = [
+        {
+            **{"image": "plain.png", "caption": f"{start} {noun}", "id": name},
+            "hard_negative": f"{start} {other}",
+        }
+        for name, start, noun, other in (
+            ("accent", "In an old café stands", "a red table", "a blue table"),
+            ("french", "une tasse sur", "la table", "la chaise"),
+        )
+    ]
+    captions = write(tmp_path, [*LINES[:5], *more])
     folders = ["--images", photographs, "--captions", captions]
     output = build(tmp_path / "out", *folders, *INSTRUCT)
-    assert sorted(by_caption(output)) == KEPT
+    samples = by_caption(output)
+    assert sorted(samples) == sorted([*KEPT, "accent", "french"])
+    told = {name: json.loads(row["spec_1"])["instruction"] for name, row in samples.items()}
+    assert told["accent"].startswith("replace ")
+    assert told["french"] == "change the picture so that it shows: une tasse sur la chaise"
     found = pictures(output)
     for row in rows(output, "samples"):
         assert row["mask_0_id"] is None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from eqforge.generators.editors.instructions import find_change, make_instruction
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_pair
-from eqforge.generators.text.language import Language
+from eqforge.generators.text.language import Language, refuse_language
 from eqforge.schemas.identity import derive_seed, fingerprint, picture_key, short_digest
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, compact_json
@@ -195,7 +195,7 @@ def _analyses(
     texts = [
         text
         for caption, negative in pairs
-        if isinstance(negative, _Negative) and caption.isascii()
+        if isinstance(negative, _Negative) and refuse_language(caption) is None
         for text in (caption, negative.text)
     ]
     distinct = list(dict.fromkeys(texts))
