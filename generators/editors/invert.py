@@ -11,7 +11,7 @@ Source: Song et al. 2021, "Denoising Diffusion Implicit Models"; Mokady et al. 2
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -124,7 +124,7 @@ def ddim_path(
 
 def null_texts(
     pipeline: Any, path: list[torch.Tensor], text: Text, guidance: float, inner_steps: int
-) -> list[torch.Tensor]:
+) -> dict[int, torch.Tensor]:
     """Returns what guidance has to compare with in every step, for the path to be walked back.
 
     Args:
@@ -135,15 +135,14 @@ def null_texts(
       inner_steps: of the optimisation, for each step of the path.
 
     Returns:
-      Embeddings that take the place of no text's, [1, tokens, channels] each, the first step's
-      first.
+      Of every timestep the embedding that takes the place of no text's, [1, tokens, channels].
     """
     import torch
 
     steps = len(path) - 1
     pipeline.scheduler.set_timesteps(steps, device=pipeline.device)
     latent, plain = path[-1], _no_text(pipeline, text)
-    found = []
+    found = {}
     for number, timestep in enumerate(pipeline.scheduler.timesteps):
         step = _Step(pipeline, latent, timestep, text, guidance)
         optimised = step.optimise(
@@ -154,7 +153,7 @@ def null_texts(
             _ENOUGH[0] + number * _ENOUGH[1],
         )
         plain = Text(hidden=optimised, added=plain.added)
-        found.append(optimised)
+        found[int(timestep)] = optimised
         with torch.no_grad():
             latent = step.take(plain)
     return found
@@ -225,8 +224,8 @@ def _no_text(pipeline: Any, text: Text) -> Text:
 
 
 @contextmanager
-def plain_texts(network: Any, texts: list[torch.Tensor]) -> Iterator[None]:
-    """Tells the network these in place of no text for the block, one in each of its calls.
+def plain_texts(network: Any, texts: Mapping[int, torch.Tensor]) -> Iterator[None]:
+    """Tells the network these in place of no text for the block, each at its timestep.
 
     Args:
       network: called with the rows without text in the first half of its batch.
@@ -234,12 +233,10 @@ def plain_texts(network: Any, texts: list[torch.Tensor]) -> Iterator[None]:
     """
     import torch
 
-    calls = iter(texts)
-
     def replace(_network: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         told = kwargs["encoder_hidden_states"]
         half = told.shape[0] // 2
-        plain = next(calls).to(told.dtype).expand(half, -1, -1)
+        plain = texts[int(args[1])].to(told.dtype).expand(half, -1, -1)
         return args, {**kwargs, "encoder_hidden_states": torch.cat([plain, told[half:]])}
 
     hook = network.register_forward_pre_hook(replace, with_kwargs=True) if texts else None

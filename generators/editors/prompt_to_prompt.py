@@ -96,7 +96,7 @@ class PromptToPrompt(PipelineEditor):
         with quiet_libraries(), deterministic(self.settings.cpu_threads):
             latent = encode(self.pipeline, canvas.image)
             path, text = ddim_path(self.pipeline, latent, request.caption, self.steps)
-            plain = []
+            plain = {}
             if self.is_optimised:
                 inner = self.settings.null_text_steps
                 plain = null_texts(self.pipeline, path, text, self.guidance, inner)
@@ -109,6 +109,7 @@ class PromptToPrompt(PipelineEditor):
         found = {
             "canvas": [canvas.height, canvas.width],
             "control": control.method,
+            "batch_rows": drawn.batch_rows,
             "reconstruction": errors,
         }
         return Edited(

@@ -135,6 +135,22 @@ def test_no_seed_changes_it_and_no_edit_the_next(load):
     assert np.array_equal(editor.edit(request_of(seed=2)).image, first.image)
 
 
+def test_a_want_of_memory_changes_only_how_many_rows_are_drawn_at_a_time(load, monkeypatch):
+    editor = load(null_text_steps=2, steps=3)
+    expected = editor.edit(request_of())
+    plain = editor.pipeline.unet.forward
+
+    def forward(sample, *args, **kwargs):
+        if sample.shape[0] > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return plain(sample, *args, **kwargs)
+
+    monkeypatch.setattr(editor.pipeline.unet, "forward", forward)
+    found = editor.edit(request_of())
+    assert (expected.parameters["batch_rows"], found.parameters["batch_rows"]) == (4, 2)
+    assert np.abs(found.image.astype(int) - expected.image).max() <= 3  # rounding by batch alone
+
+
 @pytest.mark.parametrize(
     ("caption", "target", "changed"),
     [

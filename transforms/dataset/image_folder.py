@@ -181,7 +181,9 @@ def store_image(
         pixels = part
     if box is not None or encoded is not None:
         made = encode_image(pixels, encoded or CROPS)
-        data, suffix, pixels = made.data, made.suffix, read_pixels(made.data)
+        data, suffix = made.data, made.suffix
+    if encoded is not None:  # which may scale
+        pixels = read_pixels(data)
     row = ImageRow(
         image_id=MediaStore(media_root).put(data, suffix),
         suffix=suffix,

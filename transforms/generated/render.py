@@ -17,7 +17,6 @@ from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import (
-    Backdrop,
     Claim,
     RenderSettings,
     ScenePair,
@@ -223,17 +222,7 @@ def _view(render: Render) -> RenderedView:
 def assets_of(pair: ScenePair) -> set[str]:
     """Returns the ids of the objects, environment pictures and floor textures of both scenes."""
     objects = {item.asset for scene in pair.scenes for item in scene.objects}
-    return objects.union(*(backdrop_assets(scene.backdrop) for scene in pair.scenes))
-
-
-def backdrop_assets(backdrop: Backdrop) -> set[str]:
-    """Returns the ids of the pictures that stand around a scene or lie on its floor."""
-    found = {backdrop.hdri} if backdrop.hdri is not None else set()
-    if backdrop.environment is not None:
-        found.add(backdrop.environment.asset)
-    if backdrop.floor is not None:
-        found.add(backdrop.floor.asset)
-    return found
+    return objects.union(*(scene.backdrop.pictures for scene in pair.scenes))
 
 
 def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
