@@ -4,6 +4,7 @@ import io
 import json
 import os
 import random
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tests.builds import (
     ids,
     processes,
     reasons,
+    rewrite,
     rows,
     start,
     wait_for,
@@ -175,6 +177,39 @@ def test_outside_the_mask_every_pixel_is_the_photographs(whole: Path, photograph
         assert scores["difference_outside"] == 0
         assert scores["mask_area"] == pytest.approx(mask.mean(), abs=1e-6)
         assert scores["changed_outside"] > 0.5  # before it was locked
+
+
+def test_verify_finds_an_edit_that_is_not_locked(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One pixel outside the mask is changed by one level, and all digests follow."""
+    copy = Path(shutil.copytree(whole, tmp_path / "out"))
+    sample = min(rows(copy, "samples"), key=lambda row: row["sample_id"])
+    found = pictures(copy)
+    y, x = np.argwhere(found[sample["mask_0_id"]] == 0)[0]
+    pixels = found[sample["image_1_id"]].copy()
+    pixels[y, x, 1] ^= 1
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, "png")
+    encoded = stream.getvalue()
+    old, new = sample["image_1_id"], sha256_hex(encoded)
+
+    def tampered(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for row in found:
+            if row.get("image_1_id") == old:
+                row["image_1_id"] = new
+            if row.get("image_id") == old:
+                image = {"bytes": encoded, "path": f"{new}.png"}
+                row |= {"image_id": new, "image": image, "num_bytes": len(encoded)}
+        return found
+
+    for file in sorted((copy / "data").glob("*.parquet")):
+        if file.name.startswith(("samples", "images")):
+            rewrite(copy, f"data/{file.name}", tampered)
+    assert verify.main([str(copy)]) == 1
+    said = capsys.readouterr().out
+    assert f"sample {sample['sample_id']}: its images differ outside the mask" in said
+    assert "FAILED      locks" in said
 
 
 def test_the_first_image_has_the_upright_pixels_of_the_file(whole: Path, photographs: Path) -> None:
