@@ -101,7 +101,9 @@ def _penetration(first: NDArray[np.float64], second: NDArray[np.float64]) -> flo
     """
     from scipy.spatial import ConvexHull
 
-    inside, depth_m = ConvexHull(first - second[0], incremental=True), np.inf
+    # Q12: faces may become wide, where many corners lie in a plane.
+    inside = ConvexHull(first - second[0], incremental=True, qhull_options="Qt Q12")
+    depth_m = np.inf
     while True:
         face = inside.equations[inside.equations[:, 3].argmax()]
         normal, offset = face[:3], face[3]

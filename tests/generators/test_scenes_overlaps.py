@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull  # type: ignore[import-untyped]
 
-from eqforge.generators.scenes.assets import AssetLibrary
+from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.overlaps import overlaps
 from eqforge.generators.scenes.stage import Placed, place
 from eqforge.schemas.records.scenes import Overlap, SceneObject, Vector
@@ -171,6 +171,43 @@ def test_random_pairs_are_as_deep_as_the_hull_of_all_differences(library: AssetL
         deep += depth_m > 1e-4
         assert depths == ([pytest.approx(depth_m, abs=1e-6, rel=1e-3)] if depth_m > 1e-4 else [])
     assert 15 <= deep <= 35
+
+
+def test_bodies_with_many_corners_in_a_plane(tmp_path: Path) -> None:
+    """Qhull gives up on some of them by default, such as the first pair."""
+    pairs = [(
+        [(-2, -1, 2), (2, -2, 1), (-2, 2, 0), (1, -2, -1), (1, -1, 2), (2, -2, 0)],
+        [(0, 3, -1), (-2, 3, 1), (1, 3, -1), (2, -1, 0), (2, -1, 1), (2, 2, 1), (-1, -1, -1)],
+    )]  # fmt: skip
+    rng = np.random.default_rng(0)
+    pairs += [tuple(rng.integers(-2, 3, (2, 12, 3)).tolist()) for _ in range(40)]
+    for number, (first, second) in enumerate(pairs):
+        bodies = [
+            solid(tmp_path, f"{number}{name}", p) for name, p in (("a", first), ("b", second))
+        ]
+        differences = np.array(first)[:, None] - np.array(second)
+        depth_m = -ConvexHull(differences.reshape(-1, 3)).equations[:, 3].max()
+        depths = [overlap.depth_m for overlap in overlaps(bodies)]
+        assert depths == ([pytest.approx(depth_m, abs=1e-6, rel=1e-3)] if depth_m > 1e-4 else [])
+
+
+def solid(folder: Path, name: str, points: list[Vector]) -> Placed:
+    """A body that stands where its corners say."""
+    lines = [f"v {x} {y} {z}" for x, y, z in points]
+    lines += ["f {} {} {}".format(*(face + 1)) for face in ConvexHull(points).simplices]
+    (folder / f"{name}.obj").write_text("\n".join(lines))
+    mesh = f'<mesh filename="{name}.obj"/>'
+    collision = f"<collision><geometry>{mesh}</geometry></collision>"
+    (folder / f"{name}.urdf").write_text(f"<robot><link>{collision}</link></robot>")
+    files = AssetFiles(
+        folder=folder,
+        render=folder / f"{name}.obj",
+        simulation=folder / f"{name}.urdf",
+        import_kwargs={},
+        bounds=((-1, -1, 0), (1, 1, 1)),
+        parts=None,
+    )
+    return Placed(spec=thing(name, name, (0.0, 0.0, 0.0)), files=files, bounds=files.bounds)
 
 
 def corners(placed: Placed) -> np.ndarray:
