@@ -3,6 +3,7 @@
 import itertools
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -191,7 +192,7 @@ def test_bodies_with_many_corners_in_a_plane(tmp_path: Path) -> None:
         assert depths == ([pytest.approx(depth_m, abs=1e-6, rel=1e-3)] if depth_m > 1e-4 else [])
 
 
-def solid(folder: Path, name: str, points: list[Vector]) -> Placed:
+def solid(folder: Path, name: str, points: Sequence[Vector]) -> Placed:
     """A body that stands where its corners say."""
     lines = [f"v {x} {y} {z}" for x, y, z in points]
     lines += ["f {} {} {}".format(*(face + 1)) for face in ConvexHull(points).simplices]
