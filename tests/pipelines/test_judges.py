@@ -307,7 +307,7 @@ def test_a_server_that_is_not_there_is_told_before_any_work(
         build(tmp_path / "out", "--captions", captions, "--verify", "llm:m@http://localhost:9/v1")
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert "--verify llm:m@http://localhost:9/v1: cannot be reached" in said
+    assert "the language model m@http://localhost:9/v1: cannot be reached" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -52,8 +52,8 @@ def check_locks(dataset: Dataset) -> Iterator[str]:
 
 def _locked_pairs(dataset: Dataset) -> Iterator[tuple[str, tuple[tuple[str, str], str]]]:
     """Yields the id of every locked pair with its images and its mask."""
-    if not {"mask_0_id", "generation"} <= set(dataset.columns("samples")):
-        return
+    if not {"mask_0_id", "source_sha256"} <= set(dataset.columns("samples")):
+        return  # no edited photographs
     names = ["sample_id", "image_0_id", "image_1_id", "mask_0_id", "generation"]
     for row in dataset.rows("samples", names):
         said = msgspec.json.decode(row["generation"]["parameters"], type=_Parameters)
