@@ -143,11 +143,24 @@ def check(config: Config) -> None:
 def warnings(config: Config) -> Iterator[str]:
     """Yields what a user should know before trusting the numbers."""
     if "material" in config.scenes.attributes and "attribute" in config.scenes.kinds:
-        yield (
-            "--attributes material: in 8 of 18 such pairs that were looked at, the pictures do not "
-            "show the materials that the captions name"
-        )
+        yield from _material_warnings(config)
     yield from oracle_warnings(prepare_oracle(config.settings.oracle))
+
+
+def _material_warnings(config: Config) -> Iterator[str]:
+    """Yields what is known of pairs of materials: how often they are wrong, what has none."""
+    if config.scenes.stage == "plain":
+        yield (
+            "--attributes material: on the plain stage, in 8 of 18 such pairs that were looked at, "
+            "the pictures do not show the materials that the captions name"
+        )
+        return
+    some, number = _proposer(config).material_nouns
+    if config.assets != BUILTIN and some < number:
+        yield (
+            f"--attributes material: {some} of {number} kinds of objects say in their words which "
+            "`materials` they may be made of, and only they have such pairs"
+        )
 
 
 def _library(config: Config) -> AssetLibrary:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
+from eqforge.generators.scenes.manifest import MATERIALS as ALL_MATERIALS
 from eqforge.generators.scenes.manifest import Asset, AssetWords
 from eqforge.generators.scenes.palette import PALETTE, are_distinct, distinct_pairs
 from eqforge.schemas.errors import InputError
@@ -17,6 +18,8 @@ from eqforge.schemas.records.scenes import Attribute, Relation, SurfaceMaterial
 
 RELATIONS: tuple[Relation, ...] = ("left", "right", "front", "behind")
 MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")
+"""Of things on the plain stage, where no words say what a thing may be made of."""
+
 SIZES = ("small", "large")
 PLAIN = ""
 """Instead of a colour: the asset as it is, if no word names its colour."""
@@ -29,10 +32,12 @@ class Noun:
     Attributes:
       words: of the first of them.
       colours: by colour, the assets that can have it; PLAIN for those whose colour has no name.
+      materials: by material, the assets that can be made of it.
     """
 
     words: AssetWords
     colours: Mapping[str, tuple[Asset, ...]]
+    materials: Mapping[str, tuple[Asset, ...]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +46,8 @@ class AttributeContent:
 
     Attributes:
       change: the attribute.
-      noun, colour: the target's; the colour is None where it is what changes, or is not said.
+      noun, colour: the target's; the colour is None where it is what changes, or is drawn and not
+        said, and PLAIN where materials look as they do by themselves.
       values: the two values.
       relation, reference: what both captions say of its place.
     """
@@ -80,14 +86,17 @@ class Vocabulary:
     Args:
       assets: the assets; those without words are left out.
       max_count: maximum number of copies in a counting scene.
+      by_noun: whether only what words of assets name as their materials changes; else all that can
+        be recoloured is of rubber, metal or glass, as on the plain stage.
 
     Raises:
       InputError: fewer than three things have a name; a scene needs a target, a reference, and
         something else.
     """
 
-    def __init__(self, assets: Iterable[Asset], max_count: int) -> None:
+    def __init__(self, assets: Iterable[Asset], max_count: int, by_noun: bool = False) -> None:
         """Sorts the assets by what they are called."""
+        self._by_noun = by_noun
         named = [asset for asset in assets if asset.kind == "object" and asset.words]
         self.nouns = _nouns(named)
         self._places = {noun.words.noun: place for place, noun in enumerate(self.nouns)}
@@ -116,6 +125,11 @@ class Vocabulary:
             relation=RELATIONS[relation],
             reference=self._other(noun, far),
         )
+
+    @property
+    def of_materials(self) -> int:
+        """How many of the nouns have pairs of materials."""
+        return len({noun.words.noun for noun, _, _ in self._heads["material"]})
 
     @property
     def locations(self) -> int:
@@ -174,12 +188,19 @@ class Vocabulary:
             ],
             "size": [(noun, colour, (SIZES[0], SIZES[1])) for noun, colour in self._coloured],
             "material": [
-                (noun, None, pair)
+                (noun, PLAIN if self._by_noun else None, pair)
                 for noun in self.nouns
-                if material_colours(noun)
-                for pair in combinations(MATERIALS, 2)
+                for pair in self._material_pairs(noun)
             ],
         }
+
+    def _material_pairs(self, noun: Noun) -> list[tuple[str, str]]:
+        if _names_material(noun):
+            return []
+        if self._by_noun:
+            pairs = combinations(noun.materials, 2)
+            return [pair for pair in pairs if exchangeable(noun, pair)]
+        return list(combinations(MATERIALS, 2)) if material_colours(noun) else []
 
 
 _RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELATIONS, 2))
@@ -196,15 +217,26 @@ def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
     )
 
 
+def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
+    """Returns the assets of a noun that can be made of either material."""
+    second = set(map(_asset_id, noun.materials.get(materials[1], ())))
+    return tuple(
+        asset for asset in noun.materials.get(materials[0], ()) if asset.asset_id in second
+    )
+
+
 def material_colours(noun: Noun) -> list[str]:
     """Returns the colours in which a thing may change its material; none where it may not.
 
     Captions do not say them: glass in the shade is black and metal mirrors, whatever their colour.
-    Black rubber and black metal look alike, and a rubber duck of metal contradicts itself.
+    Black rubber and black metal look alike.
     """
-    if set(noun.words.noun.split()) & set(MATERIALS):
-        return []
     return [colour for colour in noun.colours if colour != "black" and recolourable(noun, [colour])]
+
+
+def _names_material(noun: Noun) -> bool:
+    """Tells whether a noun names a material: a rubber duck of metal contradicts itself."""
+    return not set(noun.words.noun.split()).isdisjoint(ALL_MATERIALS)
 
 
 def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
@@ -232,7 +264,16 @@ def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
         able = {c: tuple(asset for asset in group if _can_have(asset, c)) for c in colours}
         words = group[0].words
         assert words is not None
-        found.append(Noun(words=words, colours={c: some for c, some in able.items() if some}))
+        made_of = {
+            m: tuple(asset for asset in group if _can_be_of(asset, m)) for m in ALL_MATERIALS
+        }
+        found.append(
+            Noun(
+                words=words,
+                colours={c: some for c, some in able.items() if some},
+                materials={m: some for m, some in made_of.items() if some},
+            )
+        )
     return tuple(found)
 
 
@@ -241,6 +282,11 @@ def _can_have(asset: Asset, colour: str) -> bool:
         return True
     assert asset.words is not None
     return _is_recolourable(asset) and colour in PALETTE and colour not in asset.words.clashes
+
+
+def _can_be_of(asset: Asset, material: SurfaceMaterial) -> bool:
+    words = asset.words
+    return words is not None and words.is_recolourable and material in words.materials
 
 
 def _own_colour(asset: Asset) -> str:

@@ -13,11 +13,12 @@ from eqforge.generators.scenes.contents import (
     CountingContent,
     LocationContent,
     Noun,
+    exchangeable,
     far_colours,
     material_colours,
     recolourable,
 )
-from eqforge.generators.scenes.manifest import Asset
+from eqforge.generators.scenes.manifest import MATERIALS, Asset
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.view import DECIMALS
@@ -56,7 +57,7 @@ class Drafter:
 
     def attribute(self, content: AttributeContent, rng: Random) -> RelatedDraft:
         """Drafts a pair in which an attribute of the target changes."""
-        if content.change == "material":
+        if content.change == "material" and content.colour is None:
             content = replace(content, colour=rng.choice(material_colours(content.noun)))
         values = _either_way(content.values, rng)
         said = content.values if content.colour is None else _words_of(content.colour)
@@ -180,12 +181,8 @@ def _variants(
 ) -> tuple[SceneObject, SceneObject]:
     def variant(value: str) -> SceneObject:
         is_colour, is_size = content.change == "colour", content.change == "size"
-        own = None if content.colour is None else _painted(asset, content.colour)
-        materials: dict[str, SurfaceMaterial] = {
-            "rubber": "rubber",
-            "metal": "metal",
-            "glass": "glass",
-        }
+        own = None if not content.colour else _painted(asset, content.colour)
+        materials: dict[str, SurfaceMaterial] = {each: each for each in MATERIALS}
         return SceneObject(
             name="target",
             asset=asset.asset_id,
@@ -202,6 +199,8 @@ def _able(content: AttributeContent) -> tuple[Asset, ...]:
     if content.change == "size":
         assert content.colour is not None
         return content.noun.colours[content.colour]
+    if content.change == "material" and content.colour == PLAIN:
+        return exchangeable(content.noun, content.values)
     return recolourable(
         content.noun, content.values if content.colour is None else (content.colour,)
     )

@@ -7,21 +7,23 @@ Source: kubric's `AssetSource.from_manifest`. To an asset's entry eqforge adds `
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, get_args
 
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import Node, parse_json
 from eqforge.schemas.io.source_file import read_input
-from eqforge.schemas.records.scenes import Vector
+from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 from eqforge.schemas.urls import public
 
+S = TypeVar("S", bound=str)
 AssetKind = Literal["object", "hdri"]
 AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}
 """Axes that import a mesh as stored in its file, as kubric's own renderer does."""
 
 ROLES = ("object", "support")
+MATERIALS: tuple[SurfaceMaterial, ...] = get_args(SurfaceMaterial)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,6 +45,8 @@ class AssetWords:
       size: its largest extent in a scene, in metres; real sizes differ too much for one picture.
       front_deg: direction of its most recognisable side, in degrees from its x axis towards its y
         axis; scenes turn that side roughly to the camera. None allows any turn.
+      materials: what such a thing may be made of; with less than two, it has no pairs of materials
+        on the photographic stage.
     """
 
     noun: str
@@ -56,6 +60,7 @@ class AssetWords:
     roles: tuple[str, ...] = ("object",)
     size: float = 1.0
     front_deg: float | None = None
+    materials: tuple[SurfaceMaterial, ...] = ()
 
     @property
     def is_recolourable(self) -> bool:
@@ -188,6 +193,7 @@ def read_words(node: Node) -> AssetWords:
     noun, parts, size = node["noun"].name(), node.get("parts"), node.get("size")
     clashes, roles, colour = node.get("clashes"), node.get("roles"), node.get("colour")
     front, details = node.get("front_deg"), node.get("plural_detail")
+    materials = node.get("materials")
     is_plural = (flag := node.get("is_plural")) is not None and flag.flag()
     return AssetWords(
         noun=noun,
@@ -201,6 +207,7 @@ def read_words(node: Node) -> AssetWords:
         roles=_some_of(ROLES, roles) if roles else ("object",),
         size=1.0 if size is None else _positive(size),
         front_deg=None if front is None else front.number(),
+        materials=_some_of(MATERIALS, materials) if materials else (),
     )
 
 
@@ -246,11 +253,13 @@ def _read_digest(node: Node) -> str:
     return digest if is_digest else node.fail("64 lower-case hexadecimal digits")
 
 
-def _one_of(choices: Collection[str], node: Node) -> str:
-    return name if (name := node.name()) in choices else node.fail(f"one of {', '.join(choices)}")
+def _one_of(choices: Collection[S], node: Node) -> S:
+    name = node.name()
+    found = next((choice for choice in choices if choice == name), None)
+    return node.fail(f"one of {', '.join(choices)}") if found is None else found
 
 
-def _some_of(choices: Collection[str], node: Node) -> tuple[str, ...]:
+def _some_of(choices: Collection[S], node: Node) -> tuple[S, ...]:
     return tuple(_one_of(choices, element) for element in node.elements())
 
 

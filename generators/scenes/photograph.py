@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from eqforge.generators.scenes.floor import add_floor, rim_m
+from eqforge.generators.scenes.looks import GLASS_PATHS
 from eqforge.generators.scenes.world import light_world
 from eqforge.schemas.records.scenes import SceneSpec
 
@@ -19,6 +20,15 @@ _CYCLES: Mapping[str, Any] = {
     "denoising_prefilter": "NONE",
 }
 """Settings of Cycles: what more bounces add is not seen; the passes keep textures sharp."""
+
+_WITH_MATERIALS: Mapping[str, Any] = {
+    "max_bounces": GLASS_PATHS,
+    "transmission_bounces": GLASS_PATHS,
+    "transparent_max_bounces": GLASS_PATHS,
+    "denoising_prefilter": "ACCURATE",
+}
+"""Further ones where a material is named: the passes of glass and metal have noise of their own,
+and would keep it in the picture."""
 
 
 def photograph(scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolution: int) -> None:
@@ -38,3 +48,6 @@ def photograph(scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolu
     add_floor(scene, floor, pictures[floor.asset], surround, spec.camera, resolution)
     for name, value in _CYCLES.items():
         setattr(scene.cycles, name, value)
+    if any(each.material is not None for each in spec.objects):
+        for name, value in _WITH_MATERIALS.items():
+            setattr(scene.cycles, name, value)

@@ -10,6 +10,7 @@ from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.environments import check_environments
+from eqforge.generators.scenes.looks import NATURAL
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.settings import SceneSettings
@@ -51,7 +52,9 @@ class SceneProposer:
         """Counts what the assets allow."""
         check_environments(settings, library)
         self._settings, self._library, self._seed = settings, library, seed
-        self._vocabulary = Vocabulary(library.assets.values(), settings.max_count)
+        self._vocabulary = Vocabulary(
+            library.assets.values(), settings.max_count, by_noun=settings.stage == "photo"
+        )
         self._drafter = Drafter(
             nouns=self._vocabulary.nouns,
             mode=mode,
@@ -133,7 +136,9 @@ class SceneProposer:
         rng = Random(derive_seed(self._seed, sample_id, "stage", VERSION))
         said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
         seen = [item.colour for scene in scenes for item in scene.objects if item.colour]
-        colours = sorted({*said, *seen})
+        made_of = [item.material for scene in scenes for item in scene.objects]
+        looks = [NATURAL[each] for each in made_of if each in ("rubber", "wooden")]
+        colours = sorted({*said, *seen, *looks})
         return photographed(scenes, colours, self._settings, self._library, rng)
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
@@ -168,8 +173,23 @@ class SceneProposer:
             if (wanted := self._settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
                     f"--pairs {self._settings.pairs}: {wanted:,} of the kind {kind}, and the "
-                    f"manifest allows {most:,} that differ"
+                    f"manifest allows {most:,} that differ{self._what_lacks(kind)}"
                 )
+
+    def _what_lacks(self, kind: Kind) -> str:
+        """Returns what to do where no thing's words say what it may be made of."""
+        asked = kind == "attribute" and "material" in self._settings.attributes
+        if not asked or self.material_nouns[0]:
+            return ""
+        return (
+            "; --attributes material needs `materials` in the words of assets: `eqforge assets "
+            "fetch --words FILE` adds them"
+        )
+
+    @property
+    def material_nouns(self) -> tuple[int, int]:
+        """How many nouns have pairs of materials, and how many nouns there are."""
+        return self._vocabulary.of_materials, len(self._vocabulary.nouns)
 
 
 def sample_id_of(kind: str, number: int) -> str:

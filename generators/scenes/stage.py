@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.blender import renderer_class
+from eqforge.generators.scenes.looks import give_look
 from eqforge.generators.scenes.photograph import photograph
 from eqforge.generators.scenes.surfaces import override_surface
-from eqforge.schemas.records.scenes import RenderSettings, SceneObject, SceneSpec, Vector
+from eqforge.schemas.records.scenes import RenderSettings, SceneObject, SceneSpec, StageName, Vector
 
 PRIMITIVES: dict[str, tuple[Vector, Vector]] = {
     "kubric:cube": ((-1.0, -1.0, -1.0), (1.0, 1.0, 1.0)),
@@ -114,7 +115,9 @@ class Stage:
         self.scene = _empty_scene(spec, settings.resolution)
         wanted = settings.of_stage(spec.stage)
         self._renderer = renderer_class()(self.scene, scratch, wanted, spec.seed)
-        self._objects = tuple(self._add_object(index, each) for index, each in enumerate(placed))
+        self._objects = tuple(
+            self._add_object(index, each, spec.stage) for index, each in enumerate(placed)
+        )
         if spec.stage == "photo":
             self.scene += _camera(spec)
             photograph(self._renderer.blender_scene, spec, pictures, settings.resolution)
@@ -156,12 +159,16 @@ class Stage:
         placed = vertices.reshape(-1, 3) @ matrix[:3, :3].T + matrix[:3, 3]
         return placed[corners.reshape(-1, 3)]
 
-    def _add_object(self, index: int, placed: Placed) -> Any:
+    def _add_object(self, index: int, placed: Placed, stage: StageName) -> Any:
         thing = _kubric_object(f"object_{index:04d}", placed)
         self.scene += thing
         parts = None if placed.files is None else placed.files.parts
         made = thing.linked_objects[self._renderer]
-        override_surface(made, placed.spec.colour, placed.spec.material, parts)
+        colour, material = placed.spec.colour, placed.spec.material
+        if stage == "photo" and material is not None:
+            give_look(made, colour, material, parts)
+        else:
+            override_surface(made, colour, material, parts)
         return thing
 
     def _made(self, index: int) -> Any:

@@ -31,8 +31,10 @@ _SURFACES: dict[SurfaceMaterial, dict[str, float]] = {
         "IOR": 1.45,
         "Transmission Weight": 1.0,
     },
+    "wooden": {"Metallic": 0.0, "Roughness": 0.6, "Transmission Weight": 0.0},
 }
-"""Rubber and metal are as in kubric's MOVi workers, which have no glass."""
+"""Rubber and metal are as in kubric's MOVi workers, which have no glass; wood is a matt surface:
+the plain stage has no textures."""
 
 
 def override_surface(
@@ -60,17 +62,25 @@ def override_surface(
             _set(inputs[name], value)
 
 
+def changed_slots(made: Any, parts: Collection[str] | None) -> list[Any]:
+    """Returns the slots of an object's materials that are among its parts, or all for None."""
+    if not made.material_slots:
+        made.data.materials.append(_principled("surface", NEUTRAL))
+    return [slot for slot in made.material_slots if parts is None or _name_of(slot) in parts]
+
+
 def _inputs(made: Any, parts: Collection[str] | None) -> Iterator[Any]:
     """Yields the shader inputs of each part."""
-    for slot in made.material_slots:
-        name = "" if slot.material is None else _name_in_file(slot.material.name)
-        if parts is not None and name not in parts:
-            continue
+    for slot in changed_slots(made, parts):
         shader = None if slot.material is None else _shader(slot.material)
         if shader is None:
-            slot.material = _principled(name or "surface", NEUTRAL)
+            slot.material = _principled(_name_of(slot) or "surface", NEUTRAL)
             shader = _shader(slot.material)
         yield shader.inputs
+
+
+def _name_of(slot: Any) -> str:
+    return "" if slot.material is None else _name_in_file(slot.material.name)
 
 
 def _name_in_file(name: str) -> str:

@@ -18,7 +18,7 @@ Vector = tuple[float, float, float]
 Kind = Literal["attribute", "counting", "location"]
 Attribute = Literal["colour", "size", "material"]
 Relation = Literal["left", "right", "front", "behind"]
-SurfaceMaterial = Literal["rubber", "metal", "glass"]
+SurfaceMaterial = Literal["rubber", "metal", "glass", "wooden"]
 StageName = Literal["photo", "plain"]
 
 

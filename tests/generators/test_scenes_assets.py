@@ -381,6 +381,10 @@ def test_data_dir_says_where_the_archives_are(tmp_path: Path) -> None:
         ({"words": {"noun": "thing", "color": "red"}}, r"words\.color: no such field; words have"),
         ({"words": {"noun": "thing", "role": ["support"]}}, r"words\.role: no such field"),
         ({"words": {"noun": "thing", "roles": ["suport"]}}, r"roles\[0\]: expected one of object"),
+        (
+            {"words": {"noun": "thing", "materials": ["gold"]}},
+            r"materials\[0\]: expected one of rubber, metal, glass, wooden",
+        ),
         ({"words": {"noun": "thing", "colour": "Rde"}}, "colour: expected one of red, orange"),
         ({"words": {"noun": "thing", "clashes": ["gold"]}}, r"clashes\[0\]: expected one of red"),
         ({"kwargs": {"bounds": [[0, 0], [1, 1]], "render_filename": "a.obj"}}, "two corners"),

@@ -1,15 +1,17 @@
+import json
 import math
 import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import get_args
 
 import msgspec
 import pytest
 
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import differs_as_declared, relation_margin_deg
 from eqforge.generators.scenes.contents import Vocabulary, material_colours
@@ -213,6 +215,54 @@ def test_only_materials_that_can_be_seen_and_said_change(library: AssetLibrary) 
     nouns = {content.noun.words.noun for content in contents}
     assert "mug" in nouns
     assert "rubber duck" not in nouns
+
+
+def test_on_the_photographic_stage_words_say_what_things_are_made_of(
+    library: AssetLibrary,
+) -> None:
+    vocabulary = Vocabulary(library.assets.values(), 5, by_noun=True)
+    contents = [
+        vocabulary.attribute("material", n) for n in range(vocabulary.attributes("material"))
+    ]
+
+    found = {(content.noun.words.noun, frozenset(content.values)) for content in contents}
+    allowed = {
+        asset.words.noun: set(asset.words.materials)
+        for asset in library.assets.values()
+        if asset.words and asset.words.materials
+    }
+    assert {noun for noun, _ in found} == {*allowed}
+    assert all(values <= allowed[noun] for noun, values in found)
+    assert ("mug", frozenset({"metal", "glass"})) in found
+    assert not {"candle", "top hat", "rubber duck", "beach ball"} & {noun for noun, _ in found}
+    assert {content.colour for content in contents} == {""}
+    assert vocabulary.of_materials == len(allowed)
+
+
+def test_assets_exchange_only_materials_that_one_of_them_may_be_made_of() -> None:
+    assets = [
+        asset("steel", named("mug", materials=("metal", "wooden"))),
+        asset("clear", named("mug", materials=("glass",))),
+        asset("pane", named("glass vase", materials=("metal", "glass"))),
+        asset("bull", named("bull", parts=())),
+    ]
+    vocabulary = Vocabulary(assets, max_count=3, by_noun=True)
+    number = vocabulary.attributes("material")
+    contents = [vocabulary.attribute("material", each) for each in range(number)]
+    assert {(content.noun.words.noun, content.values) for content in contents} == {
+        ("mug", ("metal", "wooden"))
+    }
+
+
+def test_a_manifest_without_materials_says_what_its_words_lack(tmp_path: Path) -> None:
+    document = json.loads(Path(BUILTIN_MANIFEST).read_bytes())
+    for entry in document["assets"].values():
+        entry.get("words", {}).pop("materials", None)
+    path = tmp_path / "manifest.json"
+    path.write_text(json.dumps(document))
+    settings = SceneSettings(pairs=2, kinds=("attribute",), attributes=("material",))
+    with pytest.raises(InputError, match="allows 0 that differ; --attributes material needs"):
+        SceneProposer(settings, AssetLibrary(str(path), str(tmp_path)), "corrected", seed=0)
 
 
 def test_no_material_changes_unless_it_is_asked_for(library: AssetLibrary) -> None:

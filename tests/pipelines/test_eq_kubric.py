@@ -3,9 +3,11 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -216,12 +218,24 @@ def test_a_plan_counts_what_changes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_dataset_with_materials_warns_of_them() -> None:
     cases: dict[tuple[Attribute, ...], int] = {("material",): 1, ("colour", "size"): 0}
     for attributes, number in cases.items():
-        config = eq_kubric.Config(
-            run=RunSettings(output="out"), scenes=SceneSettings(attributes=attributes)
-        )
+        scenes = SceneSettings(pairs=9, stage="plain", attributes=attributes)
+        config = eq_kubric.Config(run=RunSettings(output="out"), scenes=scenes)
         warnings = list(eq_kubric.warnings(config))
         assert len(warnings) == number
         assert all("8 of 18" in warning for warning in warnings)
+
+
+def test_a_manifest_that_says_little_of_materials_is_warned_of(tmp_path: Path) -> None:
+    scenes = SceneSettings(pairs=9, attributes=("material",))
+    config = eq_kubric.Config(run=RunSettings(output="out"), scenes=scenes)
+    assert list(eq_kubric.warnings(config)) == []
+
+    document = json.loads(Path(BUILTIN_MANIFEST).read_bytes())
+    document["data_dir"] = str(Path(BUILTIN_MANIFEST).parent)
+    (tmp_path / "manifest.json").write_text(json.dumps(document))
+    given = replace(config, assets=str(tmp_path / "manifest.json"))
+    (warning,) = eq_kubric.warnings(given)
+    assert re.search(r"\d+ of \d+ kinds of objects say in their words", warning)
 
 
 def test_a_plan_estimates_time_and_storage_from_two_pairs(

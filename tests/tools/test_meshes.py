@@ -113,7 +113,8 @@ def test_packing_gives_the_same_bytes_in_any_order() -> None:
 def test_the_manifest_says_of_words_only_what_is_not_usual() -> None:
     entry = json.loads(Path(BUILTIN_MANIFEST).read_text())["assets"]["mug"]
     assert entry["words"] == json.loads(json.dumps(words_entry(CATALOGUE["mug"].words)))
-    assert set(entry["words"]) == {"noun", "plural", "colour", "parts", "size", "front_deg"}
+    said = {"noun", "plural", "colour", "parts", "size", "front_deg", "materials"}
+    assert set(entry["words"]) == said
 
 
 def test_the_collision_mesh_is_the_convex_hull(library: AssetLibrary) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from eqforge.generators.scenes.manifest import AssetWords
 from eqforge.generators.scenes.palette import PALETTE
+from eqforge.schemas.records.scenes import SurfaceMaterial
 from tools.meshes import household, things
 from tools.meshes.household import Model
 from tools.meshes.wavefront import Surface
@@ -55,7 +56,13 @@ def _entry(model: Callable[[], Model], category: str, colour: str, **words: Any)
     plural = noun if words.get("is_plural") else words.pop("plural", noun + "s")
     front = None if model in ROUND else FRONT_DEG
     said = AssetWords(
-        noun=noun, plural=plural, colour=colour, parts=(PAINT,), front_deg=front, **words
+        noun=noun,
+        plural=plural,
+        colour=colour,
+        parts=(PAINT,),
+        front_deg=front,
+        materials=MADE_OF.get(model.__name__, ()),
+        **words,
     )
     return Entry(model=model, category=category, words=said)
 
@@ -63,6 +70,26 @@ def _entry(model: Callable[[], Model], category: str, colour: str, **words: Any)
 ROUND = (household.bowl, household.vase, household.table, things.cube, things.cylinder)
 """Models that look the same from more than one side, or from all."""
 
+
+MADE_OF: Mapping[str, tuple[SurfaceMaterial, ...]] = {
+    "mug": ("metal", "glass", "wooden"),
+    "bowl": ("metal", "glass", "wooden"),
+    "bottle": ("metal", "glass"),
+    "vase": ("metal", "glass", "wooden"),
+    "teapot": ("metal", "glass"),
+    "bucket": ("rubber", "metal", "wooden"),
+    "chair": ("metal", "wooden"),
+    "stool": ("metal", "wooden"),
+    "table": ("metal", "wooden"),
+    "ladder": ("metal", "wooden"),
+    "stairs": ("metal", "wooden"),
+    "barrel": ("metal", "wooden"),
+    "cube": ("rubber", "metal", "glass", "wooden"),
+    "cylinder": ("rubber", "metal", "glass", "wooden"),
+    "plant_pot": ("metal", "wooden"),
+}
+"""What things may be made of, by model: what one sees in shops, and looks like it in a rendering. A
+hat of metal and a candle of rubber do not exist; too little of a toy car would change."""
 
 CATALOGUE: Mapping[str, Entry] = {
     entry.model.__name__: entry

@@ -1,0 +1,130 @@
+"""Gives objects of photographic scenes a material that can be seen: glass, metal, rubber or wood.
+
+A material looks like itself where the scene names no colour of the object: glass is clear, metal is
+steel, rubber is nearly black, wood is brown with a grain. A colour tints it.
+
+Glass is thin: light goes straight through, so that one sees what stands behind at the few samples
+that a scene is rendered with, and its shadow is light. Blender's own transparency would leave the
+object out of its instance mask; a refraction by an index of 1 does the same and leaves it in.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from eqforge.generators.scenes.shading import Graph
+from eqforge.generators.scenes.surfaces import changed_slots
+from eqforge.schemas.late import numpy as np
+from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
+
+NATURAL: Mapping[SurfaceMaterial, Vector] = {
+    "rubber": (0.018, 0.018, 0.02),
+    "metal": (0.58, 0.58, 0.6),
+    "glass": (0.86, 0.93, 0.91),
+    "wooden": (0.36, 0.17, 0.065),
+}
+"""Linear colours of materials that are not tinted."""
+
+GLASS_PATHS = 24
+"""Surfaces of glass that light may go through: a mug before a bowl before a vase."""
+
+EDGE_M = 0.035
+"""Width of the edges of glass, which are seen as bright and dark lines."""
+
+_THICK = 0.4
+"""How much of the light comes through a rim, where its way through the glass is long."""
+
+_STRAIGHT = 1.0
+"""Index of refraction that does not bend light."""
+
+_GLASS_INDEX = 1.5
+
+
+def give_look(
+    made: Any, colour: Vector | None, material: SurfaceMaterial, parts: Collection[str] | None
+) -> None:
+    """Replaces the surface of an object's parts.
+
+    Args:
+      made: the object in Blender.
+      colour: linear red, green and blue in [0, 1]; None for the material's own.
+      material: what it is to look like.
+      parts: names of the materials to replace; None for all of them.
+    """
+    import bpy
+
+    surface = bpy.data.materials.new(material)
+    _LOOKS[material](Graph(surface), NATURAL[material] if colour is None else colour, made)
+    for slot in changed_slots(made, parts):
+        slot.material = surface
+
+
+def _glass(graph: Graph, colour: Vector, _: Any) -> None:
+    """Makes thin glass: clear where it is looked at squarely, darker and shining at its rims.
+
+    Light that lights, not what is seen, passes without a reflection, which would be all noise.
+    """
+    clear, thick = (*colour, 1.0), (*(_THICK * value**2 for value in colour), 1.0)
+    facing = graph.node("LayerWeight", {"Blend": 0.5}).outputs["Facing"]
+    rim = graph.math("MAXIMUM", graph.math("POWER", facing, 2.5), _edge(graph))
+    body = graph.mixed(rim, clear, thick)
+    through = graph.node("BsdfRefraction", {"Color": body, "Roughness": 0.0, "IOR": _STRAIGHT})
+    shine = graph.node("BsdfGlossy", {"Color": (1.0, 1.0, 1.0, 1.0), "Roughness": 0.02})
+    fresnel = graph.node("Fresnel", {"IOR": _GLASS_INDEX}).outputs[0]
+    outside = graph.math("SUBTRACT", 1.0, graph.node("NewGeometry", {}).outputs["Backfacing"])
+    share = graph.math("MULTIPLY", graph.math("MULTIPLY_ADD", fresnel, 1.3, 0.06), outside)
+    seen = graph.node("MixShader", {0: share, 1: through.outputs[0], 2: shine.outputs[0]})
+    passing = graph.node("BsdfTransparent", {"Color": (*(0.9 * value for value in colour), 1.0)})
+    path = graph.node("LightPath", {})
+    lights = graph.math("MAXIMUM", path.outputs["Is Shadow Ray"], path.outputs["Is Diffuse Ray"])
+    both = graph.node("MixShader", {0: lights, 1: seen.outputs[0], 2: passing.outputs[0]})
+    graph.node("OutputMaterial", {"Surface": both.outputs[0]})
+
+
+def _edge(graph: Graph) -> Any:
+    """Returns, in a shader, how near a sharp edge is: 1 on it, 0 on a face or a smooth curve."""
+    rounded = graph.node("Bevel", {"Radius": EDGE_M}, samples=4).outputs[0]
+    true = graph.node("NewGeometry", {}).outputs["Normal"]
+    bent = graph.node("VectorMath", {0: rounded, 1: true}, operation="DOT_PRODUCT").outputs["Value"]
+    return graph.ramp(graph.math("SUBTRACT", 1.0, bent), 0.02, 0.25)
+
+
+def _metal(graph: Graph, colour: Vector, _: Any) -> None:
+    inputs = {"Base Color": (*colour, 1.0), "Metallic": 1.0, "Roughness": 0.18}
+    _finish(graph, inputs)
+
+
+def _rubber(graph: Graph, colour: Vector, _: Any) -> None:
+    inputs = {"Base Color": (*colour, 1.0), "Roughness": 0.85, "Specular IOR Level": 0.25}
+    _finish(graph, inputs)
+
+
+def _wood(graph: Graph, colour: Vector, made: Any) -> None:
+    """Makes varnished wood: rings of a trunk that lies askew, and fine streaks along it."""
+    size = float(np.ptp(np.array(made.bound_box), axis=0).max())
+    place = graph.node("TexCoord", {}).outputs["Object"]
+    grain = graph.node("Mapping", {"Vector": place, "Rotation": (0.12, 0.2, 0.4)}).outputs[0]
+    along = graph.vector("MULTIPLY", grain, (1 / size, 1 / size, 0.12 / size))
+    rings = graph.node(
+        "TexWave",
+        {"Vector": along, "Scale": 3.2, "Distortion": 5.0, "Detail": 3.0, "Detail Scale": 1.5},
+        wave_type="RINGS",
+        rings_direction="Z",
+    ).outputs["Fac"]
+    streaks = graph.node("TexNoise", {"Vector": along, "Scale": 42.0, "Detail": 2.0}).outputs[0]
+    shade = graph.math("MULTIPLY_ADD", streaks, 0.45, graph.math("MULTIPLY", rings, 0.6))
+    light = (*(min(1.45 * value, 1.0) for value in colour), 1.0)
+    dark = (*(0.3 * value for value in colour), 1.0)
+    _finish(graph, {"Base Color": graph.mixed(shade, light, dark), "Roughness": 0.5})
+
+
+def _finish(graph: Graph, inputs: Mapping[str, Any]) -> None:
+    surface = graph.node("BsdfPrincipled", inputs)
+    graph.node("OutputMaterial", {"Surface": surface.outputs[0]})
+
+
+_LOOKS: Mapping[SurfaceMaterial, Callable[[Graph, Vector, Any], None]] = {
+    "rubber": _rubber,
+    "metal": _metal,
+    "glass": _glass,
+    "wooden": _wood,
+}
