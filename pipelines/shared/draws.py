@@ -143,11 +143,16 @@ def _ahead(
     done: Mapping[str, int],
     kept: Mapping[str, list[int]],
 ) -> dict[str, range]:
-    """Returns the draws of the next round: as many as will do at the share that was kept so far."""
+    """Returns the draws of the next round: as many as will do at the share that was kept so far.
+
+    They are no more than there were before, so that a kind of which hardly any are kept is not
+    drawn to the end at once.
+    """
     found = {}
     for kind, number in wanted.items():
         missing, before = number - len(kept[kind]), done[kind]
         more = math.ceil(missing * (before + 1) / (len(kept[kind]) + 1)) if before else missing
+        more = min(more, before or more)
         stop = min(before + max(more, 0), max(most[kind], number))
         if stop > before:
             found[kind] = range(before, stop)

@@ -65,6 +65,20 @@ def test_the_last_draw_is_the_one_that_completes_its_kind() -> None:
     assert [some.get("c") for some in rounds][1:] == [None] * (len(rounds) - 1)
 
 
+def test_where_hardly_any_are_kept_a_round_draws_no_more_than_all_before_it() -> None:
+    """Of the first eight none is kept, of the later ones all are."""
+    rounds: list[range] = []
+
+    def judge(numbers: Numbers) -> Judged:
+        rounds.append(numbers["a"])
+        return Judged(kept=tuple(f"a/{number}" for number in numbers["a"] if number >= 8))
+
+    found = draw_until_kept(draws({"a": 8}, {"a": 1000}), NOTHING, judge)
+
+    assert found == {"a": Drawn(number=16, kept=8, wanted=8)}
+    assert rounds == [range(8), range(8, 16)]
+
+
 def test_it_ends_where_no_more_may_be_drawn() -> None:
     asked: list[int] = []
 
