@@ -18,7 +18,7 @@ from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 
 NATURAL: Mapping[SurfaceMaterial, Vector] = {
     "rubber": (0.018, 0.018, 0.02),
-    "metal": (0.58, 0.58, 0.6),
+    "metal": (0.78, 0.78, 0.8),
     "glass": (0.86, 0.93, 0.91),
     "wooden": (0.36, 0.17, 0.065),
 }
@@ -32,6 +32,9 @@ EDGE_M = 0.035
 
 _THICK = 0.4
 """How much of the light comes through a rim, where its way through the glass is long."""
+
+_MIRRORING = 0.92
+"""Share of metal that mirrors; the rest is as white things are."""
 
 _STRAIGHT = 1.0
 """Index of refraction that does not bend light."""
@@ -80,16 +83,23 @@ def _glass(graph: Graph, colour: Vector, _: Any) -> None:
     graph.node("OutputMaterial", {"Surface": both.outputs[0]})
 
 
+def _rounded(graph: Graph) -> Any:
+    """Returns, in a shader, the normal of a thing whose edges are rounded."""
+    return graph.node("Bevel", {"Radius": EDGE_M}, samples=4).outputs[0]
+
+
 def _edge(graph: Graph) -> Any:
     """Returns, in a shader, how near a sharp edge is: 1 on it, 0 on a face or a smooth curve."""
-    rounded = graph.node("Bevel", {"Radius": EDGE_M}, samples=4).outputs[0]
+    rounded = _rounded(graph)
     true = graph.node("NewGeometry", {}).outputs["Normal"]
     bent = graph.node("VectorMath", {0: rounded, 1: true}, operation="DOT_PRODUCT").outputs["Value"]
     return graph.ramp(graph.math("SUBTRACT", 1.0, bent), 0.02, 0.25)
 
 
 def _metal(graph: Graph, colour: Vector, _: Any) -> None:
-    inputs = {"Base Color": (*colour, 1.0), "Metallic": 1.0, "Roughness": 0.18}
+    """Makes steel that is not quite a mirror: on grass, a mirror would be as green as glass."""
+    inputs = {"Base Color": (*colour, 1.0), "Metallic": _MIRRORING, "Roughness": 0.2}
+    inputs["Normal"] = _rounded(graph)
     _finish(graph, inputs)
 
 

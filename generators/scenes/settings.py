@@ -33,7 +33,7 @@ class SceneSettings:
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
     """Attributes that the pairs of the kind `attribute` change, in turn: colour, size, material.
-    Material is off: what the captions say of it is wrong in many pictures."""
+    Material is off: on the plain stage many pictures do not show what the captions say of it."""
 
     max_count: int = 5
     """Most copies of one object that a counting scene has; the least is 1."""

@@ -74,7 +74,6 @@ ROUND = (household.bowl, household.vase, household.table, things.cube, things.cy
 MADE_OF: Mapping[str, tuple[SurfaceMaterial, ...]] = {
     "mug": ("metal", "glass", "wooden"),
     "bowl": ("metal", "glass", "wooden"),
-    "bottle": ("metal", "glass"),
     "vase": ("metal", "glass", "wooden"),
     "teapot": ("metal", "glass"),
     "bucket": ("rubber", "metal", "wooden"),
@@ -86,10 +85,11 @@ MADE_OF: Mapping[str, tuple[SurfaceMaterial, ...]] = {
     "barrel": ("metal", "wooden"),
     "cube": ("rubber", "metal", "glass", "wooden"),
     "cylinder": ("rubber", "metal", "glass", "wooden"),
-    "plant_pot": ("metal", "wooden"),
 }
 """What things may be made of, by model: what one sees in shops, and looks like it in a rendering. A
-hat of metal and a candle of rubber do not exist; too little of a toy car would change."""
+hat of metal and a candle of rubber do not exist; too little of a toy car or a labelled bottle would
+change."""
+
 
 CATALOGUE: Mapping[str, Entry] = {
     entry.model.__name__: entry

@@ -76,6 +76,10 @@ class SceneGates:
     """Least mean difference of the pixels where objects changed, in [0, 1]: black rubber and black
     metal differ by 0.04, a red and a blue mug by 0.3."""
 
+    min_material_contrast: float | None = 1.0
+    """Least difference of what the two pictures show of the materials that captions name, in
+    multiples of what is plain; only pairs of materials on the photographic stage are judged."""
+
     def __post_init__(self) -> None:
         """Refuses limits that no measure can reach.
 
@@ -104,6 +108,7 @@ _HIGHEST = {
     "min_unchanged_ssim": 1.0,
     "max_unchanged_difference": 1.0,
     "min_change": 1.0,
+    "min_material_contrast": math.inf,
 }
 """The maximum of each limit; the minimum is 0."""
 
@@ -125,6 +130,7 @@ SCENE_REASONS = {
     "unchanged_moved": "An object that was to stay as it is does not cover the same pixels.",
     "background_changed": "Outside the changed objects the images differ more than allowed.",
     "change_not_seen": "The objects that were to change look too much as before.",
+    "material_not_seen": "The pictures do not plainly show the materials that the captions name.",
 }
 
 _BOTH = ("_0", "_1")
@@ -151,8 +157,12 @@ _GATES = (
         "background_changed",
     ),
     ("min_change", scene_scores.CHANGE, ("",), "change_not_seen"),
+    ("min_material_contrast", scene_scores.MATERIAL_CONTRAST, ("",), "material_not_seen"),
 )
 """Setting, score, the score's endings and reason, in the order in which they are checked."""
+
+_OF_SOME = frozenset({scene_scores.MATERIAL_CONTRAST})
+"""Scores that not every pair has."""
 
 
 def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
@@ -167,7 +177,7 @@ def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
     for setting, name, endings, reason in _GATES:
         limit = getattr(gates, setting)
         for ending in endings if limit is not None else ():
-            value = values[name + ending]
+            value = values.get(name) if name in _OF_SOME else values[name + ending]
             if value is not None and not _is_within(value, limit, setting):
                 return Rejection(reason=reason, value=value, threshold=limit, detail=name + ending)
     return None

@@ -15,6 +15,7 @@ from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters import lab, minimality
+from eqforge.transforms.generated.scene_materials import material_contrast
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +40,7 @@ UNCHANGED_IOU = "unchanged_iou"
 UNCHANGED_SSIM = "unchanged_ssim"
 UNCHANGED_DIFFERENCE = "unchanged_difference"
 CHANGE = "change"
+MATERIAL_CONTRAST = "material_contrast"
 
 WHITE = 254
 """Least value of all three channels of a pixel that is blown out."""
@@ -102,13 +104,16 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       unchanged_difference: mean absolute difference of the pixels outside those masks, in [0, 1]:
         another colour of the floor, which has no structure.
       change: the same within those masks.
+      material_contrast: only of pairs that change a material on the photographic stage, how plainly
+        both pictures show their own: see `material_contrast` in `scene_materials`.
     """
     scores = [
         _score(f"{name}_{number}", value)
         for number, (view, claim) in enumerate(zip(views, pair.claims, strict=True))
         for name, value in (*_of_one(view, claim), *_of_other(view, claim, pair.claims[1 - number]))
     ]
-    return (*scores, *(_score(name, value) for name, value in _of_both(pair.scenes, views)))
+    both = (*_of_both(pair.scenes, views), *_of_materials(pair, views))
+    return (*scores, *(_score(name, value) for name, value in both))
 
 
 def _score(name: str, value: float | None) -> Score:
@@ -193,6 +198,21 @@ def _of_both(
     difference = np.abs(views[1].pixels.astype(np.int16) - views[0].pixels.astype(np.int16))
     yield UNCHANGED_DIFFERENCE, _mean(difference[~changed]) / 255
     yield CHANGE, _mean(difference[changed]) / 255
+
+
+def _of_materials(
+    pair: ScenePair, views: tuple[RenderedView, RenderedView]
+) -> Iterator[tuple[str, float | None]]:
+    if pair.change != "material" or pair.scenes[0].stage != "photo":
+        return
+    first, second = (
+        next(item.material for item in scene.objects if item.name == claim.target)
+        for scene, claim in zip(pair.scenes, pair.claims, strict=True)
+    )
+    if first is not None and second is not None:
+        pictures = views[0].pixels, views[1].pixels
+        masks = views[0].mask([pair.claims[0].target]), views[1].mask([pair.claims[1].target])
+        yield MATERIAL_CONTRAST, material_contrast((first, second), pictures, masks)
 
 
 def _mean(values: NDArray[np.int16]) -> float:

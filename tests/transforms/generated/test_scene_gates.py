@@ -15,6 +15,7 @@ from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import (
     Backdrop,
     Claim,
+    Environment,
     Overlap,
     RenderedObject,
     SceneCamera,
@@ -22,6 +23,7 @@ from eqforge.schemas.records.scenes import (
     SceneObject,
     ScenePair,
     SceneSpec,
+    SurfaceMaterial,
 )
 from eqforge.schemas.records.scores import value_of
 from eqforge.transforms.generated.scene_gates import OFF, SCENE_REASONS, SceneGates, gate_scenes
@@ -389,3 +391,40 @@ def test_a_limit_out_of_range_is_refused() -> None:
     with pytest.raises(InputError, match=r"--max-occlusion 1\.5: expected 0 to 1"):
         SceneGates(max_occlusion=1.5)
     assert set(SCENE_REASONS) >= {"overlap", "merged_copies"}
+
+
+WOOD, STEEL = (150, 105, 70), (150, 151, 153)
+
+
+def of_materials(environment: Environment | None) -> ScenePair:
+    """A pair in which the mug is first of wood, then of metal."""
+    asked = pair()
+    made_of: tuple[SurfaceMaterial, SurfaceMaterial] = ("wooden", "metal")
+    first, second = (
+        replace(
+            one,
+            backdrop=Backdrop(environment=environment),
+            objects=tuple(
+                replace(item, colour=None, material=made if item.name == "mug" else None)
+                for item in one.objects
+            ),
+        )
+        for one, made in zip(asked.scenes, made_of, strict=True)
+    )
+    return replace(asked, change="material", scenes=(first, second))
+
+
+def test_materials_that_the_pictures_do_not_show_as_named_are_refused() -> None:
+    sky = Environment(asset="sky", turn_deg=0.0, exposure=1.0, clamp=1.0)
+    asked = of_materials(sky)
+    wood, steel = (drawn({**SOUND, "mug": (MUG, colour)}) for colour in (WOOD, STEEL))
+    assert refused(asked, (wood, steel)) is None
+    assert refused(asked, (steel, wood)) == "material_not_seen"
+    assert refused(asked, (steel, wood), min_material_contrast=None) is None
+
+
+def test_materials_are_judged_only_on_the_photographic_stage() -> None:
+    wood, steel = (drawn({**SOUND, "mug": (MUG, colour)}) for colour in (WOOD, STEEL))
+    names = {score.name for score in score_scenes(of_materials(None), (steel, wood))}
+    assert "material_contrast" not in names
+    assert refused(of_materials(None), (steel, wood)) is None
