@@ -1,7 +1,7 @@
 """Measures whether two pictures of a thing show it made of the two materials that captions name.
 
 Both pictures have the same light, floor and surroundings, so that one is the other's measure. What
-is compared was chosen on 60 pairs, and judged on others (docs/datasets/eq-kubric.md).
+is compared was chosen on 60 pairs and judged on 172 others (docs/datasets/eq-kubric.md).
 """
 
 from __future__ import annotations
