@@ -17,6 +17,8 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.records.scenes import (
     Backdrop,
     Claim,
+    Environment,
+    FloorTexture,
     RenderSettings,
     SceneCamera,
     SceneLight,
@@ -118,6 +120,20 @@ def lit_pair(sun_intensity: float, ambient: float) -> ScenePair:
     return pair(shone, recoloured(shone), LEFT)
 
 
+def black_metal_and_white_rubber() -> ScenePair:
+    """A pair on the photographic stage whose rubber is bright, as no rubber is."""
+    sky = Environment(asset="stage_sunrise", turn_deg=0.0, exposure=1.0, clamp=8.0)
+    ground = FloorTexture(
+        asset="stage_concrete", tile_m=2.0, turn_deg=0.0, tint=(1.0, 1.0, 1.0), radius_m=8.0
+    )
+    on_stage = replace(SCENE, backdrop=Backdrop(environment=sky, floor=ground))
+    first, second = (
+        replace(on_stage, objects=(replace(TARGET, colour=colour, material=material), OTHER))
+        for colour, material in (((0.02, 0.02, 0.02), "metal"), ((0.9, 0.9, 0.9), "rubber"))
+    )
+    return replace(pair(first, second, LEFT), change="material")
+
+
 WRONG = {
     "overlap": recoloured_pair(TARGET, replace(OTHER, position=(-0.6, 0.3, 0)), claim=ONE),
     "too_few_pixels": recoloured_pair(replace(TARGET, scale=0.05), OTHER),
@@ -152,6 +168,7 @@ WRONG = {
         LEFT,
     ),
     "change_not_seen": pair(SCENE, scene(replace(TARGET, colour=(0.75, 0.03, 0.03)), OTHER), LEFT),
+    "material_not_seen": black_metal_and_white_rubber(),
 }
 
 
