@@ -166,18 +166,27 @@ def load_preprocessor(weights: Weights) -> Preprocessor:
       InputError: they are missing, or need a package that is not installed.
       MissingExtra: torch or transformers is not installed.
     """
+    image, tokenizer = load_image_processor(weights), load_tokenizer(weights)
+    parts = [image.to_json_string(), *_tokenizer_parts(tokenizer)]
+    return Preprocessor(image=image, tokenizer=tokenizer, digest=fingerprint(parts))
+
+
+def load_image_processor(weights: Weights) -> Any:
+    """Loads the image processor alone, for a model that reads no text.
+
+    Raises:
+      InputError: it is missing, or needs a package that is not installed.
+      MissingExtra: torch or transformers is not installed.
+    """
     import_torch()
     auto: Any = importlib.import_module("transformers")
     try:
         # Always Pillow's resampling: torchvision's, the default if installed, gives other pixels.
-        image = auto.AutoImageProcessor.from_pretrained(
+        return auto.AutoImageProcessor.from_pretrained(
             weights.source, backend="pil", revision=weights.revision, trust_remote_code=False
         )
     except Exception as error:
         raise unloadable(weights, error) from error
-    tokenizer = load_tokenizer(weights)
-    parts = [image.to_json_string(), *_tokenizer_parts(tokenizer)]
-    return Preprocessor(image=image, tokenizer=tokenizer, digest=fingerprint(parts))
 
 
 def load_tokenizer(weights: Weights) -> Any:

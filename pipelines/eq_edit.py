@@ -60,6 +60,7 @@ from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
+from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.generated.edit import (
     EDITED,
     EditingRules,
@@ -102,6 +103,7 @@ class PairSettings(ImageFilters):
     """Which pairs of a photograph and its edit are refused."""
 
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
@@ -225,6 +227,7 @@ def check(config: Config) -> None:
     check_installed()
     check_writer(config.writing)
     config.settings.prepare()
+    prepare_perceptual(config.settings.perceptual)
     prepare_oracle(config.settings.oracle)
     if config.editing.device != "cpu" and config.run.workers > 1:
         raise InputError(
@@ -351,6 +354,7 @@ def rules_of(config: Config, work: str) -> EditingRules:
             images=settings,
             gates=settings.gates,
             distinct_captions=settings.distinct_captions,
+            perceptual=prepare_perceptual(settings.perceptual),
             oracle=prepare_oracle(settings.oracle),
         ),
     )

@@ -38,6 +38,7 @@ from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
+from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
@@ -79,6 +80,7 @@ class RenderedFilters(ImageFilters, _SceneFilters):
     """Which rendered pairs are refused."""
 
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
@@ -137,6 +139,7 @@ def check(config: Config) -> None:
     check_installed()
     _proposer(config)
     config.settings.prepare()
+    prepare_perceptual(config.settings.perceptual)
     prepare_oracle(config.settings.oracle)
 
 
@@ -250,6 +253,7 @@ def rules_of(config: Config, work: str) -> RenderRules:
             images=settings,
             gates=settings.gates,
             distinct_captions=settings.distinct_captions,
+            perceptual=prepare_perceptual(settings.perceptual),
             oracle=prepare_oracle(settings.oracle),
         ),
     )

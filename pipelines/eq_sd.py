@@ -47,6 +47,7 @@ from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
+from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.generated.diffuse import (
     DRAWINGS_STAGE,
     DRAWN,
@@ -84,6 +85,7 @@ class DrawingSettings(ImageFilters):
     """
 
     gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     scenes_keep_background: bool = False
@@ -229,6 +231,7 @@ def check(config: Config) -> None:
     if config.diffusion.model != TINY:
         revision_of(config.diffusion)
     config.settings.prepare()
+    prepare_perceptual(config.settings.perceptual)
     prepare_oracle(config.settings.oracle)
     if config.diffusion.device != "cpu" and config.run.workers > 1:
         raise InputError(
@@ -301,6 +304,7 @@ def rules_of(config: Config, work: str) -> DiffuseRules:
             gates=settings.gates,
             kind_gates=(("scene", settings.scene_gates),),
             distinct_captions=settings.distinct_captions,
+            perceptual=prepare_perceptual(settings.perceptual),
             oracle=prepare_oracle(settings.oracle),
         ),
     )

@@ -57,6 +57,21 @@ def save_clip(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
+def save_dinov2(folder: Path, seed: int = 0) -> Path:
+    """Saves a DINOv2 of random weights, with the preparation of the published ones, made small."""
+    import torch
+    from transformers import BitImageProcessorPil, Dinov2Config, Dinov2Model
+
+    torch.manual_seed(seed)
+    sizes = {name: value for name, value in _SIZES.items() if name != "intermediate_size"}
+    Dinov2Model(Dinov2Config(**sizes, **_VISION, initializer_range=0.3)).save_pretrained(folder)
+    crop = {"height": IMAGE_PX, "width": IMAGE_PX}
+    size = {"shortest_edge": IMAGE_PX * 8 // 7}
+    statistics = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
+    BitImageProcessorPil(size=size, crop_size=crop, **statistics).save_pretrained(folder)
+    return folder
+
+
 def save_siglip(folder: Path, seed: int = 0) -> Path:
     """Saves a SigLIP of random weights, with a word tokenizer."""
     import torch

@@ -25,6 +25,7 @@ from eqforge.schemas.urls import public
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.filters import minimality
+from eqforge.transforms.filters.perceptual import encoders_named
 from eqforge.transforms.judges import settings as text_judges
 from eqforge.transforms.oracle.judges import judges_of
 from eqforge.transforms.text.distances import encoders_of, inference_models_of
@@ -40,6 +41,7 @@ VERSIONED = (
 # Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
 _LOCAL_OR_NAMED = ("model", "assets", "writer", "grounder", "segmenter")
 _JUDGING = "judging"
+_PERCEPTUAL = "perceptual"
 # Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
 # parts are inputs.
 NOT_OF_THE_ROWS = (
@@ -51,6 +53,7 @@ NOT_OF_THE_ROWS = (
 # Settings that name models, and what identifies these.
 IDENTIFIED: Mapping[str, Callable[[str], tuple[Identity, ...]]] = {
     "oracle": judges_of,
+    "perceptual": encoders_named,
     "embedding": encoders_of,
     "entailment": inference_models_of,
 }
@@ -112,8 +115,11 @@ def _config_json(config: DatasetConfig) -> dict[str, Any]:
 def without_places(values: dict[str, Any]) -> dict[str, Any]:
     """Returns settings without those that leave no trace in the rows, and without folders."""
     kept = {name: value for name, value in values.items() if name not in NOT_OF_THE_ROWS}
+    # A dataset without judges, or without a perceptual distance, is what it was before there were.
     if _judges_nothing(kept.get(_JUDGING)):
-        del kept[_JUDGING]  # so that a dataset without judges is what it was before there were any
+        del kept[_JUDGING]
+    if kept.get(_PERCEPTUAL) == {_PERCEPTUAL: None, "max_perceptual": None}:
+        del kept[_PERCEPTUAL]
     for name, value in kept.items():
         if isinstance(value, dict):
             kept[name] = without_places(value)

@@ -27,7 +27,16 @@ SHOWN = 10
 _OF_THE_RUN = (*NOT_OF_THE_ROWS, "follow_links")
 """Settings that a user chooses, whatever the recipe says."""
 _NAMED = (
-    *("oracle", "embedding", "entailment", "verify", "model", "revision", "model_revision"),
+    *(
+        "oracle",
+        "perceptual",
+        "embedding",
+        "entailment",
+        "verify",
+        "model",
+        "revision",
+        "model_revision",
+    ),
     *("assets", "spacy_model", "device", "model_device"),
 )
 """Settings that a user names where they are no default: no file says which model is loaded."""

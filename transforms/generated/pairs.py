@@ -13,7 +13,8 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import StoredImage
-from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.rendered import MaskRow
 from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
@@ -24,6 +25,7 @@ from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, image_row
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
+from eqforge.transforms.filters.perceptual import Perceptual, refuse_perceptual
 from eqforge.transforms.generated.work import (
     MadePair,
     MeasuredMade,
@@ -35,6 +37,8 @@ from eqforge.transforms.oracle.judges import Oracle, refuse_pair
 
 if TYPE_CHECKING:
     import apache_beam as beam
+    import numpy as np
+    from numpy.typing import NDArray
 
 IMAGES_STAGE = Stage(
     "images",
@@ -56,6 +60,7 @@ class GeneratedRules:
       gates: limits on the measured minimality.
       kind_gates: kinds of pairs, each with the limits that replace `gates` for it.
       distinct_captions: whether captions that say the same are refused.
+      perceptual: the model that measures how alike images look; none if none is asked for.
       oracle: the models that judge whether captions match; none if none is asked for.
     """
 
@@ -64,6 +69,7 @@ class GeneratedRules:
     gates: minimality.GateSettings
     kind_gates: tuple[tuple[str, minimality.GateSettings], ...] = ()
     distinct_captions: bool
+    perceptual: Perceptual = field(default_factory=Perceptual)
     oracle: Oracle = field(default_factory=Oracle)
 
     @property
@@ -132,7 +138,7 @@ def store_mask(media: MediaStore, data: bytes, width_px: int, height_px: int) ->
 
 
 def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
-    """Returns a made pair with its images scored, minimality measured and oracle queried.
+    """Returns a made pair with its images scored, minimality measured and models queried.
 
     Everything is measured on the stored images, so anyone with the dataset can reproduce it. A pair
     on which a measure fails is refused; one that was refused before is left alone.
@@ -145,15 +151,20 @@ def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
         measured = rules.measuring().remember(
             inputs, MeasuredMade, lambda: _measure(made, proposal.captions, rules)
         )
+        work = replace(work, measured=measured)
+        # Models are the most expensive measures.
+        if _is_refused(proposal, measured, rules):
+            return work
+        work = _with_distance(work, measured, rules)
     except Exception as error:
         return work.refused(PAIRS_STAGE, error_rejection(error))
-    return _with_matches(replace(work, measured=measured), proposal, measured, rules)
+    if refuse_perceptual(work.scores, rules.perceptual.settings) is not None:
+        return work
+    return _with_matches(work, proposal, measured, rules)
 
 
 def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -> MeasuredMade:
-    pixels_0, pixels_1 = (
-        read_pixels(rules.media.get(image.image_id, image.suffix)) for image in made.images
-    )
+    pixels_0, pixels_1 = (_pixels_of(image, rules) for image in made.images)
     return MeasuredMade(
         images=(
             image_row(made.images[0], rules.images.score(pixels_0)),
@@ -164,30 +175,44 @@ def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -
     )
 
 
+def _is_refused(proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules) -> bool:
+    """Tells whether a pair will be refused, whatever models say."""
+    if any(rules.images.refuse(image.scores) is not None for image in measured.images):
+        return True
+    return _refuse_measured(proposal, measured, rules) is not None
+
+
+def _with_distance(work: PairWork, measured: MeasuredMade, rules: GeneratedRules) -> PairWork:
+    """Returns the work with the perceptual distance of its images, if a model is asked for."""
+    if rules.perceptual.encoder is None:
+        return work
+    first, second = (image.image_id for image in measured.images)
+    score = rules.ledger("perceive", rules.perceptual.basis()).remember(
+        [first, second],
+        Score,
+        lambda: rules.perceptual.score([_pixels_of(image, rules) for image in measured.images]),
+    )
+    return replace(work, scores=(*work.scores, score))
+
+
 def _with_matches(
     work: PairWork, proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules
 ) -> PairWork:
-    """Returns the work with the oracle's scores, if an oracle is asked for.
-
-    A pair that would be refused anyway is not scored: this is the most expensive measure.
-    """
-    images = measured.images
-    is_refused = any(rules.images.refuse(image.scores) is not None for image in images)
-    if (
-        not rules.oracle.judges
-        or is_refused
-        or _refuse_measured(proposal, measured, rules) is not None
-    ):
+    """Returns the work with the oracle's scores, if an oracle is asked for."""
+    if not rules.oracle.judges:
         return work
-    suffixes = {image.image_id: image.suffix for image in images}
-    scorer = rules.oracle.scorer(
-        lambda image_id: read_pixels(rules.media.get(image_id, suffixes[image_id]))
-    )
-    question = Question(images=(images[0].image_id, images[1].image_id), captions=proposal.captions)
+    images = {image.image_id: image for image in measured.images}
+    first, second = images
+    scorer = rules.oracle.scorer(lambda image_id: _pixels_of(images[image_id], rules))
+    question = Question(images=(first, second), captions=proposal.captions)
     (answer,) = ask([question], scorer, rules.ledger("match", rules.oracle.basis()))
     if isinstance(answer, Rejection):
         return work.refused(PAIRS_STAGE, answer)
     return replace(work, scores=(*work.scores, *answer))
+
+
+def _pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> "NDArray[np.uint8]":
+    return read_pixels(rules.media.get(image.image_id, image.suffix))
 
 
 def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
@@ -199,6 +224,8 @@ def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
     if first is not None or second is not None:
         return decided.refused(PAIRS_STAGE, Rejection(reason="image_rejected"))
     rejection = _refuse_measured(work.proposal, work.measured, rules)
+    if rejection is None:
+        rejection = refuse_perceptual(work.scores, rules.perceptual.settings)
     if rejection is None:
         rejection = refuse_pair(work.scores, rules.oracle.settings)
     return decided.decided(PAIRS_STAGE, rejection)
@@ -218,13 +245,13 @@ def _refuse_measured(
 
 
 class MeasureGenerated(CountedStep[GeneratedRules]):
-    """Scores and measures made pairs, and queries the oracle if there is one."""
+    """Scores and measures made pairs, and queries the models that are asked for."""
 
     counted = MEASURED
 
     @property
     def uses_gpu(self) -> bool:
-        return self.rules.oracle.uses_gpu
+        return self.rules.oracle.uses_gpu or self.rules.perceptual.uses_gpu
 
     def make(self, work: PairWork) -> PairWork:
         return measure_generated(work, self.rules)

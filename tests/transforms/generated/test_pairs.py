@@ -10,6 +10,11 @@ from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
+from eqforge.transforms.filters.perceptual import (
+    Perceptual,
+    PerceptualSettings,
+    prepare_perceptual,
+)
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
@@ -22,7 +27,7 @@ from eqforge.transforms.generated.work import MadePair, PairWork, samples_of
 from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
 from tests.builds import books, dataset_bytes, rows
 from tests.handmade import SCORE, SIDE, made, mask, picture, png, proposal, rules, work, write
-from tests.tiny_models import save_blip
+from tests.tiny_models import save_blip, save_dinov2
 
 
 def judged(some: GeneratedRules, begun: PairWork) -> PairWork:
@@ -86,6 +91,28 @@ def test_a_kind_may_have_limits_of_its_own(tmp_path: Path) -> None:
 
     assert not judged(some, begun).rejects
     assert [reject.reason for reject in judged(other, begun).rejects] == ["change_too_small"]
+
+
+def test_a_perceptual_distance_is_stored_once_and_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    asked = f"dinov2:{save_dinov2(tmp_path / 'dinov2')}"
+    some, strict = (
+        rules(tmp_path, perceptual=prepare_perceptual(PerceptualSettings(**settings)))
+        for settings in (
+            {"perceptual": asked},
+            {"perceptual": asked, "max_perceptual": 1e-6},
+        )
+    )
+    begun = work(some, "a", picture(255), picture(20))
+
+    (sample,) = samples_of(judged(some, begun), "eq-sd")
+    assert [score.name for score in sample.scores] == [SCORE.name, "perceptual_distance"]
+    value = sample.scores[1].value
+    monkeypatch.setattr(Perceptual, "score", None)  # the next run remembers it
+    (reject,) = judged(strict, begun).rejects
+    assert (reject.reason, reject.value) == ("looks_too_different", value)
 
 
 def test_a_pair_that_its_maker_refused_is_left_alone(tmp_path: Path) -> None:

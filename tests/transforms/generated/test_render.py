@@ -127,10 +127,9 @@ def black_metal_and_white_rubber() -> ScenePair:
         asset="stage_concrete", tile_m=2.0, turn_deg=0.0, tint=(1.0, 1.0, 1.0), radius_m=8.0
     )
     on_stage = replace(SCENE, backdrop=Backdrop(environment=sky, floor=ground))
-    first, second = (
-        replace(on_stage, objects=(replace(TARGET, colour=colour, material=material), OTHER))
-        for colour, material in (((0.02, 0.02, 0.02), "metal"), ((0.9, 0.9, 0.9), "rubber"))
-    )
+    metal = replace(TARGET, colour=(0.02, 0.02, 0.02), material="metal")
+    rubber = replace(TARGET, colour=(0.9, 0.9, 0.9), material="rubber")
+    first, second = (replace(on_stage, objects=(item, OTHER)) for item in (metal, rubber))
     return replace(pair(first, second, LEFT), change="material")
 
 

@@ -1,0 +1,199 @@
+"""The perceptual distance of two images, by a model that encodes pictures; off by default.
+
+It is 1 minus the cosine between the encodings: 0 for equal pictures. Measures of pixels say how
+much of a picture changed; this says how different it looks to a network.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from eqforge.models.scorer import Identity, Picture
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.io import pictures
+from eqforge.schemas.late import numpy as np
+from eqforge.schemas.ranges import check_range
+from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
+from eqforge.schemas.versions import versions_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from eqforge.models.image_encoders import ImageEncoder
+    from eqforge.models.spec import ScorerSpec
+
+DISTANCE = "perceptual_distance"
+VERSION = "1"
+REASONS = {
+    "looks_too_different": "By the model of --perceptual the two images look less alike than "
+    "--max-perceptual allows.",
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class PerceptualSettings:
+    """Which model measures how alike the two images of a pair look, and the limit."""
+
+    perceptual: str | None = None
+    """A model that encodes pictures, `dinov2:FOLDER`, or one of the dual encoders that `--oracle`
+    takes, such as `clip:FOLDER`; `ID@COMMIT` of the hub in place of a folder. The distance is 1
+    minus the cosine of the two encodings; it is stored with the scores of the pair."""
+
+    max_perceptual: float | None = None
+    """Greatest perceptual distance, in [0, 2]."""
+
+    def __post_init__(self) -> None:
+        """Checks the limit and how the model is named.
+
+        Raises:
+          InputError: the limit is out of range or has no model, or the model is not named as
+            expected.
+        """
+        check_range("max_perceptual", self.max_perceptual, 0, 2)
+        if self.perceptual is not None:
+            _spec_of(self.perceptual)
+        elif self.max_perceptual is not None:
+            raise InputError(
+                f"--max-perceptual {self.max_perceptual}: name the model that measures, too, such "
+                "as --perceptual dinov2:FOLDER"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Perceptual:
+    """The model that measures, and the limit; sent to workers, which load the model.
+
+    Attributes:
+      settings: the model and limit asked for.
+      encoder: the identity of the model; None where none is asked for.
+    """
+
+    settings: PerceptualSettings = dataclasses.field(default_factory=PerceptualSettings)
+    encoder: Identity | None = None
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether the model runs on another device than the CPU."""
+        asked = self.settings.perceptual
+        return asked is not None and _spec_of(asked).device != "cpu"
+
+    def basis(self) -> list[object]:
+        """Returns what a distance depends on besides the images, which excludes the limit."""
+        assert self.encoder is not None
+        packages = ("torch", "transformers", "pillow")
+        return [
+            VERSION,
+            pictures.VERSION,
+            dataclasses.asdict(self.encoder),
+            versions_of(*packages),
+        ]
+
+    def score(self, pixels: Sequence[NDArray[np.uint8]]) -> Score:
+        """Returns the distance of two images.
+
+        Args:
+          pixels: of both, uint8 of shape (height, width, 3), RGB.
+
+        Returns:
+          1 minus the cosine of their encodings, in [0, 2], to 6 decimals.
+
+        Raises:
+          ValueError: an encoding is not a number.
+        """
+        assert self.settings.perceptual is not None
+        assert self.encoder is not None
+        first, second = _encode(_spec_of(self.settings.perceptual), pixels)
+        distance = 1 - float(first.astype(np.float64) @ second.astype(np.float64))
+        if not np.isfinite(distance):
+            raise ValueError(f"{self.encoder.name} encodes a picture as what is not a number")
+        identity = dataclasses.asdict(self.encoder) | {"perceptual": VERSION}
+        return Score(
+            name=DISTANCE,
+            value=round(max(distance, 0.0), 6),
+            scorer=self.encoder.kind,
+            version=self.encoder.revision,
+            settings=compact_json(
+                {name: value for name, value in identity.items() if name not in _OF_THE_SCORE}
+            ),
+        )
+
+
+_OF_THE_SCORE = ("kind", "revision")
+_one_at_a_time = threading.Lock()
+
+
+def _encode(spec: ScorerSpec, pixels: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.float32]]:
+    """Encodes each picture by itself: a vector does not depend on what it is compared to."""
+    from eqforge.transforms.oracle.scores import one_thread
+
+    with _one_at_a_time:
+        encoder = _loaded(spec)
+        prepared = [encoder.prepare(Picture(key="image", pixels=each)) for each in pixels]
+        with one_thread():
+            return [encoder.encode_images([each])[0] for each in prepared]
+
+
+@functools.cache
+def _loaded(spec: ScorerSpec) -> ImageEncoder:
+    from eqforge.models.image_encoders import load_encoder
+
+    return load_encoder(spec)
+
+
+def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
+    """Returns the model that is asked for, with its identity; it is loaded once, as a check.
+
+    Raises:
+      InputError: it cannot be loaded.
+      MissingExtra: a package is not installed.
+    """
+    asked = settings.perceptual
+    encoder = None if asked is None else encoders_named(asked)[0]
+    return Perceptual(settings=settings, encoder=encoder)
+
+
+@functools.cache
+def encoders_named(text: str) -> tuple[Identity, ...]:
+    """Returns the identity of the model in a setting, as `prepare_perceptual` does.
+
+    Raises:
+      InputError, MissingExtra: see prepare_perceptual.
+    """
+    from eqforge.models.image_encoders import load_encoder
+    from eqforge.models.pretrained import check_device
+
+    spec = _spec_of(text)
+    if spec.text("device") is not None:
+        check_device(spec.device)
+    # The driver only identifies the model; the accelerator's memory is for the workers.
+    return (load_encoder(spec.on_cpu()).identity,)
+
+
+def refuse_perceptual(scores: Sequence[Score], settings: PerceptualSettings) -> Rejection | None:
+    """Rejects a pair whose two images look too different.
+
+    Raises:
+      KeyError: the scores were made without the model.
+    """
+    if settings.max_perceptual is None:
+        return None
+    value = value_of(scores, DISTANCE)
+    assert value is not None
+    if value <= settings.max_perceptual:
+        return None
+    return Rejection(
+        reason="looks_too_different",
+        value=value,
+        threshold=settings.max_perceptual,
+        detail=DISTANCE,
+    )
+
+
+def _spec_of(text: str) -> ScorerSpec:
+    from eqforge.models.image_encoders import parse_encoder
+
+    return parse_encoder(text)
