@@ -63,11 +63,15 @@ def save_dinov2(folder: Path, seed: int = 0) -> Path:
     from transformers import BitImageProcessorPil, Dinov2Config, Dinov2Model
 
     torch.manual_seed(seed)
-    sizes = {name: value for name, value in _SIZES.items() if name != "intermediate_size"}
-    Dinov2Model(Dinov2Config(**sizes, **_VISION, initializer_range=0.3)).save_pretrained(folder)
+    sizes = ("hidden_size", "num_hidden_layers", "num_attention_heads")
+    shape: dict[str, Any] = {**{name: _SIZES[name] for name in sizes}, **_VISION}
+    Dinov2Model(Dinov2Config(**shape, initializer_range=0.3)).save_pretrained(folder)
     crop = {"height": IMAGE_PX, "width": IMAGE_PX}
     size = {"shortest_edge": IMAGE_PX * 8 // 7}
-    statistics = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
+    statistics: dict[str, Any] = {
+        "image_mean": [0.485, 0.456, 0.406],
+        "image_std": [0.229, 0.224, 0.225],
+    }
     BitImageProcessorPil(size=size, crop_size=crop, **statistics).save_pretrained(folder)
     return folder
 

@@ -5,6 +5,8 @@ from random import Random
 
 from eqforge.generators.scenes.claims import relation_holds
 from eqforge.generators.scenes.compose import compose_counted, compose_related
+from eqforge.generators.scenes.families.base import Spots, StagedDraft
+from eqforge.generators.scenes.families.composing import compose_staged
 from eqforge.generators.scenes.pieces import CountedDraft, RelatedDraft, colours_of
 from eqforge.generators.scenes.placement import BOTH, Layout
 from eqforge.generators.scenes.scatter import scatter_counted, scatter_related
@@ -68,6 +70,31 @@ def arrange_counted(
         return None
     claims = [_count_claim(draft, count) for count in draft.counts]
     return Arranged(scenes=_scenes(layout, floor, seed, rng), claims=(claims[0], claims[1]))
+
+
+def arrange_staged(
+    draft: StagedDraft,
+    spots: tuple[Spots, Spots],
+    settings: SceneSettings,
+    progress: float,
+    seed: int,
+    rng: Random,
+) -> Arranged | None:
+    """Tries once to place the things of a family at their spots; returns None on failure.
+
+    Args:
+      draft: the objects.
+      spots: where they stand.
+      settings: the limits.
+      progress: share of the tries that failed, in [0, 1): later ones step back, or ask for less.
+      seed: of the renderer's noise.
+      rng: what to draw with.
+    """
+    layout = compose_staged(draft, spots, settings, progress, rng)
+    if layout is None:
+        return None
+    floor = draw_muted(rng, colours_of((*draft.pieces, *draft.distractors)))
+    return Arranged(scenes=_scenes(layout, floor, seed, rng), claims=draft.claims)
 
 
 def _scenes(layout: Layout, floor: str, seed: int, rng: Random) -> tuple[SceneSpec, SceneSpec]:

@@ -16,7 +16,7 @@ Corrected mode agrees in number, writes numbers as words, has one wording for le
 gives both captions of a pair the same template.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -92,6 +92,26 @@ def related_caption(
         return f"The {target.singular} is {where} the {reference.singular}."
     verb = "are" if target.words.is_plural else "is"
     return f"The {target.singular} {verb} {_ENGLISH[relation]} the {reference.singular}."
+
+
+def sentence(target: Phrase, where: str, others: str | Phrase) -> str:
+    """Returns a caption that says where an object is: "The red mug is on the blue stool".
+
+    Args:
+      target: the object spoken of.
+      where: a preposition.
+      others: what it is related to, without the article.
+    """
+    verb = "are" if target.words.is_plural else "is"
+    there = others if isinstance(others, str) else others.singular
+    return f"The {target.singular} {verb} {where} the {there}."
+
+
+def row_caption(row: Sequence[Phrase]) -> str:
+    """Returns a caption that says in which order objects stand, from left to right."""
+    *others, last = (f"the {phrase.singular}" for phrase in row)
+    named = f"{', '.join(others)} and {last}"
+    return f"{named[0].upper()}{named[1:]} are lined up from left to right."
 
 
 def counting_caption(mode: Mode, counted: Phrase, count: int, support: str) -> str:

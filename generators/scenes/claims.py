@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 
 from eqforge.schemas.records.scenes import Claim, Relation, ScenePair, SceneSpec
 
@@ -49,6 +50,39 @@ def relation_holds(scene: SceneSpec, claim: Claim, min_margin_deg: float = 0.0) 
     return claim.relation is None or relation_margin_deg(scene, claim) >= min_margin_deg
 
 
+def names_of(claim: Claim) -> tuple[str, ...]:
+    """Returns the names of all that a claim speaks of."""
+    reference = () if claim.reference is None else (claim.reference,)
+    return tuple(dict.fromkeys((claim.target, *claim.copies, *reference, *claim.others)))
+
+
+def side_margin(claim: Claim, middles: dict[str, float]) -> float:
+    """Returns the least distance between what a claim orders from left to right.
+
+    Args:
+      claim: `left` or `right` of all that it names, `between` two, or a `row` from left to right.
+      middles: of the objects, in any unit, growing to the right.
+
+    Returns:
+      Negative where the claim is false.
+
+    Raises:
+      ValueError: the claim orders nothing from left to right.
+    """
+    target = middles[claim.target]
+    others = [middles[name] for name in names_of(claim)[1:]]
+    if claim.relation == "left":
+        return min(others) - target
+    if claim.relation == "right":
+        return target - max(others)
+    if claim.relation == "between":
+        return min(target - min(others), max(others) - target)
+    if claim.relation == "row":
+        row = [target, *others]
+        return min(after - before for before, after in pairwise(row))
+    raise ValueError(f"{claim.relation} orders nothing from left to right")
+
+
 def difference(first: SceneSpec, second: SceneSpec) -> tuple[str, ...]:
     """Returns the fields in which two scenes differ, sorted.
 
@@ -83,10 +117,13 @@ _CHANGED = {"colour": "colour", "size": "scale", "material": "material", "positi
 def differs_as_declared(pair: ScenePair) -> bool:
     """Tells whether two scenes differ only as the pair declares.
 
-    An attribute or the place of the target changes; or copies are added, or taken away, behind all
-    other objects, so that the rest keep their numbers in the instance mask.
+    An attribute or the place of the target changes; or two of what is named change places; or
+    copies are added, or taken away, behind all other objects, so that the rest keep their numbers
+    in the instance mask.
     """
     found = difference(*pair.scenes)
+    if pair.change == "order":
+        return _have_changed_places(pair, found)
     if pair.change in _CHANGED:
         return found == (f"{pair.claims[0].target}.{_CHANGED[pair.change]}",)
     fewer, more = sorted(pair.scenes, key=lambda scene: len(scene.objects))
@@ -99,3 +136,14 @@ def differs_as_declared(pair: ScenePair) -> bool:
         and {item.name for item in extra} <= counted
         and found == tuple(sorted(f"{sign}{item.name}" for item in extra))
     )
+
+
+def _have_changed_places(pair: ScenePair, found: tuple[str, ...]) -> bool:
+    """Tells whether two of the named objects stand where the other one stood, and no more."""
+    named = names_of(pair.claims[0])
+    moved = [name for name in named if f"{name}.position" in found]
+    before, after = (
+        [item.position for name in moved for item in scene.objects if item.name == name]
+        for scene in pair.scenes
+    )
+    return len(found) == len(moved) == 2 and before == after[::-1]

@@ -58,7 +58,7 @@ def compose_related(
 ) -> Layout | None:
     """Tries once to place a target beside a reference, a camera before them, others around."""
     is_deep = any(relation in ("front", "behind") for relation in draft.relations)
-    standpoint = _draw_standpoint(settings, RAISED * is_deep, progress, rng)
+    standpoint = draw_standpoint(settings, RAISED * is_deep, progress, rng)
     moves = _draw_moves(draft, standpoint, settings, progress, rng)
     standpoint = replace(standpoint, pivot=_pivot(standpoint, moves))
     item, targets = _in_place(draft, standpoint, moves, rng)
@@ -80,7 +80,7 @@ def compose_counted(
     """Tries once to place copies on a support, a camera before them, others around."""
     draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
     number = len(draft.copies)
-    standpoint = _draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
+    standpoint = draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
     turn = 90 * rng.randrange(4) + rng.uniform(-SUPPORT_TURN_DEG, SUPPORT_TURN_DEG)
     yaw = round((standpoint.azimuth_deg + turn) % 360.0, 2)
     stand = replace(draft.support.painted(paint), yaw_deg=yaw)
@@ -124,7 +124,7 @@ def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
     return replace(draft, copies=tuple(copies))
 
 
-def _draw_standpoint(
+def draw_standpoint(
     settings: SceneSettings, raised: float, progress: float, rng: Random
 ) -> Standpoint:
     """Draws where the camera is; `raised` in [0, 1] leaves out the lower elevations."""
@@ -195,7 +195,7 @@ def _in_place(
     draft: RelatedDraft, standpoint: Standpoint, moves: Moves, rng: Random
 ) -> tuple[SceneObject, list[SceneObject]]:
     """Returns the reference, and the target of both scenes, in their places."""
-    before = _camera_before(standpoint)
+    before = camera_before(standpoint)
     place = (*standpoint.pivot[:2], 0.0)
     item = put(before, draft.reference, place, rng)
     yaw = turn_deg(before, place, draft.target.front_deg, rng)
@@ -206,14 +206,14 @@ def _in_place(
     return item, targets
 
 
-def _camera_before(standpoint: Standpoint) -> SceneCamera:
+def camera_before(standpoint: Standpoint) -> SceneCamera:
     """Returns a camera in the direction of the standpoint, at a distance that does not matter."""
     return SceneCamera(position=standpoint.position(USUAL_M), look_at=standpoint.pivot)
 
 
 def _pivot(standpoint: Standpoint, moves: Moves) -> Vector:
     """Returns a point of the reference, such that the objects are around the scene's middle."""
-    camera = _camera_before(standpoint)
+    camera = camera_before(standpoint)
     places = [beside(camera, (0.0, 0.0, 0.0), *move) for move in moves]
     x, y = (-sum(place[k] for place in places) / 4 for k in (0, 1))
     return (round(x, DECIMALS), round(y, DECIMALS), PIVOT_M)

@@ -21,6 +21,7 @@ MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")
 """Of things on the plain stage, where no words say what a thing may be made of."""
 
 SIZES = ("small", "large")
+STAND = "stand"
 PLAIN = ""
 """Instead of a colour: the asset as it is, if no word names its colour."""
 
@@ -123,7 +124,7 @@ class Vocabulary:
             colour=colour,
             values=values,
             relation=RELATIONS[relation],
-            reference=self._other(noun, far),
+            reference=self.other(noun, far),
         )
 
     @property
@@ -134,18 +135,18 @@ class Vocabulary:
     @property
     def locations(self) -> int:
         """The number of contents that change a place."""
-        return len(self._coloured) * len(_RELATION_PAIRS) * (len(self.nouns) - 1)
+        return len(self.coloured) * len(_RELATION_PAIRS) * (len(self.nouns) - 1)
 
     def location(self, number: int) -> LocationContent:
         """Returns one of the contents that change a place."""
         number, far = divmod(number, len(self.nouns) - 1)
         head, relations = divmod(number, len(_RELATION_PAIRS))
-        noun, colour = self._coloured[head]
+        noun, colour = self.coloured[head]
         return LocationContent(
             noun=noun,
             colour=colour,
             relations=_RELATION_PAIRS[relations],
-            reference=self._other(noun, far),
+            reference=self.other(noun, far),
         )
 
     @property
@@ -161,18 +162,25 @@ class Vocabulary:
             noun=noun, colour=colour, counts=self.counts[counts], support=support
         )
 
-    def _other(self, noun: Noun, far: int) -> Noun:
+    def other(self, noun: Noun, far: int) -> Noun:
+        """Returns another noun: the one that stands so far behind the next one."""
         return self.nouns[(self._places[noun.words.noun] + 1 + far) % len(self.nouns)]
 
     @cached_property
-    def _coloured(self) -> list[tuple[Noun, str]]:
+    def coloured(self) -> list[tuple[Noun, str]]:
+        """Every noun in every colour that it may have."""
         return [(noun, colour) for noun in self.nouns for colour in noun.colours]
+
+    @cached_property
+    def stands(self) -> list[Noun]:
+        """The nouns of things with a flat top on which another may stand."""
+        return [noun for noun in self.nouns if STAND in noun.words.roles]
 
     @cached_property
     def _countable(self) -> list[tuple[Noun, str, Asset]]:
         return [
             (noun, colour, support)
-            for noun, colour in self._coloured
+            for noun, colour in self.coloured
             for support in self.supports
             if not noun.words.is_plural and _noun_of(support) != noun.words.noun
         ]
@@ -186,7 +194,7 @@ class Vocabulary:
                 for pair in distinct_pairs()
                 if recolourable(noun, pair)
             ],
-            "size": [(noun, colour, (SIZES[0], SIZES[1])) for noun, colour in self._coloured],
+            "size": [(noun, colour, (SIZES[0], SIZES[1])) for noun, colour in self.coloured],
             "material": [
                 (noun, PLAIN if self._by_noun else None, pair)
                 for noun in self.nouns

@@ -20,7 +20,7 @@ from eqforge.generators.scenes.contents import (
 )
 from eqforge.generators.scenes.manifest import MATERIALS, Asset
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
+from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, colours_of
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import SceneObject, SurfaceMaterial, Vector
 
@@ -59,7 +59,7 @@ class Drafter:
         """Drafts a pair in which an attribute of the target changes."""
         if content.change == "material" and content.colour is None:
             content = replace(content, colour=rng.choice(material_colours(content.noun)))
-        values = _either_way(content.values, rng)
+        values = either_way(content.values, rng)
         said = content.values if content.colour is None else _words_of(content.colour)
         asset = rng.choice(_able(content))
         target = Piece(asset=asset, variants=_variants(content, asset, values), colours=said)
@@ -77,7 +77,7 @@ class Drafter:
                     "attribute",
                     _phrase(asset, call),
                     content.relation,
-                    _called(reference),
+                    called(reference),
                 )
                 for call in calls
             ),
@@ -85,7 +85,7 @@ class Drafter:
 
     def location(self, content: LocationContent, rng: Random) -> RelatedDraft:
         """Drafts a pair in which the target's place changes."""
-        relations = _either_way(content.relations, rng)
+        relations = either_way(content.relations, rng)
         asset = rng.choice(content.noun.colours[content.colour])
         target = _piece(asset, content.colour, "target")
         reference = self._another(content.reference, (content.colour,), "reference", rng)
@@ -97,14 +97,14 @@ class Drafter:
             distractors=self._distractors(nouns, (content.colour,), "", rng),
             relations=relations,
             captions=_both(
-                related_caption(self.mode, "location", _called(target), where, _called(reference))
+                related_caption(self.mode, "location", called(target), where, called(reference))
                 for where in relations
             ),
         )
 
     def counting(self, content: CountingContent, rng: Random) -> CountedDraft:
         """Drafts a pair in which the number of copies changes."""
-        counts = _either_way(content.counts, rng)
+        counts = either_way(content.counts, rng)
         asset = rng.choice(content.noun.colours[content.colour])
         names = [f"copy{number}" for number in range(1, max(counts) + 1)]
         width, depth, height = (side / max(asset.extent) for side in asset.extent)
@@ -130,10 +130,20 @@ class Drafter:
             support=Piece(asset=content.support, variants=(carrier, carrier), colours=()),
             distractors=distractors,
             captions=_both(
-                counting_caption(self.mode, _called(copies[0]), count, words.noun)
+                counting_caption(self.mode, called(copies[0]), count, words.noun)
                 for count in counts
             ),
         )
+
+    def piece(self, noun: Noun, colour: str, name: str, rng: Random) -> Piece:
+        """Returns a thing of a noun in a colour, at its usual size."""
+        return _piece(rng.choice(noun.colours[colour]), colour, name)
+
+    def bystanders(
+        self, nouns: Collection[Noun], pieces: Iterable[Piece], rng: Random
+    ) -> tuple[Piece, ...]:
+        """Draws things that no caption names, none of these nouns and in none of their colours."""
+        return self._distractors(nouns, tuple(colours_of(pieces)), "", rng)
 
     def _another(
         self, noun: Noun, others: Collection[str], name: str, rng: Random, factor: float = 1.0
@@ -222,7 +232,8 @@ def _painted(asset: Asset, colour: str) -> Vector | None:
     return None if is_own else PALETTE[colour]
 
 
-def _called(piece: Piece) -> Phrase:
+def called(piece: Piece) -> Phrase:
+    """Returns what captions call a thing."""
     return _phrase(piece.asset, piece.colours)
 
 
@@ -235,7 +246,8 @@ def _phrase(asset: Asset, adjectives: tuple[str, ...]) -> Phrase:
     return Phrase(words=asset.words, adjectives=adjectives)
 
 
-def _either_way(values: tuple[T, T], rng: Random) -> tuple[T, T]:
+def either_way(values: tuple[T, T], rng: Random) -> tuple[T, T]:
+    """Returns two values in one of their two orders."""
     return values if rng.random() < 0.5 else (values[1], values[0])
 
 

@@ -49,7 +49,7 @@ def share(placed: Placed) -> float:
 def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: float) -> bool:
     """Tells whether both scenes show the relation of their own caption, and no other's."""
     reference, *targets = layout.placed
-    if not all(_is_sized(layout, placed, MIN_NAMED, progress) for placed in layout.placed):
+    if not all(is_sized(layout, placed, MIN_NAMED, progress) for placed in layout.placed):
         return False
     for scene, target in enumerate(targets):
         own, other = relations[scene], relations[1 - scene]
@@ -69,14 +69,14 @@ def is_counted(layout: Layout, number: int, progress: float) -> bool:
     least = MIN_COPY * min(1.0, FEW / number)
     copies = [placed for placed in layout.placed if not placed.is_support]
     return all(
-        _is_sized(layout, placed, least, progress)
+        is_sized(layout, placed, least, progress)
         and layout.hidden(placed, scene) <= layout.settings.most_hidden
         for placed in copies
         for scene in placed.scenes
     )
 
 
-def _is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> bool:
+def is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> bool:
     """Tells whether an object is of a size to be named, unless the user chose the distance."""
     if layout.settings.distance_m is not None:
         return True

@@ -22,7 +22,7 @@ AssetKind = Literal["object", "hdri"]
 AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}
 """Axes that import a mesh as stored in its file, as kubric's own renderer does."""
 
-ROLES = ("object", "support")
+ROLES = ("object", "support", "stand")
 MATERIALS: tuple[SurfaceMaterial, ...] = get_args(SurfaceMaterial)
 
 
@@ -41,7 +41,8 @@ class AssetWords:
       parts: names of the materials in its file that can be recoloured; empty if it must not be
         recoloured, None for all of them.
       clashes: colours of its other parts, which it is not recoloured to.
-      roles: an `object` may be named in captions; a `support` has a flat top to stand others on.
+      roles: an `object` may be named in captions; on a `support` copies stand that are counted; a
+        `stand` is an object with a flat top on which another one may stand.
       size: its largest extent in a scene, in metres; real sizes differ too much for one picture.
       front_deg: direction of its most recognisable side, in degrees from its x axis towards its y
         axis; scenes turn that side roughly to the camera. None allows any turn.

@@ -3,13 +3,20 @@
 from collections.abc import Iterator, Mapping
 from random import Random
 
-from eqforge.generators.scenes.arrange import Arranged, arrange_counted, arrange_related
+from eqforge.generators.scenes.arrange import (
+    Arranged,
+    arrange_counted,
+    arrange_related,
+    arrange_staged,
+)
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.environments import check_environments
+from eqforge.generators.scenes.families.base import StagedDraft
+from eqforge.generators.scenes.families.registry import FAMILIES
 from eqforge.generators.scenes.looks import NATURAL
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
@@ -21,6 +28,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Kind, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Rejection
 
+Draft = RelatedDraft | CountedDraft | StagedDraft
 DATASET = "eq-kubric"
 NO_ARRANGEMENT = "no_arrangement"
 SCENES_STAGE = Stage(
@@ -43,7 +51,8 @@ class SceneProposer:
 
     Raises:
       InputError: an asset that the settings name is missing in the manifest or no readable
-        environment picture, or there are too few assets for the requested pairs.
+        environment picture, there are too few assets for the requested pairs, or one of the
+        kinds is not the paper's in paper mode.
     """
 
     def __init__(
@@ -51,6 +60,8 @@ class SceneProposer:
     ) -> None:
         """Counts what the assets allow."""
         check_environments(settings, library)
+        if mode == "paper":
+            _check_published(settings)
         self._settings, self._library, self._seed = settings, library, seed
         self._vocabulary = Vocabulary(
             library.assets.values(), settings.max_count, by_noun=settings.stage == "photo"
@@ -90,7 +101,7 @@ class SceneProposer:
         draft = self._draft(kind, number)
         for number_of_try in range(self._settings.tries):
             progress = number_of_try / self._settings.tries
-            found = self._attempt(draft, progress, noise, rng)
+            found = self._attempt(kind, draft, progress, noise, rng)
             if found is not None:
                 scenes = self._on_stage(sample_id, draft, found.scenes)
                 return ScenePair(
@@ -116,11 +127,15 @@ class SceneProposer:
             "counting": vocabulary.countings,
             "location": vocabulary.locations,
             "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
+            **{kind: family.size(vocabulary) for kind, family in FAMILIES.items()},
         }
 
     def _attempt(
-        self, draft: RelatedDraft | CountedDraft, progress: float, noise: int, rng: Random
+        self, kind: Kind, draft: Draft, progress: float, noise: int, rng: Random
     ) -> Arranged | None:
+        if isinstance(draft, StagedDraft):
+            spots = FAMILIES[kind].spots(draft, rng)
+            return arrange_staged(draft, spots, self._settings, progress, noise, rng)
         if isinstance(draft, CountedDraft):
             return arrange_counted(draft, self._settings, progress, noise, rng)
         return arrange_related(draft, self._settings, progress, noise, rng)
@@ -128,7 +143,7 @@ class SceneProposer:
     def _on_stage(
         self,
         sample_id: str,
-        draft: RelatedDraft | CountedDraft,
+        draft: Draft,
         scenes: tuple[SceneSpec, SceneSpec],
     ) -> tuple[SceneSpec, SceneSpec]:
         if self._settings.stage == "plain":
@@ -145,9 +160,12 @@ class SceneProposer:
         """Returns the captions of one pair, without looking for an arrangement."""
         return self._draft(kind, number).captions
 
-    def _draft(self, kind: Kind, number: int) -> RelatedDraft | CountedDraft:
+    def _draft(self, kind: Kind, number: int) -> Draft:
         vocabulary = self._vocabulary
         rng = Random(derive_seed(self._seed, sample_id_of(kind, number), "draft", VERSION))
+        if kind in FAMILIES:
+            place = self._content(kind, number, FAMILIES[kind].size(vocabulary))
+            return FAMILIES[kind].draft(self._drafter, vocabulary, place, rng)
         if kind == "counting":
             place = self._content(kind, number, vocabulary.countings)
             return self._drafter.counting(vocabulary.counting(place), rng)
@@ -192,12 +210,27 @@ class SceneProposer:
         return self._vocabulary.of_materials, len(self._vocabulary.nouns)
 
 
+def _check_published(settings: SceneSettings) -> None:
+    """Checks that all kinds of pairs are the paper's.
+
+    Raises:
+      InputError: one is not.
+    """
+    if new := [kind for kind in settings.kinds if kind in FAMILIES]:
+        raise InputError(
+            f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
+            "build with --mode corrected, or take attribute, counting and location"
+        )
+
+
 def sample_id_of(kind: str, number: int) -> str:
     """Returns the id of a pair's sample."""
     return f"{DATASET}/{kind}/{number:06d}"
 
 
-def _pieces_of(draft: RelatedDraft | CountedDraft) -> tuple[Piece, ...]:
+def _pieces_of(draft: Draft) -> tuple[Piece, ...]:
+    if isinstance(draft, StagedDraft):
+        return (*draft.pieces, *draft.distractors)
     if isinstance(draft, CountedDraft):
         return (*draft.copies, draft.support, *draft.distractors)
     return (draft.target, draft.reference, *draft.distractors)

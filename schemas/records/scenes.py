@@ -15,9 +15,9 @@ from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.numbers import Int32
 
 Vector = tuple[float, float, float]
-Kind = Literal["attribute", "counting", "location"]
+Kind = Literal["attribute", "counting", "location", "beside", "between", "row", "support"]
 Attribute = Literal["colour", "size", "material"]
-Relation = Literal["left", "right", "front", "behind"]
+Relation = Literal["left", "right", "front", "behind", "near", "far", "between", "row", "on"]
 SurfaceMaterial = Literal["rubber", "metal", "glass", "wooden"]
 StageName = Literal["photo", "plain"]
 
@@ -202,12 +202,26 @@ class Claim:
       copies: names of all objects that the caption counts; the target alone elsewhere.
       relation: where the target is, seen by the camera; None where the caption does not say.
       reference: name of the object it is related to.
+      others: names of further objects that it is related to; in a `row`, of what
+        follows the reference, from left to right.
     """
 
     target: str
     copies: tuple[str, ...]
     relation: Relation | None = None
     reference: str | None = None
+    others: tuple[str, ...] = ()
+
+
+def lean_claim(claim: Claim) -> dict[str, Any]:
+    """Returns a claim as JSON values, without the others where there are none.
+
+    So the rows of claims about two objects stay what they were.
+    """
+    values: dict[str, Any] = msgspec.to_builtins(claim)
+    if not claim.others:
+        del values["others"]
+    return values
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -217,7 +231,8 @@ class ScenePair:
     Attributes:
       sample_id: the id the sample will have, such as `eq-kubric/attribute/000017`.
       kind: what sort of thing differs.
-      change: which: `colour`, `size` or `material`; `count`; or `position`.
+      change: which: `colour`, `size` or `material`; `count`; `position`; or `order`, where two
+        objects change places.
       scenes: the first and the second scene.
       captions: caption i describes scene i.
       claims: what caption i says of scene i.

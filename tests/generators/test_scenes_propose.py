@@ -28,7 +28,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import Attribute, Kind, ScenePair, SceneSpec
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[Kind, ...] = SceneSettings().kinds
 ALL_ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)
 SETTINGS = SceneSettings(pairs=60, attributes=ALL_ATTRIBUTES)
 

@@ -71,6 +71,9 @@ ROUND = (household.bowl, household.vase, household.table, things.cube, things.cy
 """Models that look the same from more than one side, or from all."""
 
 
+FLAT = ("object", "stand")
+"""Roles of what has a flat top, on which another thing may stand."""
+
 MADE_OF: Mapping[str, tuple[SurfaceMaterial, ...]] = {
     "mug": ("metal", "glass", "wooden"),
     "bowl": ("metal", "glass", "wooden"),
@@ -103,8 +106,8 @@ CATALOGUE: Mapping[str, Entry] = {
         _entry(household.lamp, "furniture", "yellow", size=1.1),
         _entry(household.candle, "decoration", "white", size=0.95),
         _entry(household.chair, "furniture", "brown", size=1.3),
-        _entry(household.stool, "furniture", "white", size=1.05),
-        _entry(household.table, "furniture", "brown", size=1.3, roles=("object", "support")),
+        _entry(household.stool, "furniture", "white", size=1.05, roles=FLAT),
+        _entry(household.table, "furniture", "brown", size=1.3, roles=(*FLAT, "support")),
         _entry(household.ladder, "household", "orange", size=1.4),
         _entry(
             things.gift_box,
@@ -129,11 +132,11 @@ CATALOGUE: Mapping[str, Entry] = {
         _entry(
             things.suitcase, "household", "green", size=1.0, clashes=("brown", "black")
         ),
-        _entry(things.barrel, "household", "brown", size=1.0, clashes=("grey",)),
+        _entry(things.barrel, "household", "brown", size=1.0, clashes=("grey",), roles=FLAT),
         _entry(things.drum, "toys", "blue", size=0.95, clashes=("white",)),
         _entry(things.parasol, "garden", "green", size=1.15),
-        _entry(things.cube, "shapes", "red", size=0.75),
-        _entry(things.cylinder, "shapes", "green", size=0.85),
+        _entry(things.cube, "shapes", "red", size=0.75, roles=FLAT),
+        _entry(things.cylinder, "shapes", "green", size=0.85, roles=FLAT),
         _entry(things.platform, "shapes", "grey", roles=("support",)),
     )
 }  # fmt: skip

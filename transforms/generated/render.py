@@ -21,6 +21,7 @@ from eqforge.schemas.records.scenes import (
     RenderSettings,
     ScenePair,
     SceneSpec,
+    lean_claim,
     lean_spec,
 )
 from eqforge.schemas.records.scores import Rejection, compact_json
@@ -129,7 +130,7 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
       MissingExtra: kubric or Blender is not installed.
     """
     work = PairWork(proposal=propose(pair)).passed(SCENES_STAGE)
-    inputs = [*map(lean_spec, pair.scenes), *map(msgspec.to_builtins, pair.claims)]
+    inputs = [*map(lean_spec, pair.scenes), *map(lean_claim, pair.claims)]
     try:
         made = make_once(
             inputs,
@@ -147,7 +148,7 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
 def propose(pair: ScenePair) -> PairProposal:
     """Returns the proposal; the spec of an image is its scene and its claim."""
     first, second = (
-        msgspec.json.encode({**lean_spec(scene), "claim": claim}).decode()
+        msgspec.json.encode({**lean_spec(scene), "claim": lean_claim(claim)}).decode()
         for scene, claim in zip(pair.scenes, pair.claims, strict=True)
     )
     return PairProposal(

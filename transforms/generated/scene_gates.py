@@ -61,6 +61,22 @@ class SceneGates:
     """How much nearer or farther than the other an object may be, in metres along the view, where
     only the caption of the other picture says so."""
 
+    max_near_gap: float | None = 0.15
+    """Greatest gap between things that are next to each other, in picture widths."""
+
+    max_near_depth_m: float | None = 0.8
+    """How much nearer than the other one of them may be, in metres along the view."""
+
+    min_far_gap: float | None = 0.25
+    """Least gap between things that are far from each other, in picture widths."""
+
+    min_height_margin: float | None = 0.18
+    """How much higher than the lowest pixel of what it is on that of a thing is, as a share of the
+    picture's height."""
+
+    max_crossed_height_margin: float | None = 0.14
+    """How much higher it may be where only the other caption says that it is on it."""
+
     min_unchanged_iou: float | None = 0.95
     """Least intersection over union of the masks of an object that was to stay as it is."""
 
@@ -104,6 +120,11 @@ _HIGHEST = {
     "min_depth_margin_m": math.inf,
     "max_crossed_side_margin": 1.0,
     "max_crossed_depth_margin_m": math.inf,
+    "max_near_gap": 1.0,
+    "max_near_depth_m": math.inf,
+    "min_far_gap": 1.0,
+    "min_height_margin": 1.0,
+    "max_crossed_height_margin": 1.0,
     "min_unchanged_iou": 1.0,
     "min_unchanged_ssim": 1.0,
     "max_unchanged_difference": 1.0,
@@ -125,8 +146,8 @@ SCENE_REASONS = {
     "blown_out": "Too much of the picture is plain white.",
     "occluded": "Too much of an object that is spoken of is hidden.",
     "merged_copies": "Two of the copies that are counted look like one thing.",
-    "relation_not_seen": "What the caption says of left, right, front or behind is not plain.",
-    "other_caption_true": "What the other caption says of left, right, front or behind holds too.",
+    "relation_not_seen": "What the caption says of where an object is is not plain.",
+    "other_caption_true": "What the other caption says of where an object is holds too.",
     "unchanged_moved": "An object that was to stay as it is does not cover the same pixels.",
     "background_changed": "Outside the changed objects the images differ more than allowed.",
     "change_not_seen": "The objects that were to change look too much as before.",
@@ -148,6 +169,11 @@ _GATES = (
     ("min_depth_margin_m", scene_scores.DEPTH_MARGIN, _BOTH, "relation_not_seen"),
     ("max_crossed_side_margin", scene_scores.CROSSED_SIDE_MARGIN, _BOTH, "other_caption_true"),
     ("max_crossed_depth_margin_m", scene_scores.CROSSED_DEPTH_MARGIN, _BOTH, "other_caption_true"),
+    ("max_near_gap", scene_scores.NEAR_GAP, _BOTH, "relation_not_seen"),
+    ("max_near_depth_m", scene_scores.NEAR_DEPTH, _BOTH, "relation_not_seen"),
+    ("min_far_gap", scene_scores.FAR_GAP, _BOTH, "relation_not_seen"),
+    ("min_height_margin", scene_scores.HEIGHT_MARGIN, _BOTH, "relation_not_seen"),
+    ("max_crossed_height_margin", scene_scores.CROSSED_HEIGHT_MARGIN, _BOTH, "other_caption_true"),
     ("min_unchanged_iou", scene_scores.UNCHANGED_IOU, ("",), "unchanged_moved"),
     ("min_unchanged_ssim", scene_scores.UNCHANGED_SSIM, ("",), "background_changed"),
     (
@@ -161,7 +187,12 @@ _GATES = (
 )
 """Setting, score, the score's endings and reason, in the order in which they are checked."""
 
-_OF_SOME = frozenset({scene_scores.MATERIAL_CONTRAST})
+_OF_SOME = frozenset(
+    {
+        *(scene_scores.MATERIAL_CONTRAST, scene_scores.NEAR_GAP, scene_scores.NEAR_DEPTH),
+        *(scene_scores.FAR_GAP, scene_scores.HEIGHT_MARGIN, scene_scores.CROSSED_HEIGHT_MARGIN),
+    }
+)
 """Scores that not every pair has."""
 
 
@@ -177,7 +208,8 @@ def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
     for setting, name, endings, reason in _GATES:
         limit = getattr(gates, setting)
         for ending in endings if limit is not None else ():
-            value = values.get(name) if name in _OF_SOME else values[name + ending]
+            key = name + ending
+            value = values.get(key) if name in _OF_SOME else values[key]
             if value is not None and not _is_within(value, limit, setting):
                 return Rejection(reason=reason, value=value, threshold=limit, detail=name + ending)
     return None

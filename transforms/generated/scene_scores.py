@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from eqforge.generators.scenes.claims import names_of, side_margin
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Score
@@ -36,6 +37,11 @@ SIDE_MARGIN = "side_margin"
 DEPTH_MARGIN = "depth_margin_m"
 CROSSED_SIDE_MARGIN = "crossed_side_margin"
 CROSSED_DEPTH_MARGIN = "crossed_depth_margin_m"
+NEAR_GAP = "near_gap"
+NEAR_DEPTH = "near_depth_m"
+FAR_GAP = "far_gap"
+HEIGHT_MARGIN = "height_margin"
+CROSSED_HEIGHT_MARGIN = "crossed_height_margin"
 UNCHANGED_IOU = "unchanged_iou"
 UNCHANGED_SSIM = "unchanged_ssim"
 UNCHANGED_DIFFERENCE = "unchanged_difference"
@@ -89,12 +95,18 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       occlusion: greatest share of an object that is spoken of that is hidden, in [0, 1].
       copy_gap: least gap between two copies that the caption counts, as a share of the width: 0 if
         they touch; None unless two are visible.
-      side_margin: for `left` and `right`, how far the middles of the two boxes are apart the right
-        way, as a share of the width; None for other claims, negative where the claim is false.
+      side_margin: for `left` and `right`, how far the middles of the boxes are apart the right way,
+        as a share of the width; for `between` and a `row`, the least such distance of two that are
+        side by side; None for other claims, negative where the claim is false.
       depth_margin_m: for `front` and `behind`, how far the two are apart in depth the right way, in
         metres.
       crossed_side_margin, crossed_depth_margin_m: the same two for the claim of the other picture,
         where that names another relation: a mug may be both left of a bowl and in front of it.
+      near_gap, far_gap: only of claims that one thing is next to another, or far from it, the gap
+        between their masks, as a share of the width.
+      near_depth_m: of those next to each other, how far they are apart in depth, in metres.
+      height_margin, crossed_height_margin: only where a claim of the pair says that one thing is on
+        another, how much higher its lowest pixel is than the other's, as a share of the height.
 
     Scores of the pair:
       unchanged_iou: least intersection over union of the masks of an object that was to stay as it
@@ -123,7 +135,7 @@ def _score(name: str, value: float | None) -> Score:
 
 def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | None]]:
     related = claim.reference if claim.relation is not None else None
-    named = {claim.target, *claim.copies, *(() if related is None else (related,))}
+    named = {claim.target, *claim.copies, *claim.others, *(() if related is None else (related,))}
     spoken_of = [shown for shown in view.objects if shown.name in named]
     yield OVERLAP, max((overlap.depth_m for overlap in view.overlaps), default=0.0)
     yield FRAME_MARGIN, _frame_margin(view, spoken_of)
@@ -136,12 +148,21 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
     yield COPY_GAP, _copy_gap(view, claim.copies)
     yield SIDE_MARGIN, _side_margin(view, claim)
     yield DEPTH_MARGIN, _depth_margin(view, claim)
+    if claim.relation == "near":
+        yield NEAR_GAP, _gap(view, claim)
+        yield NEAR_DEPTH, _depth_apart(view, claim)
+    elif claim.relation == "far":
+        yield FAR_GAP, _gap(view, claim)
+    elif claim.relation == "on":
+        yield HEIGHT_MARGIN, _height_margin(view, claim)
 
 
 def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[str, float | None]]:
-    is_open = other.relation != claim.relation
+    is_open = (other.relation, names_of(other)) != (claim.relation, names_of(claim))
     yield CROSSED_SIDE_MARGIN, _side_margin(view, other) if is_open else None
     yield CROSSED_DEPTH_MARGIN, _depth_margin(view, other) if is_open else None
+    if other.relation == "on":
+        yield CROSSED_HEIGHT_MARGIN, _height_margin(view, other)
 
 
 def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float | None:
@@ -152,6 +173,30 @@ def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float 
         if (box := shown.box) is not None
     ]
     return min(margins) / width if margins else None
+
+
+def _gap(view: RenderedView, claim: Claim) -> float | None:
+    """Returns the gap between a target and its reference, as `_copy_gap` does."""
+    assert claim.reference is not None
+    return _copy_gap(view, (claim.target, claim.reference))
+
+
+def _depth_apart(view: RenderedView, claim: Claim) -> float | None:
+    """Returns how far a target and its reference are apart in depth, in metres."""
+    assert claim.reference is not None
+    target, reference = view.shown(claim.target), view.shown(claim.reference)
+    if target.box is None or reference.box is None:
+        return None
+    return abs(target.depth_m - reference.depth_m)
+
+
+def _height_margin(view: RenderedView, claim: Claim) -> float | None:
+    """Returns how much higher the lowest pixel of a target is, as a share of the height."""
+    assert claim.reference is not None
+    target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
+    if target is None or reference is None:
+        return None
+    return (reference.y + reference.height - target.y - target.height) / view.numbers.shape[0]
 
 
 def _copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
@@ -167,13 +212,13 @@ def _copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
 
 
 def _side_margin(view: RenderedView, claim: Claim) -> float | None:
-    if claim.relation not in ("left", "right") or claim.reference is None:
+    if claim.relation not in ("left", "right", "between", "row"):
         return None
-    target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
-    if target is None or reference is None:
+    boxes = {name: view.shown(name).box for name in names_of(claim)}
+    middles = {name: box.x + box.width / 2 for name, box in boxes.items() if box is not None}
+    if len(middles) < len(boxes):
         return None
-    shift = (target.x + target.width / 2) - (reference.x + reference.width / 2)
-    return (shift if claim.relation == "right" else -shift) / view.numbers.shape[1]
+    return side_margin(claim, middles) / view.numbers.shape[1]
 
 
 def _depth_margin(view: RenderedView, claim: Claim) -> float | None:

@@ -118,7 +118,7 @@ def test_what_cannot_measure_is_said_before_any_work(tmp_path: Path) -> None:
         ({"perceptual": "clip:x,centre=1"}, "clip has no option 'centre'"),
     ):
         with pytest.raises(InputError, match=message):
-            PerceptualSettings(**settings)  # type: ignore[arg-type]
+            PerceptualSettings(**settings)
     for folder in (tmp_path, save_blip(tmp_path / "blip")):
         with pytest.raises(InputError, match=str(folder)):
             prepare_perceptual(PerceptualSettings(perceptual=f"dinov2:{folder}"))

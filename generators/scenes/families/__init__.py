@@ -1,0 +1,1 @@
+"""Further kinds of pairs, each with its contents, captions, claims and places, in its own file."""

@@ -1,0 +1,220 @@
+"""Families of pairs: captions, claims and places, each checked by means of its own."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.captions import Mode
+from eqforge.generators.scenes.claims import difference, differs_as_declared, side_margin
+from eqforge.generators.scenes.contents import Vocabulary
+from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.propose import SceneProposer
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.scenes import (
+    Claim,
+    Kind,
+    SceneObject,
+    ScenePair,
+    SceneSpec,
+    lean_claim,
+)
+
+KINDS: tuple[Kind, ...] = tuple(FAMILIES)
+EACH = 12
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
+    return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
+
+
+def proposer(library: AssetLibrary, *kinds: Kind, mode: Mode = "corrected") -> SceneProposer:
+    settings = SceneSettings(pairs=EACH * len(kinds), kinds=kinds)
+    return SceneProposer(settings, library, mode, seed=12)
+
+
+@pytest.fixture(scope="module")
+def pairs(library: AssetLibrary) -> Mapping[Kind, list[ScenePair]]:
+    found: dict[Kind, list[ScenePair]] = {kind: [] for kind in KINDS}
+    for each in proposer(library, *KINDS):
+        if not isinstance(each, Reject):
+            found[each.kind].append(each)
+    return found
+
+
+def all_of(pairs: Mapping[Kind, list[ScenePair]], kind: Kind) -> Iterator[tuple[SceneSpec, str]]:
+    for pair in pairs[kind]:
+        yield from zip(pair.scenes, pair.captions, strict=True)
+
+
+def to_the_right(scene: SceneSpec, item: SceneObject) -> float:
+    """By hand: where its middle is across the picture."""
+    eye, look = np.array(scene.camera.position), np.array(scene.camera.look_at)
+    ahead = (look - eye) / np.linalg.norm(look - eye)
+    right = np.cross(ahead, (0, 0, 1))
+    offset = np.array(item.position) - eye
+    return float(offset @ right / np.linalg.norm(right) / (offset @ ahead))
+
+
+def said(library: AssetLibrary, scene: SceneSpec, phrase: str) -> SceneObject:
+    """The object that a phrase names, by its noun."""
+    words = {item.name: library.assets[item.asset].words for item in scene.objects}
+    found = [
+        item
+        for item in scene.objects
+        if (own := words[item.name]) is not None
+        and re.search(rf"\b{own.noun}\b", phrase)
+        and not item.name.startswith("distractor")
+    ]
+    return max(found, key=lambda item: len(words[item.name].noun))  # type: ignore[union-attr]
+
+
+def test_most_of_every_kind_are_found(pairs: Mapping[Kind, list[ScenePair]]) -> None:
+    assert {kind: len(found) >= EACH - 1 for kind, found in pairs.items()} == dict.fromkeys(
+        KINDS, True
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_scenes_differ_in_places_alone(
+    pairs: Mapping[Kind, list[ScenePair]], kind: Kind
+) -> None:
+    for pair in pairs[kind]:
+        assert differs_as_declared(pair)
+        changed = difference(*pair.scenes)
+        assert len(changed) == (2 if kind == "row" else 1)
+        assert all(name.endswith(".position") for name in changed)
+        assert pair.captions[0] != pair.captions[1]
+
+
+def test_next_to_and_far_from_are_said_where_they_are_so(
+    pairs: Mapping[Kind, list[ScenePair]], library: AssetLibrary
+) -> None:
+    apart: dict[str, list[float]] = {"next to": [], "far from": []}
+    for scene, caption in all_of(pairs, "beside"):
+        matched = re.fullmatch(r"The (.+) (?:is|are) (next to|far from) the (.+)\.", caption)
+        assert matched is not None
+        first, second = (said(library, scene, phrase) for phrase in matched.group(1, 3))
+        apart[matched[2]].append(
+            float(np.linalg.norm(np.subtract(first.position, second.position)))
+        )
+    assert max(apart["next to"]) < 1.6 < min(apart["far from"])
+
+
+def test_between_and_beyond_are_said_where_they_are_so(
+    pairs: Mapping[Kind, list[ScenePair]], library: AssetLibrary
+) -> None:
+    seen = set()
+    for scene, caption in all_of(pairs, "between"):
+        matched = re.fullmatch(
+            r"The (.+) (?:is|are) (between|to the left of|to the right of) the (.+) and the (.+)\.",
+            caption,
+        )
+        assert matched is not None
+        target, *two = (
+            to_the_right(scene, said(library, scene, phrase)) for phrase in matched.group(1, 3, 4)
+        )
+        seen.add(matched[2])
+        assert {
+            "between": min(two) < target < max(two),
+            "to the left of": target < min(two),
+            "to the right of": target > max(two),
+        }[matched[2]]
+    assert len(seen) == 3
+
+
+def test_a_row_is_said_as_it_stands(
+    pairs: Mapping[Kind, list[ScenePair]], library: AssetLibrary
+) -> None:
+    for scene, caption in all_of(pairs, "row"):
+        matched = re.fullmatch(
+            r"The (.+), the (.+) and the (.+) are lined up from left to right\.", caption
+        )
+        assert matched is not None
+        places = [to_the_right(scene, said(library, scene, each)) for each in matched.groups()]
+        assert places == sorted(places)
+
+
+def test_what_is_on_a_thing_stands_on_its_top_and_does_not_jut_out(
+    pairs: Mapping[Kind, list[ScenePair]], library: AssetLibrary
+) -> None:
+    for scene, caption in all_of(pairs, "support"):
+        matched = re.fullmatch(r"The (.+) (?:is|are) (on|next to) the (.+)\.", caption)
+        assert matched is not None
+        target, stand = (said(library, scene, phrase) for phrase in matched.group(1, 3))
+        top = library.assets[stand.asset].extent[2] * stand.scale
+        if matched[2] == "next to":
+            assert target.position[2] == stand.position[2] == 0
+            continue
+        assert target.position == pytest.approx((*stand.position[:2], top), abs=1e-3)
+        sides = np.array(library.assets[target.asset].extent[:2]) * target.scale
+        room = np.array(library.assets[stand.asset].extent[:2]) * stand.scale
+        assert np.linalg.norm(sides) <= min(room)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_two_contents_are_the_same(library: AssetLibrary, kind: Kind) -> None:
+    """Nor do they depend on the order of the manifest."""
+    vocabulary = Vocabulary(library.assets.values(), 5)
+    turned = Vocabulary(list(library.assets.values())[::-1], 5)
+    assert FAMILIES[kind].size(vocabulary) == FAMILIES[kind].size(turned) > 400
+    some = proposer(library, kind)
+    captions = [frozenset(some.captions(kind, number)) for number in range(300)]
+    assert len(set(captions)) == 300
+
+
+def test_a_pair_does_not_depend_on_the_others(
+    pairs: Mapping[Kind, list[ScenePair]], library: AssetLibrary
+) -> None:
+    for kind in KINDS:
+        last = pairs[kind][-1]
+        assert proposer(library, kind).pair(kind, int(last.sample_id[-6:])) == last
+
+
+def test_paper_mode_has_the_papers_kinds_alone(library: AssetLibrary) -> None:
+    with pytest.raises(InputError, match="--kinds row beside: not in the paper"):
+        proposer(library, "counting", "row", "beside", mode="paper")
+
+
+def test_what_is_asked_for_beyond_the_supply_is_said(library: AssetLibrary) -> None:
+    with pytest.raises(InputError, match="of the kind support, and the manifest allows"):
+        SceneProposer(SceneSettings(pairs=10**6, kinds=("support",)), library, "corrected", 0)
+
+
+def test_the_least_step_of_an_order_is_its_margin() -> None:
+    middles = {"a": 0.2, "b": 0.5, "c": 0.9}
+    row = Claim(target="a", copies=("a",), relation="row", reference="b", others=("c",))
+    between = replace(row, target="b", relation="between", reference="a", others=("c",))
+    assert side_margin(row, middles) == pytest.approx(0.3)
+    assert side_margin(replace(row, reference="c", others=("b",)), middles) == pytest.approx(-0.4)
+    assert side_margin(between, middles) == pytest.approx(0.3)
+    assert side_margin(between, {**middles, "b": 0.95}) == pytest.approx(-0.05)
+    assert side_margin(replace(between, relation="right"), middles) == pytest.approx(-0.4)
+    assert [b - a for a, b in pairwise(middles.values())] == pytest.approx([0.3, 0.4])
+    with pytest.raises(ValueError, match="near orders nothing"):
+        side_margin(replace(row, relation="near"), middles)
+
+
+def test_a_claim_of_two_things_is_stored_as_before() -> None:
+    claim = Claim(target="a", copies=("a",), relation="left", reference="b")
+    assert lean_claim(claim) == {
+        "target": "a",
+        "copies": ("a",),
+        "relation": "left",
+        "reference": "b",
+    }
+    assert lean_claim(replace(claim, others=("c",)))["others"] == ("c",)
+
+
+def test_the_cache_is_not_needed(library: AssetLibrary, tmp_path: Path) -> None:
+    other = AssetLibrary(BUILTIN, str(tmp_path))
+    first, second = (proposer(each, "row").pair("row", 0) for each in (library, other))
+    assert first == second
