@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import importlib
 import re
+import sys
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
@@ -110,6 +111,24 @@ def import_torch() -> Any:
         return importlib.import_module("torch")
     except ImportError as error:
         raise MissingExtra("torch and transformers", "models") from error
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Limits torch to one thread for the block: the number of threads changes how sums round.
+
+    Several workers on one machine would also compete for cores.
+    """
+    if "torch" not in sys.modules:
+        yield
+        return
+    torch = importlib.import_module("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 _elsewhere = ContextVar("elsewhere", default=False)

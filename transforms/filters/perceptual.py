@@ -128,7 +128,7 @@ _one_at_a_time = threading.Lock()
 
 def _encode(spec: ScorerSpec, pixels: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.float32]]:
     """Encodes each picture by itself: a vector does not depend on what it is compared to."""
-    from eqforge.transforms.oracle.scores import one_thread
+    from eqforge.models.pretrained import one_thread
 
     with _one_at_a_time:
         encoder = _loaded(spec)

@@ -126,8 +126,8 @@ def _remembered(
 def _given(
     asked: Sequence[Wanted], image: ImageRow | None, judging: Judging, number: int
 ) -> tuple[float | None, ...]:
+    from eqforge.models.pretrained import one_thread
     from eqforge.transforms.judges.models import shared_judge
-    from eqforge.transforms.oracle.scores import one_thread
 
     def pixels() -> NDArray[np.uint8]:
         assert image is not None  # checked before the run

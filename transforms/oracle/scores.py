@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import importlib
-import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eqforge.models.pretrained import one_thread
 from eqforge.models.scorer import Identity, Picture, Scorer
 from eqforge.schemas.errors import BuildError
 from eqforge.schemas.late import numpy as np
@@ -58,24 +56,6 @@ def _load(spec: ScorerSpec) -> SharedScorer:
     from eqforge.models.spec import load_scorer
 
     return SharedScorer(load_scorer(spec), threading.Lock())
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Limits torch to one thread for the block: the number of threads changes how sums round.
-
-    Several workers on one machine would also compete for cores.
-    """
-    if "torch" not in sys.modules:
-        yield
-        return
-    torch = importlib.import_module("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class CellScorer:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from eqforge.generators.text.words import word_edit
+from eqforge.models.pretrained import one_thread
 from eqforge.schemas.errors import BuildError, InputError
-from eqforge.transforms.oracle.scores import one_thread, shared_scorer
+from eqforge.transforms.oracle.scores import shared_scorer
 
 if TYPE_CHECKING:
     from eqforge.models.nli import NliModel
