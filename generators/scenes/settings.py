@@ -29,7 +29,9 @@ class SceneSettings:
     """Number of pairs, shared out evenly among the kinds; the paper has 2,000 of each."""
 
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
-    """What the two scenes of a pair differ in."""
+    """What the two scenes of a pair differ in: `attribute`, `counting`, `location`; by name also
+    `beside` (next to or far from), `between` (or beyond), `row` (the order of three), `support`
+    (on, or next to)."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
     """Attributes that the pairs of the kind `attribute` change, in turn: colour, size, material.

@@ -17,6 +17,7 @@ from eqforge.schemas.records.scenes import (
     Claim,
     Environment,
     Overlap,
+    Relation,
     RenderedObject,
     SceneCamera,
     SceneLight,
@@ -428,3 +429,84 @@ def test_materials_are_judged_only_on_the_photographic_stage() -> None:
     names = {score.name for score in score_scenes(of_materials(None), (steel, wood))}
     assert "material_contrast" not in names
     assert refused(of_materials(None), (steel, wood)) is None
+
+
+def at(x: int, y: int = 40, side: int = 15) -> PixelBox:
+    return PixelBox(x=x, y=y, width=side, height=side)
+
+
+def placed(mug: PixelBox, cup: PixelBox | None = None) -> Drawn:
+    """A mug, a bowl from 60 to 80, and perhaps a cup."""
+    more = {} if cup is None else {"cup": (cup, (90, 0, 90))}
+    return {"mug": (mug, RED), "bowl": (BOWL, (0, 90, 0)), **more}
+
+
+def related(relation: Relation, *others: str, target: str = "mug") -> Claim:
+    return Claim(
+        target=target, copies=(target,), relation=relation, reference="bowl", others=others
+    )
+
+
+@pytest.mark.parametrize(
+    ("claims", "first", "second", "expected"),
+    [
+        (("near", "far"), placed(at(40)), placed(at(5)), None),
+        (("near", "far"), placed(at(25)), placed(at(5)), "relation_not_seen"),
+        (("near", "far"), placed(at(40)), placed(at(25)), "relation_not_seen"),
+        (("on", "near"), placed(at(62, 18)), placed(at(40)), None),
+        (("on", "near"), placed(at(62, 26)), placed(at(40)), "relation_not_seen"),
+        (("on", "near"), placed(at(62, 18)), placed(at(40, 24)), "other_caption_true"),
+        (("near", "on"), placed(at(40)), placed(at(62, 18)), None),
+    ],
+)
+def test_next_to_far_from_and_on_are_measured(
+    claims: tuple[Relation, Relation], first: Drawn, second: Drawn, expected: str | None
+) -> None:
+    asked = pair(first, second, (related(claims[0]), related(claims[1])))
+    assert refused(asked, (drawn(first), drawn(second))) == expected
+
+
+def test_what_is_next_to_a_thing_is_not_far_behind_it() -> None:
+    near, far = placed(at(40)), placed(at(5))
+    asked = pair(near, far, (related("near"), related("far")))
+    deep = drawn(near, {"mug": 6.0})
+    assert refused(asked, (deep, drawn(far))) == "relation_not_seen"
+    assert refused(asked, (deep, drawn(far)), max_near_depth_m=None) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (placed(at(35), at(10)), placed(at(83), at(10)), None),
+        (placed(at(15, 70), at(10)), placed(at(83), at(10)), "relation_not_seen"),
+        (placed(at(35), at(10)), placed(at(66, 70), at(10)), "relation_not_seen"),
+    ],
+)
+def test_between_two_and_beyond_both_are_measured(
+    first: Drawn, second: Drawn, expected: str | None
+) -> None:
+    claims = (related("between", "cup"), related("right", "cup"))
+    views = drawn(first), drawn(second)
+    assert refused(pair(first, second, claims), views) == expected
+
+
+def test_the_order_of_a_row_is_measured_and_the_other_one_is_false() -> None:
+    first, second = placed(at(35), at(10)), placed(at(10), at(35))
+    orders = related("row", "cup"), replace(related("row", "cup"), target="cup", copies=("cup",))
+    cup_first = Claim(
+        target="cup", copies=("cup",), relation="row", reference="mug", others=("bowl",)
+    )
+    mug_first = replace(cup_first, target="mug", copies=("mug",), reference="cup")
+    views = drawn(first), drawn(second)
+
+    assert refused(pair(first, second, (cup_first, mug_first)), views) is None
+    assert refused(pair(first, second, (mug_first, cup_first)), views) == "relation_not_seen"
+    assert refused(pair(first, second, (orders[0], orders[1])), views) == "relation_not_seen"
+    scores = score_scenes(pair(first, second, (cup_first, mug_first)), views)
+    assert value_of(scores, "side_margin_0") == pytest.approx(0.25)
+    assert value_of(scores, "crossed_side_margin_0") == pytest.approx(-0.25)
+
+
+def test_pairs_of_other_kinds_have_no_scores_of_these() -> None:
+    names = {score.name for score in score_scenes(pair(), (drawn(SOUND), drawn(SOUND)))}
+    assert not {name for name in names if "near" in name or "far" in name or "height" in name}
