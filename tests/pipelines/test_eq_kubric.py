@@ -1,18 +1,23 @@
 """Eq-Kubric end to end with Blender: six small pairs, two of each kind."""
 
 import contextlib
+import io
 import json
 import os
 import re
 import shutil
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from eqforge.commands import checks, verify
 from eqforge.generators.scenes import kubric_import
@@ -100,6 +105,79 @@ def test_verify_finds_scenes_that_differ_in_more_than_they_say(
     (line,) = checks.check_specs(open_dataset(str(copy)))
 
     assert line.startswith(f"sample {first['sample_id']}: its scenes do not differ in ")
+
+
+Rows = list[dict[str, Any]]
+
+
+def exchange_captions(samples: Rows) -> str:
+    row = next(row for row in samples if row["kind"] == "location")
+    row["caption_0"], row["caption_1"] = row["caption_1"], row["caption_0"]
+    return f"sample {row['sample_id']}: caption 0 says "
+
+
+def exchange_counts(samples: Rows) -> str:
+    row = next(row for row in samples if row["kind"] == "counting")
+    row["caption_0"], row["caption_1"] = row["caption_1"], row["caption_0"]
+    return f"sample {row['sample_id']}: caption 0 counts "
+
+
+def exchange_pictures(samples: Rows) -> str:
+    row = next(row for row in samples if row["kind"] == "location")
+    row["image_0_id"], row["image_1_id"] = row["image_1_id"], row["image_0_id"]
+    row["mask_0_id"], row["mask_1_id"] = row["mask_1_id"], row["mask_0_id"]
+    row["objects_0"], row["objects_1"] = row["objects_1"], row["objects_0"]
+    return f"sample {row['sample_id']}: side_margin_0 of the stored pictures is "
+
+
+def raise_a_score(samples: Rows) -> str:
+    score = next(each for each in samples[0]["scores"] if each["name"] == "change")
+    score["value"] += 0.01
+    return f"sample {samples[0]['sample_id']}: change of the stored pictures is "
+
+
+@pytest.mark.parametrize(
+    "tamper", [exchange_captions, exchange_counts, exchange_pictures, raise_a_score]
+)
+def test_verify_finds_pictures_and_captions_that_prove_no_more_what_was_measured(
+    dataset: Path, tmp_path: Path, tamper: Callable[[Rows], str]
+) -> None:
+    copy = Path(shutil.copytree(dataset, tmp_path / "out"))
+    files = sorted((copy / "data").glob("samples-*"))
+    samples = [row for file in files for row in pq.read_table(file).to_pylist()]
+    assert not [*checks.check_proofs(open_dataset(str(copy)))]
+    expected = tamper(samples)
+    for file in files:
+        names = set(pq.read_table(file).column("sample_id").to_pylist())
+        some = [row for row in samples if row["sample_id"] in names]
+        rewrite(copy, f"data/{file.name}", lambda _, some=some: some)  # type: ignore[misc]
+
+    found = [*checks.check_proofs(open_dataset(str(copy)))]
+
+    assert any(line.startswith(expected) for line in found), found
+    name = expected.partition(":")[0]
+    assert all(line.startswith(name) for line in found)
+
+
+def test_verify_finds_a_picture_whose_colours_were_turned(dataset: Path, tmp_path: Path) -> None:
+    """Red and blue change places in one picture, under a new id that all tables know."""
+    copy = Path(shutil.copytree(dataset, tmp_path / "out"))
+    sample = next(row for row in rows(copy, "samples") if row["change"] == "colour")
+    for file in sorted((copy / "data").glob("images-*")):
+        some = pq.read_table(file).to_pylist()
+        for row in some:
+            if row["image_id"] == sample["image_1_id"]:
+                pixels = np.asarray(Image.open(io.BytesIO(row["image"]["bytes"])))
+                stream = io.BytesIO()
+                Image.fromarray(pixels[:, :, ::-1]).save(stream, "PNG")
+                row["image"]["bytes"] = stream.getvalue()
+        rewrite(copy, f"data/{file.name}", lambda _, some=some: some)  # type: ignore[misc]
+
+    found = [*checks.check_proofs(open_dataset(str(copy)))]
+
+    name = f"sample {sample['sample_id']}: "
+    assert any(line.startswith(f"{name}unchanged_difference of the stored") for line in found)
+    assert all(line.startswith(name) for line in found)
 
 
 def test_killed_twice_and_run_by_two_workers_it_has_the_same_bytes(

@@ -9,6 +9,7 @@ from typing import Any
 from eqforge.commands.description import check_description
 from eqforge.commands.id_checks import called, check_ids, kinds_of
 from eqforge.commands.locks import check_locks
+from eqforge.commands.proofs import check_proofs
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
@@ -228,6 +229,7 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
     "captions": check_captions,
     "specs": check_specs,
     "locks": check_locks,
+    "proofs": check_proofs,
     "lints of error level": check_lints,
 }
 

@@ -1,0 +1,88 @@
+"""Reads the captions of scenes, whoever wrote them, and compares them with what is claimed.
+
+This is no part of writing captions and shares none of its code: it looks for the words of places,
+numbers, colours, sizes and materials in the text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from eqforge.generators.scenes.claims import names_of
+from eqforge.generators.scenes.palette import PALETTE
+from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, ScenePair, SceneSpec
+
+_PLACES: Mapping[str, Relation] = {
+    r"lined up from left to right": "row",
+    r"between": "between",
+    r"(?:to|on) the left(?: side| hand)? of": "left",
+    r"(?:to|on) the right(?: side| hand)? of": "right",
+    r"in front of": "front",
+    r"behind": "behind",
+    r"next to": "near",
+    r"far from": "far",
+    r"(?:is|are) on": "on",
+}
+"""Words of places; the first that are found say where the target is."""
+
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTED = re.compile(rf"(?:there are )?(\d+|{'|'.join(_NUMBERS)})\b", re.IGNORECASE)
+_COLOURS = re.compile(rf"\b(?:{'|'.join(PALETTE)})\b")
+_SUBJECT = re.compile(r"(?:There are )?(.*?) (?:is|are|on) ")
+
+
+def misread(pair: ScenePair) -> Iterator[str]:
+    """Yields what a caption says that its scene's claim does not.
+
+    Colours are compared where the scene gives the object one of the palette, not its own.
+    """
+    for number, (caption, claim) in enumerate(zip(pair.captions, pair.claims, strict=True)):
+        scene, other = pair.scenes[number], pair.scenes[1 - number]
+        if claim.relation is None:
+            found = counted(caption)
+            if found != len(claim.copies):
+                yield f"caption {number} counts {found}, and its picture has {len(claim.copies)}"
+        elif (place := place_in(caption)) != claim.relation:
+            yield f"caption {number} says {place!r}, and its claim {claim.relation!r}"
+        if wrong := _wrong_words(caption, claim, scene, other):
+            yield f"caption {number} {wrong}"
+
+
+def counted(caption: str) -> int | None:
+    """Returns the number with which a caption begins; None if there is none."""
+    matched = _COUNTED.match(caption)
+    if matched is None:
+        return None
+    word = matched[1].lower()
+    return _NUMBERS.index(word) if word in _NUMBERS else int(word)
+
+
+def place_in(caption: str) -> Relation | None:
+    """Returns where a caption says that its subject is; None if it does not."""
+    return next((place for words, place in _PLACES.items() if re.search(words, caption)), None)
+
+
+def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec) -> str | None:
+    here, there = ({item.name: item for item in each.objects} for each in (scene, other))
+    matched = _SUBJECT.match(caption)
+    subject = [] if matched is None else matched[1].split()
+    target, twin = here[claim.target], there.get(claim.target)
+    said = _COLOURS.findall(caption)
+    named = [here[name] for name in names_of(claim)]
+    if claim.relation == "row" and len(said) == len(named):
+        for item, colour in zip(named, said, strict=True):
+            if (own := _palette_name(item)) not in (None, colour):
+                return f"names a {colour} thing where a {own} one stands"
+        return None
+    if target.material is not None:
+        return None if target.material in subject else f"does not name {target.material}"
+    colour = _palette_name(target)
+    if colour is not None and colour not in subject:
+        return f"does not name {colour}, the colour of its subject"
+    if twin is not None and twin.scale != target.scale:
+        size = "large" if target.scale > twin.scale else "small"
+        return None if size in subject else f"does not call its subject {size}"
+    return None
+
+
+def _palette_name(item: SceneObject) -> str | None:
+    return next((name for name, colour in PALETTE.items() if colour == item.colour), None)

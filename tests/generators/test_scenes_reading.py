@@ -1,0 +1,73 @@
+"""Captions of scenes, read again by other means than they were written by."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.captions import Mode
+from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.propose import SceneProposer
+from eqforge.generators.scenes.reading import counted, misread, place_in
+from eqforge.generators.scenes.settings import SceneSettings, scene_settings
+from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.scenes import Kind, ScenePair
+
+KINDS: tuple[Kind, ...] = (*SceneSettings().kinds, *FAMILIES)
+
+
+def proposed(folder: Path, mode: Mode, **settings: Any) -> Iterator[ScenePair]:
+    library = AssetLibrary(BUILTIN, str(folder))
+    usual = replace(scene_settings(mode), **settings)
+    for each in SceneProposer(usual, library, mode, seed=5):
+        if not isinstance(each, Reject):
+            yield each
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[ScenePair]:
+    folder = tmp_path_factory.mktemp("cache")
+    attributes = ("colour", "size", "material")
+    return [
+        *proposed(folder, "corrected", pairs=140, kinds=KINDS, attributes=attributes),
+        *proposed(folder, "paper", pairs=60),
+    ]
+
+
+def test_what_was_written_is_read_as_it_was_meant(pairs: list[ScenePair]) -> None:
+    assert len(pairs) > 180
+    for pair in pairs:
+        assert [*misread(pair)] == [], pair.captions
+
+
+def test_exchanged_captions_are_noticed_wherever_their_words_tell(pairs: list[ScenePair]) -> None:
+    """All but rows of which an object that changed its place has its own colour."""
+    silent = [pair for pair in pairs if not [*misread(replace(pair, captions=pair.captions[::-1]))]]
+    assert {pair.kind for pair in silent} <= {"row", "attribute"}
+    for pair in silent:
+        named = {claim.target for claim in pair.claims}
+        assert any(
+            item.colour is None and item.name in {*named, "second", "third"}
+            for scene in pair.scenes
+            for item in scene.objects
+        )
+    assert len(silent) <= len(pairs) // 20
+
+
+@pytest.mark.parametrize(
+    ("caption", "number", "place"),
+    [
+        ("1 white gift box with red straps is on the platform.", 1, "on"),
+        ("There are 4 white gift box with red straps on the platform.", 4, None),
+        ("Seven red mugs are on the table.", 7, "on"),
+        ("The blue gloves is on the left hand of the fabric basket.", None, "left"),
+        ("The blue gloves is in front of the fabric basket.", None, "front"),
+        ("The mug is between the bowl and the left boot.", None, "between"),
+        ("The one-eyed bull is behind the mug.", None, "behind"),
+    ],
+)
+def test_numbers_and_places_are_found(caption: str, number: int | None, place: str | None) -> None:
+    assert (counted(caption), place_in(caption)) == (number, place)
