@@ -20,6 +20,7 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import checks, verify
+from eqforge.commands.proofs import check_proofs
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.generators.scenes.settings import SceneSettings
@@ -145,14 +146,14 @@ def test_verify_finds_pictures_and_captions_that_prove_no_more_what_was_measured
     copy = Path(shutil.copytree(dataset, tmp_path / "out"))
     files = sorted((copy / "data").glob("samples-*"))
     samples = [row for file in files for row in pq.read_table(file).to_pylist()]
-    assert not [*checks.check_proofs(open_dataset(str(copy)))]
+    assert not [*check_proofs(open_dataset(str(copy)))]
     expected = tamper(samples)
     for file in files:
         names = set(pq.read_table(file).column("sample_id").to_pylist())
         some = [row for row in samples if row["sample_id"] in names]
         rewrite(copy, f"data/{file.name}", lambda _, some=some: some)  # type: ignore[misc]
 
-    found = [*checks.check_proofs(open_dataset(str(copy)))]
+    found = [*check_proofs(open_dataset(str(copy)))]
 
     assert any(line.startswith(expected) for line in found), found
     name = expected.partition(":")[0]
@@ -173,7 +174,7 @@ def test_verify_finds_a_picture_whose_colours_were_turned(dataset: Path, tmp_pat
                 row["image"]["bytes"] = stream.getvalue()
         rewrite(copy, f"data/{file.name}", lambda _, some=some: some)  # type: ignore[misc]
 
-    found = [*checks.check_proofs(open_dataset(str(copy)))]
+    found = [*check_proofs(open_dataset(str(copy)))]
 
     name = f"sample {sample['sample_id']}: "
     assert any(line.startswith(f"{name}unchanged_difference of the stored") for line in found)

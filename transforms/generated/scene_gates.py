@@ -77,6 +77,10 @@ class SceneGates:
     max_crossed_height_margin: float | None = 0.14
     """How much higher it may be where only the other caption says that it is on it."""
 
+    min_named_colour: float | None = 0.1
+    """Least share of a coloured object's pixels that look like its colour, on the photographic
+    stage: of a purple toy house with its red roof it is a fifth, of most things nearly all."""
+
     min_unchanged_iou: float | None = 0.95
     """Least intersection over union of the masks of an object that was to stay as it is."""
 
@@ -125,6 +129,7 @@ _HIGHEST = {
     "min_far_gap": 1.0,
     "min_height_margin": 1.0,
     "max_crossed_height_margin": 1.0,
+    "min_named_colour": 1.0,
     "min_unchanged_iou": 1.0,
     "min_unchanged_ssim": 1.0,
     "max_unchanged_difference": 1.0,
@@ -148,6 +153,7 @@ SCENE_REASONS = {
     "merged_copies": "Two of the copies that are counted look like one thing.",
     "relation_not_seen": "What the caption says of where an object is is not plain.",
     "other_caption_true": "What the other caption says of where an object is holds too.",
+    "colour_not_seen": "An object that is spoken of does not look like the colour it was given.",
     "unchanged_moved": "An object that was to stay as it is does not cover the same pixels.",
     "background_changed": "Outside the changed objects the images differ more than allowed.",
     "change_not_seen": "The objects that were to change look too much as before.",
@@ -174,6 +180,7 @@ _GATES = (
     ("min_far_gap", scene_scores.FAR_GAP, _BOTH, "relation_not_seen"),
     ("min_height_margin", scene_scores.HEIGHT_MARGIN, _BOTH, "relation_not_seen"),
     ("max_crossed_height_margin", scene_scores.CROSSED_HEIGHT_MARGIN, _BOTH, "other_caption_true"),
+    ("min_named_colour", scene_scores.NAMED_COLOUR, _BOTH, "colour_not_seen"),
     ("min_unchanged_iou", scene_scores.UNCHANGED_IOU, ("",), "unchanged_moved"),
     ("min_unchanged_ssim", scene_scores.UNCHANGED_SSIM, ("",), "background_changed"),
     (
@@ -189,7 +196,12 @@ _GATES = (
 
 _OF_SOME = frozenset(
     {
-        *(scene_scores.MATERIAL_CONTRAST, scene_scores.NEAR_GAP, scene_scores.NEAR_DEPTH),
+        *(
+            scene_scores.NAMED_COLOUR,
+            scene_scores.MATERIAL_CONTRAST,
+            scene_scores.NEAR_GAP,
+            scene_scores.NEAR_DEPTH,
+        ),
         *(scene_scores.FAR_GAP, scene_scores.HEIGHT_MARGIN, scene_scores.CROSSED_HEIGHT_MARGIN),
     }
 )

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SurfaceMaterial
 from eqforge.transforms.filters import lab
+from eqforge.transforms.generated.scene_colours import core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-LEAST_PX = 30
-"""Pixels of a thing that are enough to leave out its outline, which mixes with what is around."""
 
 BRIGHT = 90
 """The percentile of L* that is compared with rubber's: it shines nowhere."""
@@ -47,16 +45,9 @@ def material_contrast(
         return None
     for one, plain, measure in _MEASURES:
         if one in materials:
-            first, second = map(measure, pictures, map(_core, masks))
+            first, second = map(measure, pictures, map(core, masks))
             return (first - second if materials[0] == one else second - first) / plain
     return None
-
-
-def _core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    import scipy.ndimage  # type: ignore[import-untyped]
-
-    core: NDArray[np.bool_] = scipy.ndimage.binary_erosion(mask)
-    return core if np.count_nonzero(core) >= LEAST_PX else mask
 
 
 def _warmth(pixels: NDArray[np.uint8], where: NDArray[np.bool_]) -> float:

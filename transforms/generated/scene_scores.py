@@ -16,6 +16,7 @@ from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters import lab, minimality
+from eqforge.transforms.generated.scene_colours import colour_share
 from eqforge.transforms.generated.scene_materials import material_contrast
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ NEAR_DEPTH = "near_depth_m"
 FAR_GAP = "far_gap"
 HEIGHT_MARGIN = "height_margin"
 CROSSED_HEIGHT_MARGIN = "crossed_height_margin"
+NAMED_COLOUR = "named_colour"
 UNCHANGED_IOU = "unchanged_iou"
 UNCHANGED_SSIM = "unchanged_ssim"
 UNCHANGED_DIFFERENCE = "unchanged_difference"
@@ -108,6 +110,10 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       height_margin, crossed_height_margin: only where a claim of the pair says that one thing is on
         another, how much higher its lowest pixel is than the other's, as a share of the height.
 
+      named_colour: only on the photographic stage, the least share of the pixels of an object that
+        is spoken of, and was given a colour, that look like that colour: see `colour_share` in
+        `scene_colours`; None where all have their own colours.
+
     Scores of the pair:
       unchanged_iou: least intersection over union of the masks of an object that was to stay as it
         is, where neither picture shows a changed object; None where there is no such object.
@@ -122,7 +128,11 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
     scores = [
         _score(f"{name}_{number}", value)
         for number, (view, claim) in enumerate(zip(views, pair.claims, strict=True))
-        for name, value in (*_of_one(view, claim), *_of_other(view, claim, pair.claims[1 - number]))
+        for name, value in (
+            *_of_one(view, claim),
+            *_of_other(view, claim, pair.claims[1 - number]),
+            *_of_colours(view, claim, pair.scenes[number]),
+        )
     ]
     both = (*_of_both(pair.scenes, views), *_of_materials(pair, views))
     return (*scores, *(_score(name, value) for name, value in both))
@@ -155,6 +165,21 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
         yield FAR_GAP, _gap(view, claim)
     elif claim.relation == "on":
         yield HEIGHT_MARGIN, _height_margin(view, claim)
+
+
+def _of_colours(
+    view: RenderedView, claim: Claim, scene: SceneSpec
+) -> Iterator[tuple[str, float | None]]:
+    if scene.stage != "photo":
+        return
+    named = {*names_of(claim), *claim.copies}
+    shares = [
+        colour_share(view.pixels, view.mask([item.name]), item.colour)
+        for item in scene.objects
+        if item.name in named and item.colour is not None and item.material is None
+    ]
+    known = [share for share in shares if share is not None]
+    yield NAMED_COLOUR, min(known) if known else None
 
 
 def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[str, float | None]]:

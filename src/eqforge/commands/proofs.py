@@ -92,11 +92,11 @@ def _wrong(row: Mapping[str, Any], folder: str, masks: Mapping[str, bytes]) -> I
         if view.numbers.shape != view.pixels.shape[:2]:
             yield f"sample {sample}: a mask has another size than its picture"
             return
-    for score in score_scenes(pair, (first, second)):
-        stored = row["scores"].get(score.name)
-        if score.name not in NOT_STORED and not _are_same(stored, score.value):
+    found = {score.name: score.value for score in score_scenes(pair, (first, second))}
+    for name, stored in row["scores"].items():
+        if name not in NOT_STORED and not _are_same(stored, found.get(name)):
             yield (
-                f"sample {sample}: {score.name} of the stored pictures is {score.value}, and "
+                f"sample {sample}: {name} of the stored pictures is {found.get(name)}, and "
                 f"{stored} was measured"
             )
 

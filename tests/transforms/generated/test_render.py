@@ -13,6 +13,7 @@ from PIL import Image
 
 from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST
 from eqforge.generators.scenes.kubric_import import PACKAGES
+from eqforge.generators.scenes.palette import PALETTE
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.scenes import (
     Backdrop,
@@ -25,6 +26,7 @@ from eqforge.schemas.records.scenes import (
     SceneObject,
     ScenePair,
     SceneSpec,
+    Sun,
 )
 from eqforge.transforms.generated.masks import coloured
 from eqforge.transforms.generated.render import RenderRules, render_pair, scene_pair_of
@@ -120,13 +122,30 @@ def lit_pair(sun_intensity: float, ambient: float) -> ScenePair:
     return pair(shone, recoloured(shone), LEFT)
 
 
-def black_metal_and_white_rubber() -> ScenePair:
-    """A pair on the photographic stage whose rubber is bright, as no rubber is."""
-    sky = Environment(asset="stage_sunrise", turn_deg=0.0, exposure=1.0, clamp=8.0)
+SKY = Environment(asset="stage_sunrise", turn_deg=0.0, exposure=1.0, clamp=8.0)
+
+
+def photographed(sky: Environment) -> SceneSpec:
     ground = FloorTexture(
         asset="stage_concrete", tile_m=2.0, turn_deg=0.0, tint=(1.0, 1.0, 1.0), radius_m=8.0
     )
-    on_stage = replace(SCENE, backdrop=Backdrop(environment=sky, floor=ground))
+    return replace(SCENE, backdrop=Backdrop(environment=sky, floor=ground))
+
+
+def blue_in_red_light() -> ScenePair:
+    """A pair on the photographic stage whose blue cube looks black."""
+    red = Sun(direction=(0.0, -0.6, 0.8), strength=(6.0, 0.0, 0.0), angle_deg=4.0)
+    on_stage = photographed(replace(SKY, exposure=0.001, sun=red))
+    first, second = (
+        replace(on_stage, objects=(replace(TARGET, colour=PALETTE[name]), OTHER))
+        for name in ("red", "blue")
+    )
+    return pair(first, second, LEFT)
+
+
+def black_metal_and_white_rubber() -> ScenePair:
+    """A pair on the photographic stage whose rubber is bright, as no rubber is."""
+    on_stage = photographed(SKY)
     metal = replace(TARGET, colour=(0.02, 0.02, 0.02), material="metal")
     rubber = replace(TARGET, colour=(0.9, 0.9, 0.9), material="rubber")
     first, second = (replace(on_stage, objects=(item, OTHER)) for item in (metal, rubber))
@@ -167,6 +186,7 @@ WRONG = {
         LEFT,
     ),
     "change_not_seen": pair(SCENE, scene(replace(TARGET, colour=(0.75, 0.03, 0.03)), OTHER), LEFT),
+    "colour_not_seen": blue_in_red_light(),
     "material_not_seen": black_metal_and_white_rubber(),
 }
 

@@ -1,0 +1,75 @@
+"""Measures whether a picture shows a thing in the colour that its caption names, in CIE L*a*b*."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final
+
+from eqforge.generators.scenes.palette import PALETTE, are_distinct
+from eqforge.schemas.late import numpy as np
+from eqforge.transforms.filters import lab
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from eqforge.schemas.records.scenes import Vector
+
+SHADES: Final = (0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25)
+"""How much of full light a surface gets; in less, every colour is nearly black."""
+
+_LIGHTNESS: Final = 14
+_COLOUR: Final = 256
+"""Weights of squared steps of L* (100 / 255) and of a* and b*: light and shade change L*, so that a
+step of it counts as 0.6 of one of colour."""
+
+LEAST_PX: Final = 30
+"""Pixels of a thing that are enough to leave out its outline, which mixes with what is around."""
+
+
+def colour_share(
+    pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector
+) -> float | None:
+    """Returns the share of a thing's pixels that a colour of the palette may look like.
+
+    Each pixel is given the nearest of the palette's colours in some shade; those count that are the
+    colour, or may be mistaken for it. A thing has other parts, too: a fifth of a purple toy house
+    is purple.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3), RGB.
+      mask: where the thing is seen, bool of shape (height, width).
+      colour: one of the palette's, linear red, green and blue.
+
+    Returns:
+      A share in [0, 1]; None where the thing is not seen, or the palette has no such colour.
+    """
+    names = [name for name, known in PALETTE.items() if known == colour]
+    if not names or not mask.any():
+        return None
+    seen = _lab(pixels[core(mask)][None])[0]
+    steps = seen[:, None] - _shades()
+    distances = (steps**2 * (_LIGHTNESS, _COLOUR, _COLOUR)).sum(axis=-1)
+    nearest = distances.argmin(axis=1) // len(SHADES)
+    alike = [name == names[0] or not are_distinct(name, names[0]) for name in PALETTE]
+    return float(np.array(alike)[nearest].mean(dtype=np.float64))
+
+
+def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Returns a mask without its outline, or whole where little would be left."""
+    import scipy.ndimage  # type: ignore[import-untyped]
+
+    inner: NDArray[np.bool_] = scipy.ndimage.binary_erosion(mask)
+    return inner if np.count_nonzero(inner) >= LEAST_PX else mask
+
+
+@functools.cache
+def _shades() -> NDArray[np.int64]:
+    """Returns L*, a* and b* of all colours in all shades, the shades of a colour together."""
+    linear = np.array([np.array(colour) * shade for colour in PALETTE.values() for shade in SHADES])
+    clipped = np.clip(linear, 0, 1)
+    srgb = np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1 / 2.4) - 0.055)
+    return _lab(np.rint(255 * srgb).astype(np.uint8)[None])[0]
+
+
+def _lab(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
+    return np.stack([lab.lightness(pixels), *lab.colours(pixels)], axis=-1).astype(np.int64)
