@@ -20,13 +20,14 @@ _PLACES: Mapping[str, Relation] = {
     r"behind": "behind",
     r"next to": "near",
     r"far from": "far",
-    r"(?:is|are) on": "on",
+    r"on": "on",
 }
-"""Words of places; the first that are found say where the target is."""
+"""Words that say where the target is, right behind the verb; the first that are found count."""
 
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTED = re.compile(rf"(?:there are )?(\d+|{'|'.join(_NUMBERS)})\b", re.IGNORECASE)
 _COLOURS = re.compile(rf"\b(?:{'|'.join(PALETTE)})\b")
+_ROW = re.compile(r", the | and the ")
 _SUBJECT = re.compile(r"(?:There are )?(.*?) (?:is|are|on) ")
 
 
@@ -58,7 +59,10 @@ def counted(caption: str) -> int | None:
 
 def place_in(caption: str) -> Relation | None:
     """Returns where a caption says that its subject is; None if it does not."""
-    return next((place for words, place in _PLACES.items() if re.search(words, caption)), None)
+    found = (
+        place for words, place in _PLACES.items() if re.search(rf"\b(?:is|are) {words}\b", caption)
+    )
+    return next(found, None)
 
 
 def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec) -> str | None:
@@ -66,13 +70,9 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
     matched = _SUBJECT.match(caption)
     subject = [] if matched is None else matched[1].split()
     target, twin = here[claim.target], there.get(claim.target)
-    said = _COLOURS.findall(caption)
-    named = [here[name] for name in names_of(claim)]
-    if claim.relation == "row" and len(said) == len(named):
-        for item, colour in zip(named, said, strict=True):
-            if (own := _palette_name(item)) not in (None, colour):
-                return f"names a {colour} thing where a {own} one stands"
-        return None
+    if claim.relation == "row":
+        named = [here[name] for name in names_of(claim)]
+        return _wrong_in_row([phrase.lower() for phrase in _ROW.split(caption)], named)
     if target.material is not None:
         return None if target.material in subject else f"does not name {target.material}"
     colour = _palette_name(target)
@@ -81,6 +81,17 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
     if twin is not None and twin.scale != target.scale:
         size = "large" if target.scale > twin.scale else "small"
         return None if size in subject else f"does not call its subject {size}"
+    return None
+
+
+def _wrong_in_row(phrases: list[str], named: list[SceneObject]) -> str | None:
+    """Returns what is wrong with a row, of which each phrase names a thing by its colour first."""
+    if len(phrases) != len(named):
+        return f"names {len(phrases)} things where {len(named)} stand"
+    for phrase, item in zip(phrases, named, strict=True):
+        colour, own = _COLOURS.search(phrase), _palette_name(item)
+        if own is not None and (colour is None or colour[0] != own):
+            return f"names {phrase!r} where a {own} thing stands"
     return None
 
 

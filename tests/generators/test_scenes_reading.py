@@ -10,11 +10,12 @@ import pytest
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.reading import counted, misread, place_in
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.scenes import Kind, ScenePair
+from eqforge.schemas.records.scenes import Claim, Kind, ScenePair
 
 KINDS: tuple[Kind, ...] = (*SceneSettings().kinds, *FAMILIES)
 
@@ -66,8 +67,38 @@ def test_exchanged_captions_are_noticed_wherever_their_words_tell(pairs: list[Sc
         ("The blue gloves is on the left hand of the fabric basket.", None, "left"),
         ("The blue gloves is in front of the fabric basket.", None, "front"),
         ("The mug is between the bowl and the left boot.", None, "between"),
+        ("The metal mug with a spoon behind it is next to the blue box.", None, "near"),
         ("The one-eyed bull is behind the mug.", None, "behind"),
     ],
 )
 def test_numbers_and_places_are_found(caption: str, number: int | None, place: str | None) -> None:
     assert (counted(caption), place_in(caption)) == (number, place)
+
+
+def test_the_colour_of_a_detail_is_not_taken_for_a_thing_s(pairs: list[ScenePair]) -> None:
+    """A thing in its own colour has no colour in the caption, and the next one's ribbon has."""
+    row = next(pair for pair in pairs if pair.kind == "row")
+    names = ("target", "second", "third")
+    colours = (None, PALETTE["blue"], PALETTE["yellow"])
+    scene = replace(
+        row.scenes[0],
+        objects=tuple(
+            replace(row.scenes[0].objects[0], name=name, colour=colour)
+            for name, colour in zip(names, colours, strict=True)
+        ),
+    )
+    claim = Claim(
+        target="target", copies=("target",), relation="row", reference="second", others=("third",)
+    )
+    said = "The toy lion, the blue gift box with a red ribbon and the yellow mug are lined up"
+    other = "The toy lion, the yellow mug and the blue gift box with a red ribbon are lined up"
+    for caption, expected in ((said, []), (other, ["caption 0 names 'yellow mug' where"])):
+        full = f"{caption} from left to right."
+        pair = replace(
+            row,
+            scenes=(scene, scene),
+            claims=(claim, claim),
+            captions=(full, f"{said} from left to right."),
+        )
+        found = [*misread(pair)]
+        assert [line[: len(start)] for line, start in zip(found, expected, strict=True)] == expected
