@@ -256,31 +256,10 @@ def material_colours(noun: Noun) -> list[str]:
 
 MATERIAL_WORDS = frozenset(
     {
-        *(
-            "rubber",
-            "metal",
-            "metallic",
-            "steel",
-            "iron",
-            "tin",
-            "brass",
-            "copper",
-            "silver",
-            "gold",
-        ),
-        *(
-            "silver",
-            "gold",
-            "aluminium",
-            "aluminum",
-            "glass",
-            "glasses",
-            "crystal",
-            "wood",
-            "wooden",
-            "plastic",
-        ),
-        *("ceramic", "porcelain", "clay", "stone", "paper", "cardboard", "leather", "fabric"),
+        *("rubber", "metal", "metallic", "steel", "iron", "tin", "brass", "copper", "silver"),
+        *("gold", "aluminium", "aluminum", "glass", "glasses", "crystal", "wood", "wooden"),
+        *("plastic", "ceramic", "porcelain", "clay", "stone", "paper", "cardboard", "leather"),
+        *("fabric", "cloth"),
     }
 )
 """Words of nouns that say what a thing is made of."""
