@@ -1,13 +1,14 @@
 """Reads the captions of scenes, whoever wrote them, and compares them with what is claimed.
 
 This is no part of writing captions and shares none of its code: it looks for the words of places,
-numbers, colours, sizes and materials in the text.
+numbers, colours, sizes and materials in the text, and for the nouns of the assets in its order.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
 from eqforge.generators.scenes.claims import names_of
+from eqforge.generators.scenes.manifest import AssetWords
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, ScenePair, SceneSpec
 
@@ -31,10 +32,14 @@ _ROW = re.compile(r", the | and the ")
 _SUBJECT = re.compile(r"(?:There are )?(.*?) (?:is|are|on) ")
 
 
-def misread(pair: ScenePair) -> Iterator[str]:
+def misread(pair: ScenePair, words: Mapping[str, AssetWords] | None = None) -> Iterator[str]:
     """Yields what a caption says that its scene's claim does not.
 
     Colours are compared where the scene gives the object one of the palette, not its own.
+
+    Args:
+      pair: the scenes with their captions and claims.
+      words: what assets are called, by their ids; the nouns of others are not compared.
     """
     for number, (caption, claim) in enumerate(zip(pair.captions, pair.claims, strict=True)):
         scene, other = pair.scenes[number], pair.scenes[1 - number]
@@ -46,6 +51,8 @@ def misread(pair: ScenePair) -> Iterator[str]:
             yield f"caption {number} says {place!r}, and its claim {claim.relation!r}"
         if wrong := _wrong_words(caption, claim, scene, other):
             yield f"caption {number} {wrong}"
+        if (noun := _missing_noun(caption, claim, scene, words or {})) is not None:
+            yield f"caption {number} does not name the {noun} where its claim does"
 
 
 def counted(caption: str) -> int | None:
@@ -63,6 +70,23 @@ def place_in(caption: str) -> Relation | None:
         place for words, place in _PLACES.items() if re.search(rf"\b(?:is|are) {words}\b", caption)
     )
     return next(found, None)
+
+
+def _missing_noun(
+    caption: str, claim: Claim, scene: SceneSpec, words: Mapping[str, AssetWords]
+) -> str | None:
+    """Returns the first noun that is not where a claim has it in the caption."""
+    assets = {item.name: item.asset for item in scene.objects}
+    last = () if claim.reference is None else (claim.reference, *claim.others)
+    named = (claim.target, *(last or ("support",)))
+    start = 0
+    for known in (words[assets[name]] for name in named if assets.get(name, "") in words):
+        nouns = "|".join(map(re.escape, (known.plural, known.noun)))
+        found = re.compile(rf"\b(?:{nouns})\b").search(caption, start)
+        if found is None:
+            return known.noun
+        start = found.end()
+    return None
 
 
 def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec) -> str | None:

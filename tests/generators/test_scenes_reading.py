@@ -1,5 +1,6 @@
 """Captions of scenes, read again by other means than they were written by."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.manifest import AssetWords, read_manifest
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.reading import counted, misread, place_in
@@ -38,10 +40,43 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[ScenePair]:
     ]
 
 
-def test_what_was_written_is_read_as_it_was_meant(pairs: list[ScenePair]) -> None:
+@pytest.fixture(scope="module")
+def words() -> dict[str, AssetWords]:
+    assets = read_manifest(BUILTIN_MANIFEST).assets
+    return {name: asset.words for name, asset in assets.items() if asset.words is not None}
+
+
+def test_what_was_written_is_read_as_it_was_meant(
+    pairs: list[ScenePair], words: dict[str, AssetWords]
+) -> None:
     assert len(pairs) > 180
     for pair in pairs:
-        assert [*misread(pair)] == [], pair.captions
+        assert [*misread(pair, words)] == [], pair.captions
+
+
+def test_a_noun_that_is_not_that_of_the_asset_is_noticed(
+    pairs: list[ScenePair], words: dict[str, AssetWords]
+) -> None:
+    for pair in pairs:
+        target = next(each for each in pair.scenes[0].objects if each.name == pair.claims[0].target)
+        known = words[target.asset]
+        text = pair.captions[0].replace(known.plural, "kettles").replace(known.noun, "kettle")
+        found = [*misread(replace(pair, captions=(text, pair.captions[1])), words)]
+        assert f"caption 0 does not name the {known.noun} where its claim does" in found
+
+
+def test_subject_and_reference_that_changed_places_are_noticed(
+    pairs: list[ScenePair], words: dict[str, AssetWords]
+) -> None:
+    count = 0
+    for pair in pairs:
+        matched = re.fullmatch(r"The (.*) is (behind|in front of) the (.*)\.", pair.captions[0])
+        if matched is not None:
+            text = f"The {matched[3]} is {matched[2]} the {matched[1]}."
+            found = [*misread(replace(pair, captions=(text, pair.captions[1])), words)]
+            assert any(line.startswith("caption 0 does not name the ") for line in found), text
+            count += 1
+    assert count > 10
 
 
 def test_exchanged_captions_are_noticed_wherever_their_words_tell(pairs: list[ScenePair]) -> None:
