@@ -94,7 +94,7 @@ def related_caption(
     return f"The {target.singular} {verb} {_ENGLISH[relation]} the {reference.singular}."
 
 
-def sentence(target: Phrase, where: str, others: str | Phrase) -> str:
+def sentence(target: Phrase, where: str, others: str) -> str:
     """Returns a caption that says where an object is: "The red mug is on the blue stool".
 
     Args:
@@ -103,8 +103,7 @@ def sentence(target: Phrase, where: str, others: str | Phrase) -> str:
       others: what it is related to, without the article.
     """
     verb = "are" if target.words.is_plural else "is"
-    there = others if isinstance(others, str) else others.singular
-    return f"The {target.singular} {verb} {where} the {there}."
+    return f"The {target.singular} {verb} {where} the {others}."
 
 
 def row_caption(row: Sequence[Phrase]) -> str:

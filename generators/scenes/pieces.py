@@ -23,6 +23,11 @@ class Piece:
     colours: tuple[str, ...]
 
     @property
+    def name(self) -> str:
+        """Its name in the scenes."""
+        return self.variants[0].name
+
+    @property
     def front_deg(self) -> float | None:
         """The yaw at which it faces the x axis; None where it has no front."""
         return None if self.asset.words is None else self.asset.words.front_deg

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+from eqforge.generators.scenes.captions import sentence
 from eqforge.generators.scenes.contents import Noun, Vocabulary, far_colours
-from eqforge.generators.scenes.drafts import Drafter
+from eqforge.generators.scenes.drafts import Drafter, called, either_way
 from eqforge.generators.scenes.pieces import Piece
-from eqforge.schemas.records.scenes import Claim, Kind
+from eqforge.schemas.records.scenes import Claim, Kind, Relation
 
 Spot = tuple[float, float, float]
 """To the right of the scene's middle and away from the camera, as the camera sees it, and above the
@@ -83,6 +84,49 @@ def cast(
             colour = rng.choice(far_colours(noun, said) or list(noun.colours))
         found.append(drafter.piece(noun, colour, name, rng))
     return found
+
+
+def moving(
+    drafter: Drafter,
+    nouns: Sequence[Noun],
+    pieces: Sequence[Piece],
+    said: Mapping[Relation, str],
+    rng: Random,
+    stand: Piece | None = None,
+) -> StagedDraft:
+    """Returns a draft of which the first thing moves, and both captions name all.
+
+    Args:
+      drafter: makes what no caption names.
+      nouns: of the things.
+      pieces: the thing that moves, and what it is related to.
+      said: two relations, in no order, with their words.
+      rng: what to draw with.
+      stand: what others stand on, if anything.
+    """
+    first, second = said
+    relations = either_way((first, second), rng)
+    target, reference, *others = pieces
+    there = " and the ".join(called(piece).singular for piece in (reference, *others))
+    claims = [
+        Claim(
+            target=target.name,
+            copies=(target.name,),
+            relation=relation,
+            reference=reference.name,
+            others=tuple(piece.name for piece in others),
+        )
+        for relation in relations
+    ]
+    captions = [sentence(called(target), said[relation], there) for relation in relations]
+    return StagedDraft(
+        change="position",
+        pieces=tuple(pieces),
+        stand=stand,
+        distractors=drafter.bystanders(nouns, pieces, rng),
+        claims=(claims[0], claims[1]),
+        captions=(captions[0], captions[1]),
+    )
 
 
 def close_m(first: Piece, second: Piece, rng: Random) -> float:

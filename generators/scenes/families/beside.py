@@ -1,13 +1,20 @@
 """A thing next to another, or far from it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from random import Random
 
-from eqforge.generators.scenes.captions import sentence
 from eqforge.generators.scenes.contents import Vocabulary
-from eqforge.generators.scenes.drafts import Drafter, called, either_way
-from eqforge.generators.scenes.families.base import Spots, StagedDraft, aside, cast, close_m
-from eqforge.schemas.records.scenes import Claim, Kind, Relation
+from eqforge.generators.scenes.drafts import Drafter
+from eqforge.generators.scenes.families.base import (
+    Spots,
+    StagedDraft,
+    aside,
+    cast,
+    close_m,
+    moving,
+)
+from eqforge.schemas.records.scenes import Kind, Relation
 
 FAR_M = (1.3, 2.0)
 """How much farther away a thing is that is far from another one."""
@@ -15,8 +22,7 @@ FAR_M = (1.3, 2.0)
 OFF_M = 0.15
 """How much nearer to the camera, or farther, it is at most where they are close together."""
 
-_SAID = {"near": "next to", "far": "far from"}
-_RELATIONS: tuple[Relation, Relation] = ("near", "far")
+_SAID: Mapping[Relation, str] = {"near": "next to", "far": "far from"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +43,7 @@ class Beside:
         noun, colour = vocabulary.coloured[head]
         nouns = (noun, vocabulary.other(noun, far))
         target, reference = cast(drafter, nouns, ("target", "reference"), colour, rng)
-        first, second = either_way(_RELATIONS, rng)
-        return StagedDraft(
-            change="position",
-            pieces=(target, reference),
-            distractors=drafter.bystanders(nouns, (target, reference), rng),
-            claims=(_claim(first), _claim(second)),
-            captions=(
-                sentence(called(target), _SAID[first], called(reference)),
-                sentence(called(target), _SAID[second], called(reference)),
-            ),
-        )
+        return moving(drafter, nouns, (target, reference), _SAID, rng)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         """Draws where the things stand: to the side, where a camera sees how far apart they are."""
@@ -61,7 +57,3 @@ class Beside:
             for claim in draft.claims
         )
         return first, second
-
-
-def _claim(relation: Relation) -> Claim:
-    return Claim(target="target", copies=("target",), relation=relation, reference="reference")

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 
-from eqforge.generators.scenes.captions import sentence
 from eqforge.generators.scenes.contents import Vocabulary
-from eqforge.generators.scenes.drafts import Drafter, called, either_way
-from eqforge.generators.scenes.families.base import Spots, StagedDraft, cast, close_m
-from eqforge.schemas.records.scenes import Claim, Kind, Relation
+from eqforge.generators.scenes.drafts import Drafter, either_way
+from eqforge.generators.scenes.families.base import Spots, StagedDraft, cast, close_m, moving
+from eqforge.schemas.records.scenes import Kind, Relation
 
 OFF_M = 0.2
 """How much nearer to the camera than the scene's middle, or farther, a thing is at most."""
@@ -34,23 +33,13 @@ class Between:
         """Returns a draft of one of the contents."""
         pairs = list(combinations(range(len(vocabulary.nouns) - 1), 2))
         number, pair = divmod(number, len(pairs))
-        head, side = divmod(number, len(_SIDES))
+        head, place = divmod(number, len(_SIDES))
         noun, colour = vocabulary.coloured[head]
         nouns = (noun, *(vocabulary.other(noun, far) for far in either_way(pairs[pair], rng)))
         pieces = tuple(cast(drafter, nouns, _NAMES, colour, rng))
-        relations = either_way(("between", _SIDES[side]), rng)
-        both = f"{called(pieces[1]).singular} and the {called(pieces[2]).singular}"
-        said = {"between": "between", "left": "to the left of", "right": "to the right of"}
-        first, second = (
-            sentence(called(pieces[0]), said[relation], both) for relation in relations
-        )
-        return StagedDraft(
-            change="position",
-            pieces=pieces,
-            distractors=drafter.bystanders(nouns, pieces, rng),
-            claims=(_claim(relations[0]), _claim(relations[1])),
-            captions=(first, second),
-        )
+        side = _SIDES[place]
+        said: dict[Relation, str] = {"between": "between", side: f"to the {side} of"}
+        return moving(drafter, nouns, pieces, said, rng)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         """Draws where the things stand: the two others as the caption names them, left to right."""
@@ -71,16 +60,3 @@ class Between:
             for claim in draft.claims
         )
         return first, second
-
-
-def _claim(relation: str) -> Claim:
-    known: Relation = "between" if relation == "between" else "left"
-    if relation == "right":
-        known = "right"
-    return Claim(
-        target="target",
-        copies=("target",),
-        relation=known,
-        reference="reference",
-        others=("other",),
-    )

@@ -66,7 +66,7 @@ def _in_place(
     placed: list[InPlace] = []
     for piece in draft.pieces:
         yaw = turn_deg(camera, (0.0, 0.0, 0.0), piece.front_deg, rng)
-        places = [_place(camera, each[piece.variants[0].name], right, away) for each in spots]
+        places = [_place(camera, each[piece.name], right, away) for each in spots]
         first, second = (
             replace(variant, position=place, yaw_deg=yaw)
             for variant, place in zip(piece.variants, places, strict=True)

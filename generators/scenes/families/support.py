@@ -1,15 +1,22 @@
 """A thing on another, or on the floor next to it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from eqforge.generators.scenes.captions import sentence
 from eqforge.generators.scenes.contents import Noun, Vocabulary
-from eqforge.generators.scenes.drafts import Drafter, called, either_way
-from eqforge.generators.scenes.families.base import Spots, StagedDraft, aside, cast, close_m
+from eqforge.generators.scenes.drafts import Drafter
+from eqforge.generators.scenes.families.base import (
+    Spots,
+    StagedDraft,
+    aside,
+    cast,
+    close_m,
+    moving,
+)
 from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.view import DECIMALS
-from eqforge.schemas.records.scenes import Claim, Kind, Relation
+from eqforge.schemas.records.scenes import Kind, Relation
 
 ROOM = 0.95
 """Share of the shorter side of what it stands on that a thing takes at most, corner to corner."""
@@ -24,8 +31,7 @@ their front sides are about in line, so that the lower end of neither is higher 
 OFF_M = 0.1
 """How much nearer or farther than that it stands at most."""
 
-_SAID = {"on": "on", "near": "next to"}
-_RELATIONS: tuple[Relation, Relation] = ("on", "near")
+_SAID: Mapping[Relation, str] = {"on": "on", "near": "next to"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,23 +49,12 @@ class Support:
     ) -> StagedDraft:
         """Returns a draft of one of the contents."""
         noun, colour, carrier = _contents(vocabulary)[number]
-        names = ("target", "reference")
-        target, reference = cast(drafter, (noun, carrier), names, colour, rng)
+        nouns = (noun, carrier)
+        target, reference = cast(drafter, nouns, ("target", "reference"), colour, rng)
         reference = _scaled(reference, LARGER)
         room = ROOM * min(reference.sides()) / (2 * target.radius)
         target = _scaled(target, min(1.0, room))
-        first, second = either_way(_RELATIONS, rng)
-        return StagedDraft(
-            change="position",
-            pieces=(target, reference),
-            stand=reference,
-            distractors=drafter.bystanders((noun, carrier), (target, reference), rng),
-            claims=(_claim(first), _claim(second)),
-            captions=(
-                sentence(called(target), _SAID[first], called(reference)),
-                sentence(called(target), _SAID[second], called(reference)),
-            ),
-        )
+        return moving(drafter, nouns, (target, reference), _SAID, rng, stand=reference)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         """Draws where the thing stands: in the middle of the other's top, or at its side."""
@@ -94,7 +89,3 @@ def _scaled(piece: Piece, factor: float) -> Piece:
         for variant in piece.variants
     )
     return replace(piece, variants=(first, second))
-
-
-def _claim(relation: Relation) -> Claim:
-    return Claim(target="target", copies=("target",), relation=relation, reference="reference")
