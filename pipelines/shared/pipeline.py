@@ -101,6 +101,11 @@ def _no_warnings(_config: Any) -> Iterable[str]:
     return ()
 
 
+def _no_stages(_config: Any) -> tuple[Stage, ...]:
+    """Returns no stages."""
+    return ()
+
+
 def _no_parts(_config: Any) -> Iterable[PartManifest]:
     """Returns no parts."""
     return ()
@@ -173,6 +178,7 @@ class Pipeline(Generic[Configured]):
       build: wires the Beam pipeline.
       tables: the tables, sized for a plan.
       stages: the stages of the books, in order.
+      unused: returns the stages that a build with a configuration does not have.
       steps: the names under which workers count what they finished, in the order of the work, each
         with the count of `measure` that it reaches.
     """
@@ -198,4 +204,10 @@ class Pipeline(Generic[Configured]):
     build: Callable[["beam.Pipeline", Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]
     stages: tuple[Stage, ...]
+    unused: Callable[[Configured], tuple[Stage, ...]] = _no_stages
     steps: Mapping[str, str]
+
+    def stages_of(self, config: Configured) -> tuple[Stage, ...]:
+        """Returns the stages that a build with a configuration has."""
+        unused = self.unused(config)
+        return tuple(stage for stage in self.stages if stage not in unused)

@@ -30,6 +30,8 @@ _NAMED = (
     *(
         "oracle",
         "perceptual",
+        "direction",
+        "vqascore",
         "embedding",
         "entailment",
         "verify",
