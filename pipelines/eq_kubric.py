@@ -161,8 +161,8 @@ def _material_warnings(config: Config) -> Iterator[str]:
     some, number = _proposer(config).material_nouns
     if config.assets != BUILTIN and some < number:
         yield (
-            f"--attributes material: {some} of {number} kinds of objects say in their words which "
-            "`materials` they may be made of, and only they have such pairs"
+            f"--attributes material: of {number} kinds of objects, {some} have such pairs: their "
+            "words name two or more `materials`, and let them be recoloured"
         )
 
 

@@ -5,8 +5,9 @@ two versions. All contents of a kind are numbered; the n-th pair takes the n-th 
 no two pairs say the same, and any pair can be made without the ones before it.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
@@ -173,8 +174,9 @@ class Vocabulary:
 
     @cached_property
     def stands(self) -> list[Noun]:
-        """The nouns of things with a flat top on which another may stand."""
-        return [noun for noun in self.nouns if STAND in noun.words.roles]
+        """The nouns of things with a flat top on which another may stand, without other things."""
+        able = [(noun, _standing(noun)) for noun in self.nouns]
+        return [replace(noun, colours=colours) for noun, colours in able if colours]
 
     @cached_property
     def _countable(self) -> list[tuple[Noun, str, Asset]]:
@@ -203,15 +205,25 @@ class Vocabulary:
         }
 
     def _material_pairs(self, noun: Noun) -> list[tuple[str, str]]:
-        if _names_material(noun):
-            return []
         if self._by_noun:
-            pairs = combinations(noun.materials, 2)
+            pairs = [] if _names_material(noun) else combinations(noun.materials, 2)
             return [pair for pair in pairs if exchangeable(noun, pair)]
-        return list(combinations(MATERIALS, 2)) if material_colours(noun) else []
+        contradicts = set(noun.words.noun.split()) & set(MATERIALS)
+        return (
+            list(combinations(MATERIALS, 2)) if material_colours(noun) and not contradicts else []
+        )
 
 
 _RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELATIONS, 2))
+
+
+def _standing(noun: Noun) -> dict[str, tuple[Asset, ...]]:
+    """Returns the assets of a noun on which another thing may stand, by colour."""
+    able = {
+        colour: tuple(asset for asset in some if _has_role(asset, STAND))
+        for colour, some in noun.colours.items()
+    }
+    return {colour: some for colour, some in able.items() if some}
 
 
 def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
@@ -242,9 +254,21 @@ def material_colours(noun: Noun) -> list[str]:
     return [colour for colour in noun.colours if colour != "black" and recolourable(noun, [colour])]
 
 
+MATERIAL_WORDS = frozenset(
+    {
+        *("rubber", "metal", "metallic", "steel", "iron", "tin", "brass", "copper", "silver"),
+        *("gold", "aluminium", "aluminum", "glass", "glasses", "crystal", "wood", "wooden"),
+        *("plastic", "ceramic", "porcelain", "clay", "stone", "paper", "cardboard", "leather"),
+        *("fabric", "cloth"),
+    }
+)
+"""Words of nouns that say what a thing is made of."""
+
+
 def _names_material(noun: Noun) -> bool:
     """Tells whether a noun names a material: a rubber duck of metal contradicts itself."""
-    return not set(noun.words.noun.split()).isdisjoint(ALL_MATERIALS)
+    words = re.split(r"[^a-z]+", noun.words.noun.lower())
+    return not MATERIAL_WORDS.isdisjoint(words)
 
 
 def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:

@@ -195,13 +195,17 @@ class SceneProposer:
                 )
 
     def _what_lacks(self, kind: Kind) -> str:
-        """Returns what to do where no thing's words say what it may be made of."""
+        """Returns what is missing where no thing of the manifest can be of two materials."""
         asked = kind == "attribute" and "material" in self._settings.attributes
         if not asked or self.material_nouns[0]:
             return ""
+        if self._settings.stage == "plain":
+            return (
+                "; --attributes material needs assets whose words let them be recoloured (`parts`)"
+            )
         return (
-            "; --attributes material needs `materials` in the words of assets: `eqforge assets "
-            "fetch --words FILE` adds them"
+            "; --attributes material needs two or more `materials` in the words of assets that may "
+            "be recoloured (`parts`): `eqforge assets fetch --words FILE` adds words"
         )
 
     @property

@@ -1,13 +1,14 @@
 """Reads the captions of scenes, whoever wrote them, and compares them with what is claimed.
 
 This is no part of writing captions and shares none of its code: it looks for the words of places,
-numbers, colours, sizes and materials in the text.
+numbers, colours, sizes and materials in the text, and for the nouns of the assets in its order.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 
 from eqforge.generators.scenes.claims import names_of
+from eqforge.generators.scenes.manifest import AssetWords
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, ScenePair, SceneSpec
 
@@ -20,20 +21,25 @@ _PLACES: Mapping[str, Relation] = {
     r"behind": "behind",
     r"next to": "near",
     r"far from": "far",
-    r"(?:is|are) on": "on",
+    r"on": "on",
 }
-"""Words of places; the first that are found say where the target is."""
+"""Words that say where the target is, right behind the verb; the first that are found count."""
 
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTED = re.compile(rf"(?:there are )?(\d+|{'|'.join(_NUMBERS)})\b", re.IGNORECASE)
 _COLOURS = re.compile(rf"\b(?:{'|'.join(PALETTE)})\b")
+_ROW = re.compile(r", the | and the ")
 _SUBJECT = re.compile(r"(?:There are )?(.*?) (?:is|are|on) ")
 
 
-def misread(pair: ScenePair) -> Iterator[str]:
+def misread(pair: ScenePair, words: Mapping[str, AssetWords] | None = None) -> Iterator[str]:
     """Yields what a caption says that its scene's claim does not.
 
     Colours are compared where the scene gives the object one of the palette, not its own.
+
+    Args:
+      pair: the scenes with their captions and claims.
+      words: what assets are called, by their ids; the nouns of others are not compared.
     """
     for number, (caption, claim) in enumerate(zip(pair.captions, pair.claims, strict=True)):
         scene, other = pair.scenes[number], pair.scenes[1 - number]
@@ -45,6 +51,8 @@ def misread(pair: ScenePair) -> Iterator[str]:
             yield f"caption {number} says {place!r}, and its claim {claim.relation!r}"
         if wrong := _wrong_words(caption, claim, scene, other):
             yield f"caption {number} {wrong}"
+        if (noun := _missing_noun(caption, claim, scene, words or {})) is not None:
+            yield f"caption {number} does not name the {noun} where its claim does"
 
 
 def counted(caption: str) -> int | None:
@@ -58,7 +66,27 @@ def counted(caption: str) -> int | None:
 
 def place_in(caption: str) -> Relation | None:
     """Returns where a caption says that its subject is; None if it does not."""
-    return next((place for words, place in _PLACES.items() if re.search(words, caption)), None)
+    found = (
+        place for words, place in _PLACES.items() if re.search(rf"\b(?:is|are) {words}\b", caption)
+    )
+    return next(found, None)
+
+
+def _missing_noun(
+    caption: str, claim: Claim, scene: SceneSpec, words: Mapping[str, AssetWords]
+) -> str | None:
+    """Returns the first noun that is not where a claim has it in the caption."""
+    assets = {item.name: item.asset for item in scene.objects}
+    last = () if claim.reference is None else (claim.reference, *claim.others)
+    named = (claim.target, *(last or ("support",)))
+    start = 0
+    for known in (words[assets[name]] for name in named if assets.get(name, "") in words):
+        nouns = "|".join(map(re.escape, (known.plural, known.noun)))
+        found = re.compile(rf"\b(?:{nouns})\b").search(caption, start)
+        if found is None:
+            return known.noun
+        start = found.end()
+    return None
 
 
 def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec) -> str | None:
@@ -66,13 +94,9 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
     matched = _SUBJECT.match(caption)
     subject = [] if matched is None else matched[1].split()
     target, twin = here[claim.target], there.get(claim.target)
-    said = _COLOURS.findall(caption)
-    named = [here[name] for name in names_of(claim)]
-    if claim.relation == "row" and len(said) == len(named):
-        for item, colour in zip(named, said, strict=True):
-            if (own := _palette_name(item)) not in (None, colour):
-                return f"names a {colour} thing where a {own} one stands"
-        return None
+    if claim.relation == "row":
+        named = [here[name] for name in names_of(claim)]
+        return _wrong_in_row([phrase.lower() for phrase in _ROW.split(caption)], named)
     if target.material is not None:
         return None if target.material in subject else f"does not name {target.material}"
     colour = _palette_name(target)
@@ -81,6 +105,17 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
     if twin is not None and twin.scale != target.scale:
         size = "large" if target.scale > twin.scale else "small"
         return None if size in subject else f"does not call its subject {size}"
+    return None
+
+
+def _wrong_in_row(phrases: list[str], named: list[SceneObject]) -> str | None:
+    """Returns what is wrong with a row, of which each phrase names a thing by its colour first."""
+    if len(phrases) != len(named):
+        return f"names {len(phrases)} things where {len(named)} stand"
+    for phrase, item in zip(phrases, named, strict=True):
+        colour, own = _COLOURS.search(phrase), _palette_name(item)
+        if own is not None and (colour is None or colour[0] != own):
+            return f"names {phrase!r} where a {own} thing stands"
     return None
 
 

@@ -218,3 +218,16 @@ def test_the_cache_is_not_needed(library: AssetLibrary, tmp_path: Path) -> None:
     other = AssetLibrary(BUILTIN, str(tmp_path))
     first, second = (proposer(each, "row").pair("row", 0) for each in (library, other))
     assert first == second
+
+
+def test_things_stand_only_on_assets_that_say_so(library: AssetLibrary) -> None:
+    """Of two tables one has a round top, and the words of neither speak for the other."""
+    table = library.assets["table"]
+    assert table.words is not None
+    plain = replace(table, asset_id="a_table", words=replace(table.words, roles=("object",)))
+    assets = [*library.assets.values(), plain]
+    vocabulary = Vocabulary(assets, 5)
+    (noun,) = (each for each in vocabulary.stands if each.words.noun == "table")
+    assert {asset.asset_id for some in noun.colours.values() for asset in some} == {"table"}
+    without = [asset for asset in assets if asset.asset_id != "table"]
+    assert "table" not in {each.words.noun for each in Vocabulary(without, 5).stands}

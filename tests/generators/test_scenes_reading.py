@@ -1,5 +1,6 @@
 """Captions of scenes, read again by other means than they were written by."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -7,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.manifest import AssetWords, read_manifest
+from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.reading import counted, misread, place_in
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.scenes import Kind, ScenePair
+from eqforge.schemas.records.scenes import Claim, Kind, ScenePair
 
 KINDS: tuple[Kind, ...] = (*SceneSettings().kinds, *FAMILIES)
 
@@ -37,10 +40,43 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[ScenePair]:
     ]
 
 
-def test_what_was_written_is_read_as_it_was_meant(pairs: list[ScenePair]) -> None:
+@pytest.fixture(scope="module")
+def words() -> dict[str, AssetWords]:
+    assets = read_manifest(BUILTIN_MANIFEST).assets
+    return {name: asset.words for name, asset in assets.items() if asset.words is not None}
+
+
+def test_what_was_written_is_read_as_it_was_meant(
+    pairs: list[ScenePair], words: dict[str, AssetWords]
+) -> None:
     assert len(pairs) > 180
     for pair in pairs:
-        assert [*misread(pair)] == [], pair.captions
+        assert [*misread(pair, words)] == [], pair.captions
+
+
+def test_a_noun_that_is_not_that_of_the_asset_is_noticed(
+    pairs: list[ScenePair], words: dict[str, AssetWords]
+) -> None:
+    for pair in pairs:
+        target = next(each for each in pair.scenes[0].objects if each.name == pair.claims[0].target)
+        known = words[target.asset]
+        text = pair.captions[0].replace(known.plural, "kettles").replace(known.noun, "kettle")
+        found = [*misread(replace(pair, captions=(text, pair.captions[1])), words)]
+        assert f"caption 0 does not name the {known.noun} where its claim does" in found
+
+
+def test_subject_and_reference_that_changed_places_are_noticed(
+    pairs: list[ScenePair], words: dict[str, AssetWords]
+) -> None:
+    count = 0
+    for pair in pairs:
+        matched = re.fullmatch(r"The (.*) is (behind|in front of) the (.*)\.", pair.captions[0])
+        if matched is not None:
+            text = f"The {matched[3]} is {matched[2]} the {matched[1]}."
+            found = [*misread(replace(pair, captions=(text, pair.captions[1])), words)]
+            assert any(line.startswith("caption 0 does not name the ") for line in found), text
+            count += 1
+    assert count > 10
 
 
 def test_exchanged_captions_are_noticed_wherever_their_words_tell(pairs: list[ScenePair]) -> None:
@@ -66,8 +102,38 @@ def test_exchanged_captions_are_noticed_wherever_their_words_tell(pairs: list[Sc
         ("The blue gloves is on the left hand of the fabric basket.", None, "left"),
         ("The blue gloves is in front of the fabric basket.", None, "front"),
         ("The mug is between the bowl and the left boot.", None, "between"),
+        ("The metal mug with a spoon behind it is next to the blue box.", None, "near"),
         ("The one-eyed bull is behind the mug.", None, "behind"),
     ],
 )
 def test_numbers_and_places_are_found(caption: str, number: int | None, place: str | None) -> None:
     assert (counted(caption), place_in(caption)) == (number, place)
+
+
+def test_the_colour_of_a_detail_is_not_taken_for_a_thing_s(pairs: list[ScenePair]) -> None:
+    """A thing in its own colour has no colour in the caption, and the next one's ribbon has."""
+    row = next(pair for pair in pairs if pair.kind == "row")
+    names = ("target", "second", "third")
+    colours = (None, PALETTE["blue"], PALETTE["yellow"])
+    scene = replace(
+        row.scenes[0],
+        objects=tuple(
+            replace(row.scenes[0].objects[0], name=name, colour=colour)
+            for name, colour in zip(names, colours, strict=True)
+        ),
+    )
+    claim = Claim(
+        target="target", copies=("target",), relation="row", reference="second", others=("third",)
+    )
+    said = "The toy lion, the blue gift box with a red ribbon and the yellow mug are lined up"
+    other = "The toy lion, the yellow mug and the blue gift box with a red ribbon are lined up"
+    for caption, expected in ((said, []), (other, ["caption 0 names 'yellow mug' where"])):
+        full = f"{caption} from left to right."
+        pair = replace(
+            row,
+            scenes=(scene, scene),
+            claims=(claim, claim),
+            captions=(full, f"{said} from left to right."),
+        )
+        found = [*misread(pair)]
+        assert [line[: len(start)] for line, start in zip(found, expected, strict=True)] == expected

@@ -137,8 +137,36 @@ def raise_a_score(samples: Rows) -> str:
     return f"sample {samples[0]['sample_id']}: change of the stored pictures is "
 
 
+def name_another_thing(samples: Rows) -> str:
+    row = samples[0]
+    row["caption_1"] = "The red kettle is behind the blue kettle."
+    return f"sample {row['sample_id']}: caption 1 does not name the "
+
+
+def lower_a_score_below_its_limit(samples: Rows) -> str:
+    score = next(each for each in samples[0]["scores"] if each["name"] == "unchanged_iou")
+    score["value"] = 0.5
+    return f"sample {samples[0]['sample_id']}: is refused for unchanged_moved: unchanged_iou is 0.5"
+
+
+def leave_out_a_score(samples: Rows) -> str:
+    scores = samples[0]["scores"]
+    samples[0]["scores"] = [score for score in scores if score["name"] != "change"]
+    return f"sample {samples[0]['sample_id']}: its score change is missing"
+
+
+def leave_out_all_scores_of_one(samples: Rows) -> str:
+    samples[0]["scores"] = []
+    return f"sample {samples[0]['sample_id']}: nothing was measured on its pictures"
+
+
 @pytest.mark.parametrize(
-    "tamper", [exchange_captions, exchange_counts, exchange_pictures, raise_a_score]
+    "tamper",
+    [
+        *(exchange_captions, exchange_counts, exchange_pictures, raise_a_score),
+        *(name_another_thing, lower_a_score_below_its_limit),
+        *(leave_out_a_score, leave_out_all_scores_of_one),
+    ],
 )
 def test_verify_finds_pictures_and_captions_that_prove_no_more_what_was_measured(
     dataset: Path, tmp_path: Path, tamper: Callable[[Rows], str]
@@ -158,6 +186,44 @@ def test_verify_finds_pictures_and_captions_that_prove_no_more_what_was_measured
     assert any(line.startswith(expected) for line in found), found
     name = expected.partition(":")[0]
     assert all(line.startswith(name) for line in found)
+
+
+def change_rows(copy: Path, table: str, change: Callable[[dict[str, Any]], None]) -> None:
+    def changed(some: Rows) -> Rows:
+        for row in some:
+            change(row)
+        return some
+
+    for file in sorted((copy / "data").glob(f"{table}-*")):
+        rewrite(copy, f"data/{file.name}", changed)
+
+
+def test_an_id_that_is_a_path_is_no_place_to_write_to(dataset: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(dataset, tmp_path / "out"))
+    image, target = rows(copy, "samples")[0]["image_0_id"], tmp_path / "written"
+
+    def rename(row: dict[str, Any]) -> None:
+        row |= {key: str(target) for key, value in row.items() if value == image}
+
+    change_rows(copy, "images", rename)
+    change_rows(copy, "samples", rename)
+
+    assert not [*check_proofs(open_dataset(str(copy)))]
+    assert not target.exists()
+
+
+def test_pictures_measured_by_another_version_are_not_proved(dataset: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(dataset, tmp_path / "out"))
+
+    def age(row: dict[str, Any]) -> None:
+        row["scores"] = [{**score, "version": "1"} for score in row["scores"]]
+
+    change_rows(copy, "samples", age)
+
+    outcome = verify.verify_dataset(str(copy)).checks["proofs"]
+    assert outcome.state == "not proved"
+    (line,) = outcome.lines
+    assert line.endswith("only of versions 1")
 
 
 def test_verify_finds_a_picture_whose_colours_were_turned(dataset: Path, tmp_path: Path) -> None:
@@ -314,7 +380,7 @@ def test_a_manifest_that_says_little_of_materials_is_warned_of(tmp_path: Path) -
     (tmp_path / "manifest.json").write_text(json.dumps(document))
     given = replace(config, assets=str(tmp_path / "manifest.json"))
     (warning,) = eq_kubric.warnings(given)
-    assert re.search(r"\d+ of \d+ kinds of objects say in their words", warning)
+    assert re.search(r"of \d+ kinds of objects, \d+ have such pairs", warning)
 
 
 def test_a_plan_estimates_time_and_storage_from_two_pairs(

@@ -59,7 +59,7 @@ RENDERS_STAGE = Stage(
 RENDERED = "rendered"
 """The progress step that a worker counts for every pair that was rendered, or could not be."""
 
-VERSION = "2"
+VERSION = "3"
 """Incremented whenever the same pair and settings would be stored differently."""
 
 DETAIL = 500

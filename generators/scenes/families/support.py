@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from eqforge.generators.scenes.captions import sentence
-from eqforge.generators.scenes.contents import STAND, Noun, Vocabulary
+from eqforge.generators.scenes.contents import Noun, Vocabulary
 from eqforge.generators.scenes.drafts import Drafter, called, either_way
 from eqforge.generators.scenes.families.base import Spots, StagedDraft, aside, cast, close_m
 from eqforge.generators.scenes.pieces import Piece
@@ -78,11 +78,13 @@ class Support:
 
 
 def _contents(vocabulary: Vocabulary) -> list[tuple[Noun, str, Noun]]:
+    stands = vocabulary.stands
+    carriers = {carrier.words.noun for carrier in stands}
     return [
         (noun, colour, carrier)
         for noun, colour in vocabulary.coloured
-        for carrier in vocabulary.stands
-        if carrier.words.noun != noun.words.noun and STAND not in noun.words.roles
+        if noun.words.noun not in carriers
+        for carrier in stands
     ]
 
 

@@ -237,6 +237,7 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
 OF_CLIP = frozenset(("edit_beyond_context",))
 
 
+PROOFS = "proofs"
 LINTS = "lints of error level"
 
 

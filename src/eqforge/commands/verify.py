@@ -1,9 +1,10 @@
 """`eqforge verify`: checks a finished dataset against its manifest and against itself.
 
 A check is `ok`, `FAILED`, or `not checked` if a package that it needs is not installed; lints are
-`not linted` where the dataset has no captions that were made from others. Lints of error level fail
-a dataset of captions, except the one about CLIP's context; in paper mode they are `noted`, as that
-mode keeps the defects of the published sets.
+`not linted` where the dataset has no captions that were made from others. Proofs are `not proved`
+where rendered pairs have no scores of the version that can be measured again. Lints of error level
+fail a dataset of captions, except the one about CLIP's context; in paper mode they are `noted`, as
+that mode keeps the defects of the published sets.
 """
 
 from collections import Counter
@@ -52,10 +53,10 @@ class Outcome:
 
     Attributes:
       state: `noted` is for defects that belong to the dataset's mode.
-      lines: what was found, what to install, or why there is nothing to lint.
+      lines: what was found, what to install, or why there is nothing to lint or to compare.
     """
 
-    state: Literal["ok", "FAILED", "noted", "not checked", "not linted"]
+    state: Literal["ok", "FAILED", "noted", "not checked", "not linted", "not proved"]
     lines: list[str]
 
 
@@ -135,7 +136,8 @@ def verify_dataset(
 
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Runs a check; damage that stops it is one more finding, a missing package is none."""
-    from eqforge.commands.checks import CHECKS, LINTS, NOTED_IN_PAPER_MODE
+    from eqforge.commands.checks import CHECKS, LINTS, NOTED_IN_PAPER_MODE, PROOFS
+    from eqforge.commands.proofs import why_not_proved
     from eqforge.schemas.sources.labelled_captions import why_not_linted
 
     is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
@@ -145,6 +147,8 @@ def _outcome(name: str, dataset: "Dataset") -> Outcome:
         if name == LINTS and (reason := why_not_linted(dataset)):
             return Outcome(state="not linted", lines=[reason])
         found.extend(CHECKS[name](dataset))
+        if name == PROOFS and not found and (reason := why_not_proved(dataset)):
+            return Outcome(state="not proved", lines=[reason])
     except MissingExtra as error:
         if is_noted or not found:
             return Outcome(state="not checked", lines=[str(error)])
