@@ -86,6 +86,7 @@ from eqforge.transforms.generated.edit_masks import (
 from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
 from eqforge.transforms.generated.edit_work import EDITS_STAGE, NEGATIVES_STAGE
 from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
+from eqforge.transforms.generated.prompts import PROMPTS_STAGE
 from eqforge.transforms.generated.spread import JudgeDrawn
 from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.text.caption_edits import EditRules
@@ -363,7 +364,15 @@ PIPELINE = Pipeline(
     warnings=warnings,
     build=build,
     tables=tables,
-    stages=(CAPTIONS_STAGE, NEGATIVES_STAGE, EDITS_STAGE, IMAGES_STAGE, PAIRS_STAGE, SEEDS_STAGE),
+    stages=(
+        CAPTIONS_STAGE,
+        NEGATIVES_STAGE,
+        PROMPTS_STAGE,
+        EDITS_STAGE,
+        IMAGES_STAGE,
+        PAIRS_STAGE,
+        SEEDS_STAGE,
+    ),
     unused=unused,
     steps={EDITED: "captions", MEASURED: "captions"},
     pilot=Pilot(

@@ -69,6 +69,7 @@ from eqforge.transforms.generated.diffuse import (
 )
 from eqforge.transforms.generated.draw_work import SEEDS_STAGE
 from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
+from eqforge.transforms.generated.prompts import PROMPTS_STAGE
 from eqforge.transforms.generated.spread import JudgeDrawn
 from eqforge.transforms.generated.work import PairWork
 
@@ -334,7 +335,7 @@ PIPELINE = Pipeline(
     draws=Draws(wanted=_wanted, most=_most, plan=_drawn, sample_id=sample_id_of, make=make),
     build=build,
     tables=tables,
-    stages=(DRAWINGS_STAGE, IMAGES_STAGE, PAIRS_STAGE, SEEDS_STAGE),
+    stages=(PROMPTS_STAGE, DRAWINGS_STAGE, IMAGES_STAGE, PAIRS_STAGE, SEEDS_STAGE),
     unused=unused,
     steps={DRAWN: "pairs", MEASURED: "pairs"},
     pilot=Pilot(

@@ -15,8 +15,10 @@ from eqforge.schemas.records.books import Stage
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
+from eqforge.transforms.filters.plausibility import PlausibilitySettings, prepare_plausibility
 from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings
 from eqforge.transforms.generated.pairs import GeneratedRules
+from eqforge.transforms.generated.prompts import PROMPTS_STAGE
 from eqforge.transforms.generated.spread import measure_drawn
 from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
@@ -31,6 +33,9 @@ class DrawnSettings(ImageFilters):
     perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
     oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
     ranking: OmitArgPrefixes[RankSettings] = field(default_factory=RankSettings)
+    plausibility: OmitArgPrefixes[PlausibilitySettings] = field(
+        default_factory=PlausibilitySettings
+    )
 
 
 def drawn_rules(
@@ -56,6 +61,7 @@ def drawn_rules(
         perceptual=prepare_perceptual(settings.perceptual),
         oracle=prepare_oracle(settings.oracle),
         ranking=prepare_ranking(settings.ranking),
+        plausibility=prepare_plausibility(settings.plausibility),
     )
 
 
@@ -70,6 +76,7 @@ def check_drawn(settings: DrawnSettings) -> None:
     prepare_perceptual(settings.perceptual)
     prepare_oracle(settings.oracle)
     prepare_ranking(settings.ranking)
+    prepare_plausibility(settings.plausibility)
 
 
 def check_installed() -> None:
@@ -131,7 +138,11 @@ def drawn_warnings(settings: DrawnSettings) -> Iterator[str]:
 
 def unused_stages(settings: DrawnSettings) -> tuple[Stage, ...]:
     """Returns the stages that a build with some settings does not have."""
-    return () if settings.ranking.is_used else (SEEDS_STAGE,)
+    used = {
+        PROMPTS_STAGE.name: settings.plausibility.plausibility is not None,
+        SEEDS_STAGE.name: settings.ranking.is_used,
+    }
+    return tuple(stage for stage in (PROMPTS_STAGE, SEEDS_STAGE) if not used[stage.name])
 
 
 def try_drawing(

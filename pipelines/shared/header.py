@@ -26,6 +26,7 @@ from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.perceptual import encoders_named
+from eqforge.transforms.filters.plausibility import weighers_of
 from eqforge.transforms.judges import settings as text_judges
 from eqforge.transforms.oracle.judges import judges_of
 from eqforge.transforms.ranking.settings import answerers_of, directions_of
@@ -45,6 +46,7 @@ _JUDGING = "judging"
 # Groups of settings that are left out where they are off: the dataset is what it was without them.
 _OFF: Mapping[str, Mapping[str, Any]] = {
     "perceptual": {"perceptual": None, "max_perceptual": None},
+    "plausibility": {"plausibility": None, "max_implausibility": None},
     "ranking": {"seeds": 1, "direction": None, "vqascore": None},
 }
 # Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
@@ -59,6 +61,7 @@ NOT_OF_THE_ROWS = (
 IDENTIFIED: Mapping[str, Callable[[str], tuple[Identity, ...]]] = {
     "oracle": judges_of,
     "perceptual": encoders_named,
+    "plausibility": weighers_of,
     "direction": directions_of,
     "vqascore": answerers_of,
     "embedding": encoders_of,

@@ -30,6 +30,7 @@ _NAMED = (
     *(
         "oracle",
         "perceptual",
+        "plausibility",
         "direction",
         "vqascore",
         "embedding",

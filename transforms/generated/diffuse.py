@@ -38,6 +38,7 @@ from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
+from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 if TYPE_CHECKING:
@@ -166,7 +167,8 @@ def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork:
       InputError: the model cannot be loaded, or a prompt does not fit it.
       BuildError: the device has too little memory for the model.
     """
-    return _diffuse(PairWork(proposal=_proposal(pair)), pair, rules)
+    planned = _planned(pair, rules)
+    return planned if planned.rejects else _diffuse(planned, pair, rules)
 
 
 def diffuse_seeds(pair: PromptPair, rules: DiffuseRules) -> Drawings:
@@ -176,7 +178,11 @@ def diffuse_seeds(pair: PromptPair, rules: DiffuseRules) -> Drawings:
         return _diffuse(work, replace(pair, seed=seed_of(pair.seed, number)), rules)
 
     seeds = rules.generated.ranking.settings.seeds
-    return drawings_of(PairWork(proposal=_proposal(pair)), seeds, draw)
+    return drawings_of(_planned(pair, rules), seeds, draw)
+
+
+def _planned(pair: PromptPair, rules: DiffuseRules) -> PairWork:
+    return weigh(PairWork(proposal=_proposal(pair)), rules.generated)
 
 
 def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
@@ -318,7 +324,7 @@ class DiffusePairs(CountedStep[DiffuseRules]):
 
     @property
     def uses_gpu(self) -> bool:
-        return self.rules.diffusion.device != "cpu"
+        return self.rules.diffusion.device != "cpu" or self.rules.generated.plausibility.uses_gpu
 
     def make(self, pair: PromptPair) -> PairWork | Drawings:
         is_ranked = self.rules.generated.ranking.settings.is_used

@@ -40,6 +40,7 @@ from eqforge.transforms.generated.edit_masks import (
 from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
 from eqforge.transforms.generated.edit_work import EDITS_STAGE, EditTask, EditWork
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
+from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair
 
 if TYPE_CHECKING:
@@ -325,11 +326,13 @@ class EditPhotographs(CountedStep[EditingRules]):
 
     @property
     def uses_gpu(self) -> bool:
-        return self.rules.editor.device != "cpu"
+        return self.rules.editor.device != "cpu" or self.rules.generated.plausibility.uses_gpu
 
     def make(self, work: EditWork) -> EditWork | Drawings:
         is_ranked = self.rules.generated.ranking.settings.is_used
-        return (edit_seeds if is_ranked else edit_photograph)(work, self.rules)
+        # The caption is of a photograph: it is the negative that is to be drawn.
+        planned = weigh(work, self.rules.generated, drawn=(1,))
+        return (edit_seeds if is_ranked else edit_photograph)(planned, self.rules)
 
 
 @dataclass

@@ -26,6 +26,7 @@ from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, image_row
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.filters.perceptual import Perceptual, refuse_perceptual
+from eqforge.transforms.filters.plausibility import Plausibility
 from eqforge.transforms.generated.work import (
     MadePair,
     MeasuredMade,
@@ -64,6 +65,7 @@ class GeneratedRules:
       perceptual: the model that measures how alike images look; none if none is asked for.
       oracle: the models that judge whether captions match; none if none is asked for.
       ranking: from how many seeds each pair is made, and which models score what was made.
+      plausibility: the model that weighs captions before they are drawn; none if none is asked for.
     """
 
     work: str
@@ -74,6 +76,7 @@ class GeneratedRules:
     perceptual: Perceptual = field(default_factory=Perceptual)
     oracle: Oracle = field(default_factory=Oracle)
     ranking: Ranking = field(default_factory=Ranking)
+    plausibility: Plausibility = field(default_factory=Plausibility)
 
     @property
     def media(self) -> MediaStore:
