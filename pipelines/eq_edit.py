@@ -18,20 +18,9 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NegativeKind
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
+from eqforge.pipelines.shared import drawn
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.drawn import (
-    DrawnSettings,
-    check_drawn,
-    check_installed,
-    check_one_worker,
-    drawn_rules,
-    drawn_warnings,
-    exact_warning,
-    tell,
-    tiny_warning,
-    try_drawing,
-    unused_stages,
-)
+from eqforge.pipelines.shared.calibrated import with_limits
 from eqforge.pipelines.shared.edited import batches_of, captions_of, confirm_editor
 from eqforge.pipelines.shared.generated import tables_of
 from eqforge.pipelines.shared.media import media_folder, shared_folder
@@ -100,7 +89,7 @@ NAME = "eq-edit"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairSettings(DrawnSettings):
+class PairSettings(drawn.DrawnSettings):
     """Which pairs of a photograph and its edit are refused."""
 
     distinct_captions: bool = True
@@ -179,8 +168,15 @@ def plan(config: Config) -> Iterator[PhotographBatch]:
 
 
 def inputs(config: Config) -> Iterator[Input]:
-    """Yields the caption file, or those of the folder."""
+    """Yields the caption file, or those of the folder, and fitted limits, if there are any."""
     yield from files_of(config.captions, caption_files(config.captions))
+    if config.settings.limits_file is not None:
+        yield config.settings.limits_file
+
+
+def settle(config: Config) -> Config:
+    """Returns the configuration with fitted limits; see with_limits."""
+    return with_limits(config, defaults, config.settings.limits_file)
 
 
 def needs(_config: Config) -> None:
@@ -205,10 +201,10 @@ def check(config: Config) -> None:
     check_language(config.language)
     tagger_of(config.spacy_model)
     open_wordnet()
-    check_installed()
+    drawn.check_installed()
     check_writer(config.writing)
-    check_drawn(config.settings)
-    check_one_worker(config.run.workers, config.editing.device, "a part of the captions")
+    drawn.check_drawn(config.settings)
+    drawn.check_one_worker(config.run.workers, config.editing.device, "a part of the captions")
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
@@ -224,7 +220,7 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     seeds = config.settings.ranking.seeds
     confirm_editor(config.editing, config.grounding, _has_masks(config), seeds)
     if config.editing.model == TINY:
-        tell(_TINY_WARNING)
+        drawn.tell(_TINY_WARNING)
 
 
 def _has_masks(config: Config) -> bool:
@@ -245,7 +241,7 @@ def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
         yield from model_files(model)
 
 
-_TINY_WARNING = tiny_warning("edits")
+_TINY_WARNING = drawn.tiny_warning("edits")
 _GATES_WARNING = (
     "The limits on how much an edit changes are not calibrated on edited photographs, and nothing "
     "but an oracle or a review tells whether an edit shows what its caption says."
@@ -256,16 +252,17 @@ def warnings(config: Config) -> Iterator[str]:
     """Yields what a user should know before trusting the pictures."""
     if config.editing.model == TINY:
         yield _TINY_WARNING
-    yield exact_warning("An editor makes")
-    yield _GATES_WARNING
+    yield drawn.exact_warning("An editor makes")
+    if config.settings.limits_file is None:
+        yield _GATES_WARNING
     if not config.locking.lock or not _has_masks(config):
         yield "Nothing is locked: an edit may change any pixel of its photograph."
-    yield from drawn_warnings(config.settings)
+    yield from drawn.drawn_warnings(config.settings)
 
 
 def unused(config: Config) -> tuple[Stage, ...]:
     """Returns the stages that no pair goes through."""
-    return unused_stages(config.settings)
+    return drawn.unused_stages(config.settings)
 
 
 def measure(_: Config, batch: PhotographBatch) -> dict[str, int]:
@@ -306,7 +303,7 @@ def rules_of(config: Config, work: str) -> EditingRules:
         grounding=config.grounding,
         needs_mask=_has_masks(config),
         lock=config.locking,
-        generated=drawn_rules(config.settings, work, config.settings.distinct_captions),
+        generated=drawn.drawn_rules(config.settings, work, config.settings.distinct_captions),
     )
 
 
@@ -347,7 +344,7 @@ def run_pilot(config: Config, batches: Sequence[PhotographBatch], folder: str) -
         for batch in batches:
             yield from map(step.make, plan_edits(batch, planning))
 
-    return try_drawing(load, draw, rules.generated)
+    return drawn.try_drawing(load, draw, rules.generated)
 
 
 PIPELINE = Pipeline(
@@ -355,6 +352,7 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=defaults,
     inputs=inputs,
+    settle=settle,
     needs=needs,
     check=check,
     plan=plan,

@@ -29,20 +29,9 @@ from eqforge.generators.diffusion.prompts import (
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
+from eqforge.pipelines.shared import drawn
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.drawn import (
-    DrawnSettings,
-    check_drawn,
-    check_installed,
-    check_one_worker,
-    drawn_rules,
-    drawn_warnings,
-    exact_warning,
-    tell,
-    tiny_warning,
-    try_drawing,
-    unused_stages,
-)
+from eqforge.pipelines.shared.calibrated import with_limits
 from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
 from eqforge.pipelines.shared.generated import select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
@@ -51,6 +40,7 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
+from eqforge.schemas.sources.gate_limits import SPARE_SCENES
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
@@ -81,7 +71,7 @@ PUBLISHED_PAIRS = 1_513
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawingSettings(DrawnSettings):
+class DrawingSettings(drawn.DrawnSettings):
     """Which drawn pairs are refused.
 
     Of 600 pairs of unrelated photographs 96 % differ in more than 0.8 of their area. Between a
@@ -99,14 +89,7 @@ class DrawingSettings(DrawnSettings):
         """The limits for pairs whose scene changes, and with it most of the picture."""
         if self.scenes_keep_background:
             return self.gates
-        return replace(
-            self.gates,
-            max_changed_area=None,
-            min_ssim=None,
-            min_background_ssim=None,
-            max_luminance_shift=None,
-            max_phash_distance=None,
-        )
+        return replace(self.gates, **dict.fromkeys(SPARE_SCENES))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,8 +197,14 @@ def _most(config: Config) -> dict[str, int]:
 
 
 def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the vocabulary."""
-    return (config.vocabulary or BUILT_IN,)
+    """Returns the vocabulary, and the limits that were fitted, if there are any."""
+    limits = config.settings.limits_file
+    return (config.vocabulary or BUILT_IN, *(() if limits is None else (limits,)))
+
+
+def settle(config: Config) -> Config:
+    """Returns the configuration with fitted limits; see with_limits."""
+    return with_limits(config, defaults, config.settings.limits_file)
 
 
 def check(config: Config) -> None:
@@ -227,11 +216,11 @@ def check(config: Config) -> None:
     """
     _ = config.counts
     load_vocabulary(config.vocabulary or BUILT_IN)
-    check_installed()
+    drawn.check_installed()
     if config.diffusion.model != TINY:
         revision_of(config.diffusion)
-    check_drawn(config.settings)
-    check_one_worker(config.run.workers, config.diffusion.device, "one kind of pairs")
+    drawn.check_drawn(config.settings)
+    drawn.check_one_worker(config.run.workers, config.diffusion.device, "one kind of pairs")
 
 
 def confirm(config: Config, _plan: PlanFiles) -> None:
@@ -243,7 +232,7 @@ def confirm(config: Config, _plan: PlanFiles) -> None:
     # The machine that launches a job need not have the workers' device.
     shared_generator(replace(config.diffusion, device=device_here(config.diffusion.device)))
     if config.diffusion.model == TINY:
-        tell(_TINY_WARNING)
+        drawn.tell(_TINY_WARNING)
 
 
 def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
@@ -251,20 +240,26 @@ def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
     yield from model_files(config.diffusion.model)
 
 
-_TINY_WARNING = tiny_warning("pictures")
+_TINY_WARNING = drawn.tiny_warning("pictures")
+_GATES_WARNING = (
+    "The limits on how much a pair may change are not calibrated on drawn pictures, and nothing "
+    "but an oracle or a review tells whether a picture shows what its caption says."
+)
 
 
 def warnings(config: Config) -> Iterator[str]:
     """Yields what a user should know before trusting the pictures."""
     if config.diffusion.model == TINY:
         yield _TINY_WARNING
-    yield exact_warning("A diffusion model draws")
-    yield from drawn_warnings(config.settings)
+    yield drawn.exact_warning("A diffusion model draws")
+    if config.settings.limits_file is None and config.settings.gates != GateSettings():
+        yield _GATES_WARNING
+    yield from drawn.drawn_warnings(config.settings)
 
 
 def unused(config: Config) -> tuple[Stage, ...]:
     """Returns the stages that no pair goes through."""
-    return unused_stages(config.settings)
+    return drawn.unused_stages(config.settings)
 
 
 def measure(_: Config, pair: PromptPair) -> dict[str, int]:
@@ -278,7 +273,7 @@ def rules_of(config: Config, work: str) -> DiffuseRules:
     return DiffuseRules(
         diffusion=config.diffusion,
         edit=config.edit,
-        generated=drawn_rules(
+        generated=drawn.drawn_rules(
             settings, work, settings.distinct_captions, (("scene", settings.scene_gates),)
         ),
     )
@@ -314,7 +309,7 @@ def run_pilot(config: Config, pairs: Sequence[PromptPair], folder: str) -> Pilot
     """Draws some pairs in a temporary folder and measures what that takes."""
     rules = rules_of(config, folder)
     step = DiffusePairs(rules)
-    return try_drawing(
+    return drawn.try_drawing(
         load=lambda: shared_generator(config.diffusion),
         draw=lambda: map(step.make, pairs),
         rules=rules.generated,
@@ -326,6 +321,7 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=defaults,
     inputs=inputs,
+    settle=settle,
     check=check,
     plan=plan,
     measure=measure,

@@ -134,6 +134,7 @@ def _run_pipeline(
 ) -> bool:
     run = config.run
     fetch_inputs()
+    config = pipeline.settle(config)
     pipeline.check(config)
     header = header_of(pipeline, config)
     check_output(run, header)
