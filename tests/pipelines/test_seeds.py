@@ -14,6 +14,7 @@ from eqforge.commands import verify
 from eqforge.pipelines import eq_edit, eq_sd
 from tests.builds import books, dataset_bytes, finished_work, ids, reasons, rows
 from tests.evaluation.conversations.made import save_llava
+from tests.reports import chunks, write_report
 from tests.tiny_models import save_clip
 
 pytest.importorskip("torch")
@@ -81,6 +82,21 @@ def test_every_score_of_the_kept_one_is_stored_and_those_of_the_others_are_told(
             told = json.loads(other["detail"])
             assert set(told) == {"direction", "vqa_margin", "background_ssim", "kept"}
             assert told["kept"].startswith(f"{row['sample_id']}/seed-")
+
+
+def test_the_pictures_of_the_others_can_be_looked_at(several: Path, tmp_path: Path) -> None:
+    written = write_report(several, tmp_path / "report")
+    items = {item["id"]: item for item in chunks(written, "rejects", "items")}
+    captions = {
+        row["sample_id"]: [row["caption_0"], row["caption_1"]] for row in rows(several, "samples")
+    }
+    shown = set()
+    for row in rows(several, "rejects"):
+        panes = items[row["candidate_id"]]["panes"]
+        said = ["".join("".join(part) for part in pane["texts"][0]["parts"]) for pane in panes]
+        assert said == captions[row["candidate_id"].rpartition("/")[0]]
+        shown.add(tuple(pane["file"] for pane in panes))
+    assert len(shown) == 12
 
 
 def test_one_seed_is_drawn_as_before_and_among_several_it_is_the_first(

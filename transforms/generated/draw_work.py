@@ -52,6 +52,11 @@ def seed_of(first: int, number: int) -> int:
     return first if number == 0 else derive_seed(first, "drawing", str(number), VERSION)
 
 
+def drawing_name(sample_id: str, number: int) -> str:
+    """Returns the id of one of several drawings of a pair."""
+    return f"{sample_id}/seed-{number}"
+
+
 def drawings_of(pair: Work, seeds: int, draw: Callable[[Work, int], PairWork]) -> Drawings:
     """Returns the drawings of a pair.
 
@@ -70,7 +75,7 @@ def _empty(pair: Work, number: int, seeds: int) -> Work:
     """Returns the work of one drawing, without the books of the pair."""
     assert pair.proposal is not None
     name = pair.proposal.sample_id
-    own = name if seeds == 1 else f"{name}/seed-{number}"
+    own = name if seeds == 1 else drawing_name(name, number)
     return replace(pair, proposal=replace(pair.proposal, sample_id=own), rejects=(), tallies=())
 
 
