@@ -29,11 +29,16 @@ if TYPE_CHECKING:
 
 DINOV2 = "dinov2"
 _DUAL = (*ARCHITECTURES, "open-clip")
+DUAL_OPTIONS: Mapping[str, frozenset[str]] = {
+    kind: SCORERS[kind].options - {"scale", "centre"} for kind in _DUAL
+}
+"""The kinds of dual encoders, with the options that decide their vectors."""
+
 OPTIONS: Mapping[str, frozenset[str]] = {
     DINOV2: frozenset({"precision", "device"}),
-    **{kind: SCORERS[kind].options - {"scale", "centre"} for kind in _DUAL},
+    **DUAL_OPTIONS,
 }
-"""The kinds of encoders, with their options."""
+"""The kinds of encoders of pictures, with their options."""
 
 
 class ImageEncoder(Protocol):

@@ -6,24 +6,23 @@ Example:
 """
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
-from eqforge.generators.editors.registry import editor_names
 from eqforge.generators.editors.settings import TINY, EditorSettings
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NegativeKind
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
-from eqforge.models.pretrained import device_here
-from eqforge.pipelines.eq_sd import check_installed
+from eqforge.pipelines.shared import drawn
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.generated import made_of, tables_of
+from eqforge.pipelines.shared.calibrated import with_limits
+from eqforge.pipelines.shared.edited import batches_of, captions_of, confirm_editor
+from eqforge.pipelines.shared.generated import tables_of
 from eqforge.pipelines.shared.media import media_folder, shared_folder
 from eqforge.pipelines.shared.negatives import (
     NegativeWriterSettings,
@@ -40,34 +39,31 @@ from eqforge.pipelines.shared.text import (
     confirm_images,
     images_of,
     language_of_mode,
-    select_images,
 )
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.sources.caption_forms import Source
-from eqforge.schemas.sources.edit_captions import EditCaption, read_edit_captions
 from eqforge.schemas.sources.own_captions import caption_files
 from eqforge.schemas.tables.edited import EDITED_PAIRS
 from eqforge.transforms.dataset.census import Medium, media_in, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
-from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
+from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings
 from eqforge.transforms.generated.edit import (
     EDITED,
     EditingRules,
     EditPhotographs,
     LockSettings,
     PlanEdits,
-    edit_photograph,
     shared_editor,
 )
 from eqforge.transforms.generated.edit_masks import (
@@ -78,15 +74,10 @@ from eqforge.transforms.generated.edit_masks import (
 )
 from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
 from eqforge.transforms.generated.edit_work import EDITS_STAGE, NEGATIVES_STAGE
-from eqforge.transforms.generated.pairs import (
-    IMAGES_STAGE,
-    MEASURED,
-    DropGenerated,
-    GeneratedRules,
-    MeasureGenerated,
-    measure_generated,
-)
-from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
+from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
+from eqforge.transforms.generated.prompts import PROMPTS_STAGE
+from eqforge.transforms.generated.spread import JudgeDrawn
+from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE
@@ -95,16 +86,11 @@ if TYPE_CHECKING:
     import apache_beam as beam
 
 NAME = "eq-edit"
-BATCH = 32
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairSettings(ImageFilters):
+class PairSettings(drawn.DrawnSettings):
     """Which pairs of a photograph and its edit are refused."""
-
-    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
-    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
-    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     distinct_captions: bool = True
     """Refuse pairs whose two captions say the same."""
@@ -172,34 +158,25 @@ def defaults(mode: Mode) -> dict[str, Any]:
 
 
 def plan(config: Config) -> Iterator[PhotographBatch]:
-    """Yields the captions in batches of whole images.
+    """Returns the captions in batches of whole images.
 
     Raises:
       InputError: a caption is wrong, or names a mask where there is no folder of masks.
     """
-    batch: list[EditCaption] = []
-    for captions in select_images(_captions(config), config.run):
-        batch += captions
-        if len(batch) >= BATCH:
-            yield PhotographBatch(captions=tuple(batch))
-            batch = []
-    if batch:
-        yield PhotographBatch(captions=tuple(batch))
-
-
-def _captions(config: Config) -> Iterator[EditCaption]:
-    for caption in read_edit_captions(config.captions, config.source):
-        if caption.mask is not None and config.masks is None:
-            raise InputError(
-                f"{config.captions.name}: {caption.caption_id} names a mask, {caption.mask!r}; say "
-                "with --masks in which folder it lies"
-            )
-        yield caption
+    has_folder = config.masks is not None
+    return batches_of(config.captions, config.source, has_folder, config.run)
 
 
 def inputs(config: Config) -> Iterator[Input]:
-    """Yields the caption file, or those of the folder."""
+    """Yields the caption file, or those of the folder, and fitted limits, if there are any."""
     yield from files_of(config.captions, caption_files(config.captions))
+    if config.settings.limits_file is not None:
+        yield config.settings.limits_file
+
+
+def settle(config: Config) -> Config:
+    """Returns the configuration with fitted limits; see with_limits."""
+    return with_limits(config, defaults, config.settings.limits_file)
 
 
 def needs(_config: Config) -> None:
@@ -224,58 +201,37 @@ def check(config: Config) -> None:
     check_language(config.language)
     tagger_of(config.spacy_model)
     open_wordnet()
-    check_installed()
+    drawn.check_installed()
     check_writer(config.writing)
-    config.settings.prepare()
-    prepare_perceptual(config.settings.perceptual)
-    prepare_oracle(config.settings.oracle)
-    if config.editing.device != "cpu" and config.run.workers > 1:
-        raise InputError(
-            f"--workers {config.run.workers}: every worker would load the models onto "
-            f"{config.editing.device} once more, and they would wait for each other; one edits as "
-            "fast. To use more GPUs, build a part of the captions on each, in folders of their own"
-        )
+    drawn.check_drawn(config.settings)
+    drawn.check_one_worker(config.run.workers, config.editing.device, "a part of the captions")
 
 
 def confirm(config: Config, plan: PlanFiles) -> None:
     """Loads the models and looks for photographs, so that a mistake shows before any work.
 
     Raises:
-      InputError: a model cannot be loaded, the settings do not fit it, it needs a mask and nobody
-        says where one is from, or no photograph is there.
+      InputError: a model cannot be loaded, the editor cannot do what is asked of it, or no
+        photograph is there.
     """
-    names = (caption.image for caption in _planned(plan))
+    names = (caption.image for caption in captions_of(plan))
     confirm_images(media_folder(config.images, config.run), names)
     confirm_writer(config.writing)
-    # The machine that launches a job need not have the workers' device.
-    device = device_here(config.editing.device)
-    editor = shared_editor(replace(config.editing, device=device)).editor
-    shared_grounder(config.grounding, device)
-    if "mask" in editor.needs and not _has_masks(config):
-        others = [name for name in editor_names() if name != editor.name]
-        raise InputError(
-            f"the editor {editor.name} changes a photograph where a mask says: name a folder of "
-            "masks with --masks, or a detector that finds what changes with --grounder; other "
-            f"editors: {', '.join(others) or 'none'}"
-        )
+    seeds = config.settings.ranking.seeds
+    confirm_editor(config.editing, config.grounding, _has_masks(config), seeds)
     if config.editing.model == TINY:
-        print(f"\n*** {_TINY_WARNING} ***\n", file=sys.stderr)
+        drawn.tell(_TINY_WARNING)
 
 
 def _has_masks(config: Config) -> bool:
     return config.masks is not None or config.grounding.grounder is not None
 
 
-def _planned(plan: PlanFiles) -> Iterator[EditCaption]:
-    for batch in read_plan(PhotographBatch, plan.files):
-        yield from batch.captions
-
-
 def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
     """Yields photographs, masks, and the files of models that are folders."""
-    yield from images_of(config.images, config.run, (each.image for each in _planned(plan)))
+    yield from images_of(config.images, config.run, (each.image for each in captions_of(plan)))
     if config.masks is not None:
-        names = (name for each in _planned(plan) for name in mask_names(each))
+        names = (name for each in captions_of(plan) for name in mask_names(each))
         folder = media_folder(config.masks, config.run)
         yield from media_in("masks", folder, dict.fromkeys(names))
     for model in (
@@ -285,14 +241,7 @@ def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
         yield from model_files(model)
 
 
-_TINY_WARNING = (
-    "The edits come from a tiny model with random weights, made to try the pipeline. They show "
-    "nothing of what their captions say."
-)
-_EXACT_WARNING = (
-    "An editor makes the same bytes again only on the same kind of device with the same versions "
-    "of torch and diffusers; the column `generation` names them."
-)
+_TINY_WARNING = drawn.tiny_warning("edits")
 _GATES_WARNING = (
     "The limits on how much an edit changes are not calibrated on edited photographs, and nothing "
     "but an oracle or a review tells whether an edit shows what its caption says."
@@ -303,11 +252,17 @@ def warnings(config: Config) -> Iterator[str]:
     """Yields what a user should know before trusting the pictures."""
     if config.editing.model == TINY:
         yield _TINY_WARNING
-    yield _EXACT_WARNING
-    yield _GATES_WARNING
+    yield drawn.exact_warning("An editor makes")
+    if config.settings.limits_file is None:
+        yield _GATES_WARNING
     if not config.locking.lock or not _has_masks(config):
         yield "Nothing is locked: an edit may change any pixel of its photograph."
-    yield from oracle_warnings(prepare_oracle(config.settings.oracle))
+    yield from drawn.drawn_warnings(config.settings)
+
+
+def unused(config: Config) -> tuple[Stage, ...]:
+    """Returns the stages that no pair goes through."""
+    return drawn.unused_stages(config.settings)
 
 
 def measure(_: Config, batch: PhotographBatch) -> dict[str, int]:
@@ -343,20 +298,12 @@ def plan_rules_of(config: Config, work: str) -> EditPlanRules:
 
 def rules_of(config: Config, work: str) -> EditingRules:
     """Returns how edits become pairs, with media and finished work below a folder or URL."""
-    settings = config.settings
     return EditingRules(
         editor=config.editing,
         grounding=config.grounding,
         needs_mask=_has_masks(config),
         lock=config.locking,
-        generated=GeneratedRules(
-            work=work,
-            images=settings,
-            gates=settings.gates,
-            distinct_captions=settings.distinct_captions,
-            perceptual=prepare_perceptual(settings.perceptual),
-            oracle=prepare_oracle(settings.oracle),
-        ),
+        generated=drawn.drawn_rules(config.settings, work, config.settings.distinct_captions),
     )
 
 
@@ -369,8 +316,7 @@ def build(root: "beam.Pipeline", target: Target[Config]) -> None:
         | "ReadPlan" >> ReadPlan(target.plan_files, PhotographBatch)
         | "PlanEdits" >> PlanEdits(plan_rules_of(target.config, work))
         | "EditPhotographs" >> EditPhotographs(rules, target.notes)
-        | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
-        | "DropPairs" >> DropGenerated(rules.generated)
+        | "JudgePairs" >> JudgeDrawn(rules.generated, target.notes)
         | "WriteDataset" >> WriteWorks(target.dataset)
     )
 
@@ -388,18 +334,17 @@ def is_fit(_config: Config, batch: PhotographBatch) -> bool:
 def run_pilot(config: Config, batches: Sequence[PhotographBatch], folder: str) -> PilotCost:
     """Edits some photographs in a temporary folder and measures what that takes."""
     rules, planning = rules_of(config, folder), plan_rules_of(config, folder)
-    started = time.perf_counter()
-    shared_editor(config.editing)
-    shared_grounder(config.grounding, config.editing.device)
-    loaded = time.perf_counter()
-    works = [work for batch in batches for work in plan_edits(batch, planning)]
-    made = [measure_generated(edit_photograph(work, rules), rules.generated) for work in works]
-    return PilotCost(
-        seconds=time.perf_counter() - loaded,
-        num_bytes=sum(i.num_bytes for work in made if work.made for i in work.made.images),
-        start_s=loaded - started,
-        made=made_of(made, rules.generated),
-    )
+    step = EditPhotographs(rules)
+
+    def load() -> None:
+        shared_editor(config.editing)
+        shared_grounder(config.grounding, config.editing.device)
+
+    def draw() -> Iterator[PairWork | Drawings]:
+        for batch in batches:
+            yield from map(step.make, plan_edits(batch, planning))
+
+    return drawn.try_drawing(load, draw, rules.generated)
 
 
 PIPELINE = Pipeline(
@@ -407,6 +352,7 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=defaults,
     inputs=inputs,
+    settle=settle,
     needs=needs,
     check=check,
     plan=plan,
@@ -416,7 +362,16 @@ PIPELINE = Pipeline(
     warnings=warnings,
     build=build,
     tables=tables,
-    stages=(CAPTIONS_STAGE, NEGATIVES_STAGE, EDITS_STAGE, IMAGES_STAGE, PAIRS_STAGE),
+    stages=(
+        CAPTIONS_STAGE,
+        NEGATIVES_STAGE,
+        PROMPTS_STAGE,
+        EDITS_STAGE,
+        IMAGES_STAGE,
+        PAIRS_STAGE,
+        SEEDS_STAGE,
+    ),
+    unused=unused,
     steps={EDITED: "captions", MEASURED: "captions"},
     pilot=Pilot(
         records="batches",

@@ -7,10 +7,8 @@ Source: EqBen, section 4.2 and appendix B.5. The authors also threw out bad pict
 """
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,23 +29,25 @@ from eqforge.generators.diffusion.prompts import (
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
+from eqforge.pipelines.shared import drawn
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.calibrated import with_limits
 from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
-from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
+from eqforge.pipelines.shared.generated import select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
+from eqforge.schemas.records.books import Stage
+from eqforge.schemas.sources.gate_limits import SPARE_SCENES
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
-from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.generated.diffuse import (
     DRAWINGS_STAGE,
     DRAWN,
@@ -55,19 +55,13 @@ from eqforge.transforms.generated.diffuse import (
     DiffusePairs,
     DiffuseRules,
     EditSettings,
-    diffuse_pair,
     shared_generator,
 )
-from eqforge.transforms.generated.pairs import (
-    IMAGES_STAGE,
-    MEASURED,
-    DropGenerated,
-    GeneratedRules,
-    MeasureGenerated,
-    measure_generated,
-)
+from eqforge.transforms.generated.draw_work import SEEDS_STAGE
+from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
+from eqforge.transforms.generated.prompts import PROMPTS_STAGE
+from eqforge.transforms.generated.spread import JudgeDrawn
 from eqforge.transforms.generated.work import PairWork
-from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -77,16 +71,12 @@ PUBLISHED_PAIRS = 1_513
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawingSettings(ImageFilters):
+class DrawingSettings(drawn.DrawnSettings):
     """Which drawn pairs are refused.
 
     Of 600 pairs of unrelated photographs 96 % differ in more than 0.8 of their area. Between a
     photograph and itself as JPEG of quality 30, or in a static camera's noise, nothing changes.
     """
-
-    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
-    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
-    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
 
     scenes_keep_background: bool = False
     """Hold pairs whose scene changes to the limits on how much may change, too."""
@@ -99,14 +89,7 @@ class DrawingSettings(ImageFilters):
         """The limits for pairs whose scene changes, and with it most of the picture."""
         if self.scenes_keep_background:
             return self.gates
-        return replace(
-            self.gates,
-            max_changed_area=None,
-            min_ssim=None,
-            min_background_ssim=None,
-            max_luminance_shift=None,
-            max_phash_distance=None,
-        )
+        return replace(self.gates, **dict.fromkeys(SPARE_SCENES))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -214,8 +197,14 @@ def _most(config: Config) -> dict[str, int]:
 
 
 def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the vocabulary."""
-    return (config.vocabulary or BUILT_IN,)
+    """Returns the vocabulary, and the limits that were fitted, if there are any."""
+    limits = config.settings.limits_file
+    return (config.vocabulary or BUILT_IN, *(() if limits is None else (limits,)))
+
+
+def settle(config: Config) -> Config:
+    """Returns the configuration with fitted limits; see with_limits."""
+    return with_limits(config, defaults, config.settings.limits_file)
 
 
 def check(config: Config) -> None:
@@ -227,29 +216,11 @@ def check(config: Config) -> None:
     """
     _ = config.counts
     load_vocabulary(config.vocabulary or BUILT_IN)
-    check_installed()
+    drawn.check_installed()
     if config.diffusion.model != TINY:
         revision_of(config.diffusion)
-    config.settings.prepare()
-    prepare_perceptual(config.settings.perceptual)
-    prepare_oracle(config.settings.oracle)
-    if config.diffusion.device != "cpu" and config.run.workers > 1:
-        raise InputError(
-            f"--workers {config.run.workers}: every worker would load the model onto "
-            f"{config.diffusion.device} once more, and they would wait for each other; one draws "
-            "as fast. To use more GPUs, build one kind of pairs on each, in folders of their own"
-        )
-
-
-def check_installed() -> None:
-    """Checks that the packages that draw are installed.
-
-    Raises:
-      MissingExtra: a package is not installed.
-    """
-    for package in ("torch", "diffusers", "transformers"):
-        if find_spec(package) is None:
-            raise MissingExtra(package, "models")
+    drawn.check_drawn(config.settings)
+    drawn.check_one_worker(config.run.workers, config.diffusion.device, "one kind of pairs")
 
 
 def confirm(config: Config, _plan: PlanFiles) -> None:
@@ -261,7 +232,7 @@ def confirm(config: Config, _plan: PlanFiles) -> None:
     # The machine that launches a job need not have the workers' device.
     shared_generator(replace(config.diffusion, device=device_here(config.diffusion.device)))
     if config.diffusion.model == TINY:
-        print(f"\n*** {_TINY_WARNING} ***\n", file=sys.stderr)
+        drawn.tell(_TINY_WARNING)
 
 
 def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
@@ -269,13 +240,10 @@ def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
     yield from model_files(config.diffusion.model)
 
 
-_TINY_WARNING = (
-    "The pictures come from a tiny model with random weights, made to try the pipeline. They show "
-    "nothing of what their captions say."
-)
-_EXACT_WARNING = (
-    "A diffusion model draws the same bytes again only on the same kind of device with the same "
-    "versions of torch and diffusers; the column `generation` names them."
+_TINY_WARNING = drawn.tiny_warning("pictures")
+_GATES_WARNING = (
+    "The limits on how much a pair may change are not calibrated on drawn pictures, and nothing "
+    "but an oracle or a review tells whether a picture shows what its caption says."
 )
 
 
@@ -283,8 +251,15 @@ def warnings(config: Config) -> Iterator[str]:
     """Yields what a user should know before trusting the pictures."""
     if config.diffusion.model == TINY:
         yield _TINY_WARNING
-    yield _EXACT_WARNING
-    yield from oracle_warnings(prepare_oracle(config.settings.oracle))
+    yield drawn.exact_warning("A diffusion model draws")
+    if config.settings.limits_file is None and config.settings.gates != GateSettings():
+        yield _GATES_WARNING
+    yield from drawn.drawn_warnings(config.settings)
+
+
+def unused(config: Config) -> tuple[Stage, ...]:
+    """Returns the stages that no pair goes through."""
+    return drawn.unused_stages(config.settings)
 
 
 def measure(_: Config, pair: PromptPair) -> dict[str, int]:
@@ -298,14 +273,8 @@ def rules_of(config: Config, work: str) -> DiffuseRules:
     return DiffuseRules(
         diffusion=config.diffusion,
         edit=config.edit,
-        generated=GeneratedRules(
-            work=work,
-            images=settings,
-            gates=settings.gates,
-            kind_gates=(("scene", settings.scene_gates),),
-            distinct_captions=settings.distinct_captions,
-            perceptual=prepare_perceptual(settings.perceptual),
-            oracle=prepare_oracle(settings.oracle),
+        generated=drawn.drawn_rules(
+            settings, work, settings.distinct_captions, (("scene", settings.scene_gates),)
         ),
     )
 
@@ -317,8 +286,7 @@ def make(root: "beam.Pipeline", target: Target[Config]) -> "beam.PCollection[Pai
         root
         | "ReadPlan" >> ReadPlan(target.plan_files, PromptPair)
         | "DiffusePairs" >> DiffusePairs(rules, target.notes)
-        | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
-        | "DropPairs" >> DropGenerated(rules.generated)
+        | "JudgePairs" >> JudgeDrawn(rules.generated, target.notes)
     )
 
 
@@ -339,15 +307,12 @@ def can_be_drawn(_config: Config, _pair: PromptPair) -> bool:
 
 def run_pilot(config: Config, pairs: Sequence[PromptPair], folder: str) -> PilotCost:
     """Draws some pairs in a temporary folder and measures what that takes."""
-    rules, started = rules_of(config, folder), time.perf_counter()
-    shared_generator(config.diffusion)
-    loaded = time.perf_counter()
-    made = [measure_generated(diffuse_pair(pair, rules), rules.generated) for pair in pairs]
-    return PilotCost(
-        seconds=time.perf_counter() - loaded,
-        num_bytes=sum(i.num_bytes for work in made if work.made for i in work.made.images),
-        start_s=loaded - started,
-        made=made_of(made, rules.generated),
+    rules = rules_of(config, folder)
+    step = DiffusePairs(rules)
+    return drawn.try_drawing(
+        load=lambda: shared_generator(config.diffusion),
+        draw=lambda: map(step.make, pairs),
+        rules=rules.generated,
     )
 
 
@@ -356,6 +321,7 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=defaults,
     inputs=inputs,
+    settle=settle,
     check=check,
     plan=plan,
     measure=measure,
@@ -365,7 +331,8 @@ PIPELINE = Pipeline(
     draws=Draws(wanted=_wanted, most=_most, plan=_drawn, sample_id=sample_id_of, make=make),
     build=build,
     tables=tables,
-    stages=(DRAWINGS_STAGE, IMAGES_STAGE, PAIRS_STAGE),
+    stages=(PROMPTS_STAGE, DRAWINGS_STAGE, IMAGES_STAGE, PAIRS_STAGE, SEEDS_STAGE),
+    unused=unused,
     steps={DRAWN: "pairs", MEASURED: "pairs"},
     pilot=Pilot(
         records="pairs",

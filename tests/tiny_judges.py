@@ -59,6 +59,30 @@ def save_llm(folder: Path, chat_template: str | None = None, tokenizer: Any = No
     return folder
 
 
+def teach_llm(folder: Path, texts: list[str]) -> Path:
+    """Saves a language model of letters that has read some texts over and over."""
+    import torch
+    from transformers import AutoTokenizer, LlamaForCausalLM
+
+    save_llm(folder)
+    model, tokenizer = (
+        LlamaForCausalLM.from_pretrained(folder),
+        AutoTokenizer.from_pretrained(folder),
+    )
+    optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    read = [
+        torch.tensor([[2, *tokenizer(text, add_special_tokens=False).input_ids]]) for text in texts
+    ]
+    for _ in range(60):
+        for ids in read:
+            loss = model(input_ids=ids, labels=ids).loss
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    model.save_pretrained(folder)
+    return folder
+
+
 def teach_nli(folder: Path, taught: Mapping[tuple[str, str], str]) -> Path:
     """Saves a classifier that has learnt by heart what it is to say of some pairs of sentences."""
     import torch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -72,6 +72,29 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
 def describe_editors() -> str:
     """Returns all editors with the pipelines of diffusers that they run with."""
     return "; ".join(f"{name} ({', '.join(each.runs)})" for name, each in EDITORS.items())
+
+
+def describe_others(
+    settings: EditorSettings, is_fit: Callable[[type[PipelineEditor]], bool]
+) -> str:
+    """Returns which editors are fit for something: those of a model, and those of other models.
+
+    Args:
+      settings: name the model; it can be loaded.
+      is_fit: tells whether an editor is.
+    """
+    fit = [name for name, editor in EDITORS.items() if is_fit(editor)]
+    own = (
+        fit if settings.model == TINY else [each for each in _own_editors(settings) if each in fit]
+    )
+    others = [f"{name} ({', '.join(EDITORS[name].runs)})" for name in fit if name not in own]
+    told = [f"with {settings.model}, --editor {' or '.join(own)}"] if own else []
+    told += [f"with other models, {'; '.join(others)}"] if others else []
+    return "; ".join(told) or "none is"
+
+
+def _own_editors(settings: EditorSettings) -> tuple[EditorName, ...]:
+    return editors_of(read_index(find_folder(settings), settings.model).pipeline)
 
 
 def load_editor(settings: EditorSettings) -> Editor:

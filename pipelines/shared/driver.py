@@ -88,10 +88,10 @@ def told_build(
     if not is_run:
         print(f"{output}: was finished already, and is left as it is")
     manifest = load_manifest(output)
-    only = config.run.only
-    print(in_lines(finished(manifest, output, pipeline.stages, only)))
+    only, stages = config.run.only, pipeline.stages_of(config)
+    print(in_lines(finished(manifest, output, stages, only)))
     state: Literal["built", "kept"] = "built" if is_run else "kept"
-    warning = without_samples(manifest, output, pipeline.stages, only)
+    warning = without_samples(manifest, output, stages, only)
     return BuildReport(output=output, state=state, manifest=manifest, warning=warning)
 
 
@@ -134,6 +134,7 @@ def _run_pipeline(
 ) -> bool:
     run = config.run
     fetch_inputs()
+    config = pipeline.settle(config)
     pipeline.check(config)
     header = header_of(pipeline, config)
     check_output(run, header)

@@ -26,8 +26,10 @@ from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.perceptual import encoders_named
+from eqforge.transforms.filters.plausibility import weighers_of
 from eqforge.transforms.judges import settings as text_judges
 from eqforge.transforms.oracle.judges import judges_of
+from eqforge.transforms.ranking.settings import answerers_of, directions_of
 from eqforge.transforms.text.distances import encoders_of, inference_models_of
 
 # Every package whose version can change the bytes of a dataset.
@@ -41,7 +43,13 @@ VERSIONED = (
 # Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
 _LOCAL_OR_NAMED = ("model", "assets", "writer", "grounder", "segmenter")
 _JUDGING = "judging"
-_PERCEPTUAL = "perceptual"
+# Groups of settings that are left out where they are off: the dataset is what it was without them.
+_OFF: Mapping[str, Mapping[str, Any]] = {
+    "perceptual": {"perceptual": None, "max_perceptual": None},
+    "calibration": {"calibration": None},
+    "plausibility": {"plausibility": None, "max_implausibility": None},
+    "ranking": {"seeds": 1, "direction": None, "vqascore": None},
+}
 # Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
 # parts are inputs.
 NOT_OF_THE_ROWS = (
@@ -54,6 +62,9 @@ NOT_OF_THE_ROWS = (
 IDENTIFIED: Mapping[str, Callable[[str], tuple[Identity, ...]]] = {
     "oracle": judges_of,
     "perceptual": encoders_named,
+    "plausibility": weighers_of,
+    "direction": directions_of,
+    "vqascore": answerers_of,
     "embedding": encoders_of,
     "entailment": inference_models_of,
 }
@@ -115,11 +126,10 @@ def _config_json(config: DatasetConfig) -> dict[str, Any]:
 def without_places(values: dict[str, Any]) -> dict[str, Any]:
     """Returns settings without those that leave no trace in the rows, and without folders."""
     kept = {name: value for name, value in values.items() if name not in NOT_OF_THE_ROWS}
-    # A dataset without judges, or without a perceptual distance, is what it was before there were.
     if _judges_nothing(kept.get(_JUDGING)):
         del kept[_JUDGING]
-    if kept.get(_PERCEPTUAL) == {_PERCEPTUAL: None, "max_perceptual": None}:
-        del kept[_PERCEPTUAL]
+    for name in [name for name, off in _OFF.items() if kept.get(name) == off]:
+        del kept[name]
     for name, value in kept.items():
         if isinstance(value, dict):
             kept[name] = without_places(value)

@@ -173,7 +173,7 @@ def _dataset_target(
     return DatasetTarget(
         output=config.run.output,
         header=header,
-        stages=(*pipeline.stages, *stages_for(header.errata)),
+        stages=(*pipeline.stages_of(config), *stages_for(header.errata)),
         tables=pipeline.tables(config, plan),
         max_error_rate=config.run.max_error_rate,
         replaces=replaces,

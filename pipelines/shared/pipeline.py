@@ -101,6 +101,16 @@ def _no_warnings(_config: Any) -> Iterable[str]:
     return ()
 
 
+def _as_it_is(config: Configured) -> Configured:
+    """Returns a configuration that no file changes."""
+    return config
+
+
+def _no_stages(_config: Any) -> tuple[Stage, ...]:
+    """Returns no stages."""
+    return ()
+
+
 def _no_parts(_config: Any) -> Iterable[PartManifest]:
     """Returns no parts."""
     return ()
@@ -153,6 +163,7 @@ class Pipeline(Generic[Configured]):
       config: its configuration, from which the command line is made.
       defaults: the fields of the configuration that a mode sets.
       inputs: the files that the plan is made from, as paths or URLs, or in a folder.
+      settle: returns the configuration with what a file of settings says, before it is checked.
       needs: raises InputError or MissingExtra if the machine lacks what is fetched once; comes
         before anything that takes time, such as importing Beam.
       check: raises InputError or MissingExtra if a build could not run.
@@ -173,6 +184,7 @@ class Pipeline(Generic[Configured]):
       build: wires the Beam pipeline.
       tables: the tables, sized for a plan.
       stages: the stages of the books, in order.
+      unused: returns the stages that a build with a configuration does not have.
       steps: the names under which workers count what they finished, in the order of the work, each
         with the count of `measure` that it reaches.
     """
@@ -181,6 +193,7 @@ class Pipeline(Generic[Configured]):
     config: type[Configured]
     defaults: Callable[[Mode], dict[str, Any]] = _no_defaults
     inputs: Callable[[Configured], Iterable[Input]]
+    settle: Callable[[Configured], Configured] = _as_it_is
     needs: Callable[[Configured], object] = _no_needs
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]
@@ -198,4 +211,10 @@ class Pipeline(Generic[Configured]):
     build: Callable[["beam.Pipeline", Target[Configured]], None]
     tables: Callable[[Configured, PlanFiles], tuple[Table, ...]]
     stages: tuple[Stage, ...]
+    unused: Callable[[Configured], tuple[Stage, ...]] = _no_stages
     steps: Mapping[str, str]
+
+    def stages_of(self, config: Configured) -> tuple[Stage, ...]:
+        """Returns the stages that a build with a configuration has."""
+        unused = self.unused(config)
+        return tuple(stage for stage in self.stages if stage not in unused)

@@ -30,6 +30,9 @@ _NAMED = (
     *(
         "oracle",
         "perceptual",
+        "plausibility",
+        "direction",
+        "vqascore",
         "embedding",
         "entailment",
         "verify",

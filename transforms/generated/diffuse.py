@@ -36,7 +36,9 @@ from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.engines.counted_step import CountedStep
+from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
+from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 if TYPE_CHECKING:
@@ -165,7 +167,25 @@ def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork:
       InputError: the model cannot be loaded, or a prompt does not fit it.
       BuildError: the device has too little memory for the model.
     """
-    work = PairWork(proposal=_proposal(pair))
+    planned = _planned(pair, rules)
+    return planned if planned.rejects else _diffuse(planned, pair, rules)
+
+
+def diffuse_seeds(pair: PromptPair, rules: DiffuseRules) -> Drawings:
+    """Returns the drawings of a pair from as many seeds as are asked for; see `diffuse_pair`."""
+
+    def draw(work: PairWork, number: int) -> PairWork:
+        return _diffuse(work, replace(pair, seed=seed_of(pair.seed, number)), rules)
+
+    seeds = rules.generated.ranking.settings.seeds
+    return drawings_of(_planned(pair, rules), seeds, draw)
+
+
+def _planned(pair: PromptPair, rules: DiffuseRules) -> PairWork:
+    return weigh(PairWork(proposal=_proposal(pair)), rules.generated)
+
+
+def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
     shared = shared_generator(rules.diffusion)
     control = control_of(pair, rules.edit)
     basis = [VERSION, shared.generator.fingerprint, shared.device, versions_of("pillow")]
@@ -304,7 +324,8 @@ class DiffusePairs(CountedStep[DiffuseRules]):
 
     @property
     def uses_gpu(self) -> bool:
-        return self.rules.diffusion.device != "cpu"
+        return self.rules.diffusion.device != "cpu" or self.rules.generated.plausibility.uses_gpu
 
-    def make(self, pair: PromptPair) -> PairWork:
-        return diffuse_pair(pair, self.rules)
+    def make(self, pair: PromptPair) -> PairWork | Drawings:
+        is_ranked = self.rules.generated.ranking.settings.is_used
+        return (diffuse_seeds if is_ranked else diffuse_pair)(pair, self.rules)

@@ -29,6 +29,7 @@ from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
+from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
 from eqforge.transforms.generated.edit_masks import (
     GroundingSettings,
     SharedGrounder,
@@ -39,6 +40,7 @@ from eqforge.transforms.generated.edit_masks import (
 from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
 from eqforge.transforms.generated.edit_work import EDITS_STAGE, EditTask, EditWork
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
+from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair
 
 if TYPE_CHECKING:
@@ -162,6 +164,17 @@ def edit_photograph(work: EditWork, rules: EditingRules) -> EditWork:
     if rejection is not None or isinstance(made, Rejection):
         return work.decided(EDITS_STAGE, rejection)
     return replace(work, made=made).passed(EDITS_STAGE)
+
+
+def edit_seeds(work: EditWork, rules: EditingRules) -> Drawings:
+    """Returns the edits of a photograph from as many seeds as asked for; see edit_photograph."""
+
+    def edit(own: EditWork, number: int) -> EditWork:
+        assert own.task is not None
+        task = replace(own.task, seed=seed_of(own.task.seed, number))
+        return edit_photograph(replace(own, task=task), rules)
+
+    return drawings_of(work, rules.generated.ranking.settings.seeds, edit)
 
 
 def _refuse(made: MadePair, settings: LockSettings) -> Rejection | None:
@@ -313,10 +326,13 @@ class EditPhotographs(CountedStep[EditingRules]):
 
     @property
     def uses_gpu(self) -> bool:
-        return self.rules.editor.device != "cpu"
+        return self.rules.editor.device != "cpu" or self.rules.generated.plausibility.uses_gpu
 
-    def make(self, work: EditWork) -> EditWork:
-        return edit_photograph(work, self.rules)
+    def make(self, work: EditWork) -> EditWork | Drawings:
+        is_ranked = self.rules.generated.ranking.settings.is_used
+        # The caption is of a photograph: it is the negative that is to be drawn.
+        planned = weigh(work, self.rules.generated, drawn=(1,))
+        return (edit_seeds if is_ranked else edit_photograph)(planned, self.rules)
 
 
 @dataclass

@@ -225,7 +225,7 @@ def _task(
         generator=negative.generator,
         instruction=caption.instruction or make_instruction(negative.text, change),
         things=change.things,
-        # The 0 is the number of the try, of which there is one.
+        # The 0 is the number of the first edit; the seeds of others follow from this one.
         seed=derive_seed(rules.edits.seed, content, "edit/0", VERSION),
     )
 

@@ -26,6 +26,7 @@ from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, image_row
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.filters.perceptual import Perceptual, refuse_perceptual
+from eqforge.transforms.filters.plausibility import Plausibility
 from eqforge.transforms.generated.work import (
     MadePair,
     MeasuredMade,
@@ -34,6 +35,7 @@ from eqforge.transforms.generated.work import (
 )
 from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
+from eqforge.transforms.ranking.settings import Ranking
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -62,6 +64,8 @@ class GeneratedRules:
       distinct_captions: whether captions that say the same are refused.
       perceptual: the model that measures how alike images look; none if none is asked for.
       oracle: the models that judge whether captions match; none if none is asked for.
+      ranking: from how many seeds each pair is made, and which models score what was made.
+      plausibility: the model that weighs captions before they are drawn; none if none is asked for.
     """
 
     work: str
@@ -71,6 +75,8 @@ class GeneratedRules:
     distinct_captions: bool
     perceptual: Perceptual = field(default_factory=Perceptual)
     oracle: Oracle = field(default_factory=Oracle)
+    ranking: Ranking = field(default_factory=Ranking)
+    plausibility: Plausibility = field(default_factory=Plausibility)
 
     @property
     def media(self) -> MediaStore:
@@ -164,7 +170,7 @@ def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
 
 
 def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -> MeasuredMade:
-    pixels_0, pixels_1 = (_pixels_of(image, rules) for image in made.images)
+    pixels_0, pixels_1 = (pixels_of(image, rules) for image in made.images)
     return MeasuredMade(
         images=(
             image_row(made.images[0], rules.images.score(pixels_0)),
@@ -190,7 +196,7 @@ def _with_distance(work: PairWork, measured: MeasuredMade, rules: GeneratedRules
     score = rules.ledger("perceive", rules.perceptual.basis()).remember(
         [first, second],
         Score,
-        lambda: rules.perceptual.score([_pixels_of(image, rules) for image in measured.images]),
+        lambda: rules.perceptual.score([pixels_of(image, rules) for image in measured.images]),
     )
     return replace(work, scores=(*work.scores, score))
 
@@ -203,7 +209,7 @@ def _with_matches(
         return work
     images = {image.image_id: image for image in measured.images}
     first, second = images
-    scorer = rules.oracle.scorer(lambda image_id: _pixels_of(images[image_id], rules))
+    scorer = rules.oracle.scorer(lambda image_id: pixels_of(images[image_id], rules))
     question = Question(images=(first, second), captions=proposal.captions)
     (answer,) = ask([question], scorer, rules.ledger("match", rules.oracle.basis()))
     if isinstance(answer, Rejection):
@@ -211,7 +217,8 @@ def _with_matches(
     return replace(work, scores=(*work.scores, *answer))
 
 
-def _pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> "NDArray[np.uint8]":
+def pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> "NDArray[np.uint8]":
+    """Returns the pixels of a stored image, uint8 of shape (height, width, 3), RGB."""
     return read_pixels(rules.media.get(image.image_id, image.suffix))
 
 

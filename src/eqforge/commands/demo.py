@@ -95,6 +95,7 @@ def builds(workspace: "Workspace") -> dict[str, Build]:
         simat,
         vlue,
     )
+    from eqforge.pipelines.shared import drawn
 
     videos = ("--videos", str(workspace.videos))
     annotations = {
@@ -111,11 +112,11 @@ def builds(workspace: "Workspace") -> dict[str, Build]:
         **_of_texts(workspace),
         simat.NAME: Build(main=simat.main, arguments=_simat(workspace)),
         vlue.NAME: Build(main=vlue.main, arguments=_vlue(workspace)),
-        eq_sd.NAME: Build(main=eq_sd.main, arguments=SMALL_DRAWINGS, check=eq_sd.check_installed),
+        eq_sd.NAME: Build(main=eq_sd.main, arguments=SMALL_DRAWINGS, check=drawn.check_installed),
         eq_edit.NAME: Build(
             main=eq_edit.main,
             arguments=(*_captioned(workspace), *SMALL_EDITS),
-            check=eq_sd.check_installed,
+            check=drawn.check_installed,
         ),
         eq_kubric.NAME: Build(main=eq_kubric.main, arguments=SMALL_SCENES, check=check_installed),
     }
@@ -210,8 +211,9 @@ def _score(output: Path) -> int:
 
 def _missing_model() -> str | None:
     from eqforge.pipelines import eq_sd
+    from eqforge.pipelines.shared import drawn
 
-    return _missing(Build(main=eq_sd.main, arguments=(), check=eq_sd.check_installed))
+    return _missing(Build(main=eq_sd.main, arguments=(), check=drawn.check_installed))
 
 
 def _missing(build: Build) -> str | None:

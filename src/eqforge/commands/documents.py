@@ -11,6 +11,7 @@ from eqforge.generators.text.lints.command import LintReport
 from eqforge.pipelines.shared.driver import BuildReport
 from eqforge.pipelines.shared.planning import PlanReport
 from eqforge.schemas.sources.calibration import Calibration
+from eqforge.schemas.sources.gate_limits import GateLimits
 from eqforge.transforms.export.note import ExportNote
 
 DOCUMENTS = {
@@ -22,6 +23,7 @@ DOCUMENTS = {
     "report": Report,
     "review plan": ReviewPlan,
     "review import": ReviewOutcome,
+    "review calibrate": GateLimits,
     "calibrate": Calibration,
     "diff": Difference,
     "export": ExportNote,

@@ -24,8 +24,10 @@ from eqforge.schemas.visible import nearest
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import read_plan
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
+from eqforge.transforms.generated.draw_work import drawing_name, seed_of
 from eqforge.transforms.generated.render import RENDERS_STAGE, PlannedPair
 from eqforge.transforms.generated.work import MadePair
+from eqforge.transforms.ranking.settings import MOST_SEEDS
 from eqforge.transforms.video.clip_work import Extraction
 
 Row = dict[str, Any]
@@ -94,7 +96,7 @@ class StoredRejects:
             self._images[frame.frame_id] = frame
         for name, pair in _pairs_of_videos(plan):
             self._pairs[name] = pair
-        for name, captions, made in _generated_pairs(work, plan):
+        for name, captions, made in _generated_pairs(work, plan, _seeds_of(dataset)):
             names = f"{name}/0", f"{name}/1"
             self._images |= dict(zip(names, made.images, strict=True))
             self._pairs[name] = _Pair(names=names, captions=captions, objects=made.objects)
@@ -207,12 +209,13 @@ def _pairs_of_videos(plan: Sequence[str]) -> Iterator[tuple[str, _Pair]]:
 
 
 def _generated_pairs(
-    work: str, plan: Sequence[str]
+    work: str, plan: Sequence[str], seeds: int
 ) -> Iterator[tuple[str, tuple[str, str], MadePair]]:
     """Yields the id, the captions and the pictures of each pair that was drawn or rendered.
 
-    The seed of a pair tells which pictures are its own. Where the folder holds others of the same
-    seed, made with other settings, that is not known, and there are none.
+    Each drawing of a pair from several seeds has an id. The seed tells which pictures are whose.
+    Where the folder holds others of the same seed, made with other settings, that is not known, and
+    there are none.
     """
     made: dict[int, MadePair | None] = {}
     for step in ("draw", "render"):
@@ -221,16 +224,27 @@ def _generated_pairs(
             known = made.setdefault(each.generation.seed, each)
             if known is not None and known.images != each.images:
                 made[each.generation.seed] = None
-    for name, captions, seed in _requests(plan) if made else ():
+    for name, captions, seed in _requests(plan, seeds) if made else ():
         if (found := made.get(seed)) is not None:
             yield name, captions, found
 
 
-def _requests(plan: Sequence[str]) -> Iterator[tuple[str, tuple[str, str], int]]:
+def _seeds_of(dataset: Dataset) -> int:
+    """Returns from how many seeds each pair of a dataset was drawn."""
+    settings = dataset.manifest.config.get("settings")
+    ranking = settings.get("ranking") if isinstance(settings, dict) else None
+    seeds = ranking.get("seeds") if isinstance(ranking, dict) else None
+    return min(seeds, MOST_SEEDS) if isinstance(seeds, int) else 1
+
+
+def _requests(plan: Sequence[str], seeds: int) -> Iterator[tuple[str, tuple[str, str], int]]:
     """Yields the id, the captions and the seed of each pair that was to be drawn or rendered."""
     with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
         for prompts in read_plan(PromptPair, plan):
-            yield prompts.sample_id, prompts.captions, prompts.seed
+            name, captions, seed = prompts.sample_id, prompts.captions, prompts.seed
+            yield name, captions, seed
+            for number in range(seeds if seeds > 1 else 0):
+                yield drawing_name(name, number), captions, seed_of(seed, number)
     with contextlib.suppress(msgspec.DecodeError):
         for planned in read_plan(PlannedPair, plan):
             if (scenes := planned.pair) is not None:

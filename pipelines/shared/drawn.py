@@ -1,0 +1,187 @@
+"""Shared by the pipelines whose pairs a diffusion model draws: settings, checks, rules, trials."""
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+
+from tyro.conf import OmitArgPrefixes
+
+from eqforge.pipelines.shared.calibrated import CalibrationSettings, check_models, told_limits
+from eqforge.pipelines.shared.generated import made_of
+from eqforge.pipelines.shared.pipeline import PilotCost
+from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.schemas.records.books import Stage
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
+from eqforge.transforms.filters.plausibility import PlausibilitySettings, prepare_plausibility
+from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings
+from eqforge.transforms.generated.pairs import GeneratedRules
+from eqforge.transforms.generated.prompts import PROMPTS_STAGE
+from eqforge.transforms.generated.spread import measure_drawn
+from eqforge.transforms.generated.work import PairWork
+from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
+from eqforge.transforms.ranking.settings import RankSettings, prepare_ranking, ranking_warnings
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnSettings(ImageFilters):
+    """Which drawn pairs are refused, and which drawing of a pair is kept."""
+
+    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
+    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
+    ranking: OmitArgPrefixes[RankSettings] = field(default_factory=RankSettings)
+    plausibility: OmitArgPrefixes[PlausibilitySettings] = field(
+        default_factory=PlausibilitySettings
+    )
+    calibration: OmitArgPrefixes[CalibrationSettings] = field(default_factory=CalibrationSettings)
+
+    @property
+    def limits_file(self) -> Path | None:
+        """The file of fitted limits, if there is one."""
+        return self.calibration.calibration
+
+
+def drawn_rules(
+    settings: DrawnSettings,
+    work: str,
+    distinct_captions: bool,
+    kind_gates: tuple[tuple[str, GateSettings], ...] = (),
+) -> GeneratedRules:
+    """Returns how drawn pairs are measured and judged.
+
+    Args:
+      settings: limits and models.
+      work: the folder or URL of media and finished work.
+      distinct_captions: whether captions that say the same are refused.
+      kind_gates: kinds of pairs with limits of their own.
+    """
+    return GeneratedRules(
+        work=work,
+        images=settings,
+        gates=settings.gates,
+        kind_gates=kind_gates,
+        distinct_captions=distinct_captions,
+        perceptual=prepare_perceptual(settings.perceptual),
+        oracle=prepare_oracle(settings.oracle),
+        ranking=prepare_ranking(settings.ranking),
+        plausibility=prepare_plausibility(settings.plausibility),
+    )
+
+
+def check_drawn(settings: DrawnSettings) -> None:
+    """Checks that the filters' packages and the models that measure can be loaded.
+
+    Raises:
+      InputError: a model cannot be loaded.
+      MissingExtra: a package is not installed.
+    """
+    settings.prepare()
+    encoder = prepare_perceptual(settings.perceptual).encoder
+    judges = prepare_oracle(settings.oracle).judges
+    prepare_ranking(settings.ranking)
+    weigher = prepare_plausibility(settings.plausibility).model
+    check_models(
+        settings.limits_file,
+        {
+            "--perceptual": None if encoder is None else encoder.revision,
+            "--plausibility": None if weigher is None else weigher.revision,
+            "--oracle": judges[0].revision if len(judges) == 1 else None,
+        },
+    )
+
+
+def check_installed() -> None:
+    """Checks that the packages that draw are installed.
+
+    Raises:
+      MissingExtra: a package is not installed.
+    """
+    for package in ("torch", "diffusers", "transformers"):
+        if find_spec(package) is None:
+            raise MissingExtra(package, "models")
+
+
+def check_one_worker(workers: int, device: str, part: str) -> None:
+    """Checks that no two workers load the models onto one device.
+
+    Args:
+      workers: how many there are.
+      device: as torch names it.
+      part: what every GPU may build instead.
+
+    Raises:
+      InputError: several workers share an accelerator.
+    """
+    if device != "cpu" and workers > 1:
+        raise InputError(
+            f"--workers {workers}: every worker would load the model onto {device} once more, and "
+            "they would wait for each other; one is as fast. To use more GPUs, build "
+            f"{part} on each, in folders of their own"
+        )
+
+
+def tiny_warning(made: str) -> str:
+    """Returns what is to be known of things that a tiny model made."""
+    return (
+        f"The {made} come from a tiny model with random weights, made to try the pipeline. They "
+        "show nothing of what their captions say."
+    )
+
+
+def exact_warning(maker: str) -> str:
+    """Returns what is to be known of the bytes that a maker makes."""
+    return (
+        f"{maker} the same bytes again only on the same kind of device with the same versions of "
+        "torch and diffusers; the column `generation` names them."
+    )
+
+
+def tell(warning: str) -> None:
+    """Prints a warning that has to be seen before any work."""
+    print(f"\n*** {warning} ***\n", file=sys.stderr)
+
+
+def drawn_warnings(settings: DrawnSettings) -> Iterator[str]:
+    """Yields what a user should know of fitted limits, and of the models that measure."""
+    if settings.limits_file is not None:
+        yield told_limits(settings.limits_file)
+    yield from oracle_warnings(prepare_oracle(settings.oracle))
+    yield from ranking_warnings(settings.ranking, settings.oracle.oracle is not None)
+
+
+def unused_stages(settings: DrawnSettings) -> tuple[Stage, ...]:
+    """Returns the stages that a build with some settings does not have."""
+    used = {
+        PROMPTS_STAGE.name: settings.plausibility.plausibility is not None,
+        SEEDS_STAGE.name: settings.ranking.is_used,
+    }
+    return tuple(stage for stage in (PROMPTS_STAGE, SEEDS_STAGE) if not used[stage.name])
+
+
+def try_drawing(
+    load: Callable[[], object],
+    draw: Callable[[], Iterable[PairWork | Drawings]],
+    rules: GeneratedRules,
+) -> PilotCost:
+    """Draws and measures some pairs, and returns what that took.
+
+    Args:
+      load: loads the models.
+      draw: yields drawn pairs.
+      rules: how they are measured.
+    """
+    started = time.perf_counter()
+    load()
+    loaded = time.perf_counter()
+    made = [measure_drawn(drawn, rules) for drawn in draw()]
+    return PilotCost(
+        seconds=time.perf_counter() - loaded,
+        num_bytes=sum(i.num_bytes for work in made if work.made for i in work.made.images),
+        start_s=loaded - started,
+        made=made_of(made, rules),
+    )

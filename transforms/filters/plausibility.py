@@ -1,0 +1,207 @@
+"""How plausible captions are to a language model, before anything is drawn; off by default.
+
+What is measured is the mean negative log likelihood of a caption's tokens, in nats. It tells the
+odd from the usual among captions of one kind and length, not the true from the false.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from eqforge.models.scorer import Identity
+from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.ranges import check_range
+from eqforge.schemas.records.scores import Rejection, Score, compact_json
+from eqforge.schemas.versions import versions_of
+
+if TYPE_CHECKING:
+    from eqforge.models.likelihood import CausalLikelihood
+    from eqforge.models.spec import ScorerSpec
+
+IMPLAUSIBILITY: Final = "implausibility"
+VERSION: Final = "1"
+MOST: Final = 1000.0
+REASONS: Final = {
+    "implausible": "A caption is less likely to the model of --plausibility than "
+    "--max-implausibility allows.",
+    "not_weighed": "The model of --plausibility cannot read a caption, and there is a limit.",
+}
+_KIND: Final = "likelihood"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class PlausibilitySettings:
+    """Which model says how plausible captions are, and the limit."""
+
+    plausibility: str | None = None
+    """A causal language model that weighs the captions before anything is drawn: a folder that
+    transformers saved, or ID@COMMIT on the Hugging Face hub, and options after commas, such as
+    ,device=cuda:0. Its mean negative log likelihood per token, in nats, is stored with the
+    scores."""
+
+    max_implausibility: float | None = None
+    """Greatest mean negative log likelihood of a caption that is to be drawn. Depends on the model:
+    look at the scores of captions you find odd before you set it."""
+
+    def __post_init__(self) -> None:
+        """Checks the limit and how the model is named.
+
+        Raises:
+          InputError: the limit is out of range or has no model, or the model is not named as
+            expected.
+        """
+        check_range("max_implausibility", self.max_implausibility, 0, MOST)
+        if self.plausibility is not None:
+            _spec_of(self.plausibility)
+        elif self.max_implausibility is not None:
+            raise InputError(
+                f"--max-implausibility {self.max_implausibility}: name the model that measures, "
+                "too, such as --plausibility FOLDER"
+            )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Plausibility:
+    """The model that weighs captions, and the limit; sent to workers, which load the model.
+
+    Attributes:
+      settings: the model and limit asked for.
+      model: the identity of the model; None where none is asked for.
+    """
+
+    settings: PlausibilitySettings = dataclasses.field(default_factory=PlausibilitySettings)
+    model: Identity | None = None
+
+    @property
+    def uses_gpu(self) -> bool:
+        """Whether the model runs on another device than the CPU."""
+        asked = self.settings.plausibility
+        return asked is not None and _spec_of(asked).device != "cpu"
+
+    def basis(self) -> list[object]:
+        """Returns what a score depends on besides the caption, which excludes the limit."""
+        assert self.model is not None
+        packages = ("torch", "transformers", "tokenizers")
+        return [VERSION, dataclasses.asdict(self.model), versions_of(*packages)]
+
+    def scores(self, captions: Sequence[str]) -> tuple[Score, ...]:
+        """Returns the score of each caption, `implausibility_0` and so on.
+
+        Returns:
+          Mean negative log likelihoods in nats, to 6 decimals; None of a caption that the model
+          cannot read.
+
+        Raises:
+          BuildError: the model is another than when the run began.
+        """
+        asked, expected = self.settings.plausibility, self.model
+        assert asked is not None
+        assert expected is not None
+        found = _weigh(_spec_of(asked), captions, expected)
+        identity = dataclasses.asdict(expected) | {"plausibility": VERSION}
+        own = {name: value for name, value in identity.items() if name not in _OF_THE_SCORE}
+        return tuple(
+            Score(
+                name=f"{IMPLAUSIBILITY}_{place}",
+                value=None if value is None else round(value, 6),
+                scorer=expected.kind,
+                version=expected.revision,
+                settings=compact_json(own),
+            )
+            for place, value in enumerate(found)
+        )
+
+
+_OF_THE_SCORE: Final = ("kind", "revision")
+_one_at_a_time = threading.Lock()
+
+
+def _weigh(spec: ScorerSpec, captions: Sequence[str], expected: Identity) -> list[float | None]:
+    from eqforge.models.pretrained import one_thread
+
+    with _one_at_a_time:
+        model = _loaded(spec)
+        if model.identity != expected:
+            raise BuildError(f"the model {expected.name} changed since the run began")
+        with one_thread():
+            return [_surprise(model, caption) for caption in captions]
+
+
+def _surprise(model: CausalLikelihood, caption: str) -> float | None:
+    try:
+        return model.surprise(caption)
+    except ValueError:
+        return None
+
+
+@functools.cache
+def _loaded(spec: ScorerSpec) -> CausalLikelihood:
+    from eqforge.models.likelihood import CausalLikelihood
+    from eqforge.schemas.io.source_file import unchanged
+
+    with unchanged([spec.source]):
+        return CausalLikelihood(spec.weights())
+
+
+def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
+    """Returns the model that is asked for, with its identity; it is loaded once, as a check.
+
+    Raises:
+      InputError: it cannot be loaded.
+      MissingExtra: a package is not installed.
+    """
+    asked = settings.plausibility
+    model = None if asked is None else weighers_of(asked)[0]
+    return Plausibility(settings=settings, model=model)
+
+
+@functools.cache
+def weighers_of(text: str) -> tuple[Identity, ...]:
+    """Returns the identity of the model in a setting, as `prepare_plausibility` does.
+
+    Raises:
+      InputError, MissingExtra: see prepare_plausibility.
+    """
+    from eqforge.models.pretrained import check_device
+
+    spec = _spec_of(text)
+    if spec.text("device") is not None:
+        check_device(spec.device)
+    # The driver only identifies the model; the accelerator's memory is for the workers.
+    return (_loaded(spec.on_cpu()).identity,)
+
+
+def refuse_implausible(
+    scores: Sequence[Score], settings: PlausibilitySettings, captions: Sequence[str]
+) -> Rejection | None:
+    """Rejects a pair by the least plausible of some captions.
+
+    Args:
+      scores: of these captions, in their order.
+      settings: the limit.
+      captions: those that are to be drawn.
+    """
+    limit = settings.max_implausibility
+    if limit is None:
+        return None
+    known = [(score.value, text) for score, text in zip(scores, captions, strict=True)]
+    unknown = [text for value, text in known if value is None]
+    if unknown:
+        return Rejection(reason="not_weighed", threshold=limit, detail=unknown[0][:200])
+    worst, text = max((value, text) for value, text in known if value is not None)
+    if worst <= limit:
+        return None
+    return Rejection(reason="implausible", value=worst, threshold=limit, detail=text[:200])
+
+
+def _spec_of(text: str) -> ScorerSpec:
+    from eqforge.models.spec import parse_spec
+
+    try:
+        return parse_spec(f"{_KIND}:{text}", {_KIND: frozenset({"device", "precision"})})
+    except InputError as error:
+        raise InputError(f"--plausibility {error}") from error
