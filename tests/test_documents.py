@@ -45,6 +45,7 @@ NOT_HERE = {
     "Docker",
     "Google Cloud",
     "Google Cloud Storage",
+    "scans",
     "SIMAT's files",
     "Visual Genome's images",
     "VL-CheckList",

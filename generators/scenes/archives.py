@@ -1,4 +1,4 @@
-"""Unpacks untrusted archives: nothing is written outside the folder, and sizes are limited."""
+"""Packs archives; unpacks untrusted ones within their folder and within limits of size."""
 
 import contextlib
 import gzip
@@ -6,7 +6,7 @@ import io
 import shutil
 import tarfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -29,6 +29,22 @@ _DAMAGE = (
     ValueError,
     RecursionError,
 )
+
+
+def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
+    """Returns a gzipped tar archive of files: the same bytes for the same content.
+
+    Args:
+      files: contents by name.
+      level: of compression; other than 0, the bytes depend on the version of zlib.
+    """
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name in sorted(files):
+            member = tarfile.TarInfo(name)
+            member.size = len(files[name])
+            archive.addfile(member, io.BytesIO(files[name]))
+    return gzip.compress(stream.getvalue(), level, mtime=0)
 
 
 class _Unzipped:

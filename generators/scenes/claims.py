@@ -117,7 +117,8 @@ _CHANGED = {"colour": "colour", "size": "scale", "material": "material", "positi
 def differs_as_declared(pair: ScenePair) -> bool:
     """Tells whether two scenes differ only as the pair declares.
 
-    An attribute or the place of the target changes; or two of what is named change places; or
+    An attribute or the place of the target changes, of a colour by another scan of as large a thing
+    as well; or two of what is named change places; or
     copies are added, or taken away, behind all other objects, so that the rest keep their numbers
     in the instance mask.
     """
@@ -125,7 +126,10 @@ def differs_as_declared(pair: ScenePair) -> bool:
     if pair.change == "order":
         return _have_changed_places(pair, found)
     if pair.change in _CHANGED:
-        return found == (f"{pair.claims[0].target}.{_CHANGED[pair.change]}",)
+        target = pair.claims[0].target
+        exchanged = (f"{target}.asset",), (f"{target}.asset", f"{target}.scale")
+        is_exchange = pair.change == "colour" and found in exchanged
+        return is_exchange or found == (f"{target}.{_CHANGED[pair.change]}",)
     fewer, more = sorted(pair.scenes, key=lambda scene: len(scene.objects))
     extra = more.objects[len(fewer.objects) :]
     sign = "+" if more is pair.scenes[1] else "-"

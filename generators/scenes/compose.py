@@ -62,12 +62,15 @@ def compose_related(
     moves = _draw_moves(draft, standpoint, settings, progress, rng)
     standpoint = replace(standpoint, pivot=_pivot(standpoint, moves))
     item, targets = _in_place(draft, standpoint, moves, rng)
-    boxes = [corners(target, draft.target.asset.bounds) for target in targets]
+    boxes = [
+        corners(target, draft.target.asset_in(scene).bounds) for scene, target in enumerate(targets)
+    ]
     points = np.concatenate([*boxes, corners(item, draft.reference.asset.bounds)])
     camera = frame(Subjects(points=points, boxes=boxes), standpoint, settings, progress, rng)
     layout = Layout(camera=camera, settings=settings)
     is_placed = layout.add(item, draft.reference.asset) and all(
-        layout.add(target, draft.target.asset, (scene,)) for scene, target in enumerate(targets)
+        layout.add(target, draft.target.asset_in(scene), (scene,))
+        for scene, target in enumerate(targets)
     )
     if not is_placed or not is_related(layout, draft.relations, progress):
         return None

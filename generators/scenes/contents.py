@@ -23,6 +23,9 @@ MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")
 
 SIZES = ("small", "large")
 STAND = "stand"
+SHAPE_TOLERANCE = 0.1
+"""Greatest difference of the sides of two scans that are exchanged, as shares of the longest."""
+
 PLAIN = ""
 """Instead of a colour: the asset as it is, if no word names its colour."""
 
@@ -194,7 +197,7 @@ class Vocabulary:
                 (noun, None, pair)
                 for noun in self.nouns
                 for pair in distinct_pairs()
-                if recolourable(noun, pair)
+                if coloured_pairs(noun, pair)
             ],
             "size": [(noun, colour, (SIZES[0], SIZES[1])) for noun, colour in self.coloured],
             "material": [
@@ -235,6 +238,20 @@ def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
         for asset in noun.colours.get(first, ())
         if _is_recolourable(asset) and all(asset.asset_id in ids for ids in wanted)
     )
+
+
+def coloured_pairs(noun: Noun, colours: tuple[str, str]) -> list[tuple[Asset, Asset]]:
+    """Returns what may show a thing in two colours: the same asset twice, or two of one noun.
+
+    Two scans are exchanged where they have the colours by themselves, are nearly of one shape, and
+    the same words follow their noun.
+    """
+    first, second = (
+        [each for each in noun.colours.get(colour, ()) if _own_colour(each) == colour]
+        for colour in colours
+    )
+    exchanged = [(a, b) for a in first for b in second if _are_alike(a, b)]
+    return [(asset, asset) for asset in recolourable(noun, colours)] + exchanged
 
 
 def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
@@ -323,6 +340,18 @@ def _can_be_of(asset: Asset, material: SurfaceMaterial) -> bool:
 
 def _own_colour(asset: Asset) -> str:
     return (asset.words.colour if asset.words else None) or PLAIN
+
+
+def _are_alike(first: Asset, second: Asset) -> bool:
+    """Tells whether two assets have nearly the same proportions and, but for a colour, words."""
+    if first.words is None or second.words is None or first == second:
+        return False
+    sides = [[side / max(asset.extent) for side in asset.extent] for asset in (first, second)]
+    return (
+        (first.words.detail, first.words.is_plural) == (second.words.detail, second.words.is_plural)
+        and first.words.size == second.words.size
+        and max(abs(a - b) for a, b in zip(*sides, strict=True)) <= SHAPE_TOLERANCE
+    )
 
 
 def _is_recolourable(asset: Asset) -> bool:

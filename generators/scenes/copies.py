@@ -3,7 +3,7 @@
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -17,20 +17,34 @@ from eqforge.schemas.io.checked import Node, load_json
 GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
 """Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""
 
+PICTURES = (".png", ".jpg", ".jpeg")
 _URDF_FILE = re.compile(r'filename="([^"]*)"')
 _OBJ_LIBRARY = re.compile(r"^mtllib\s+(.+?)\s*$", re.MULTILINE)
 _MTL_PICTURE = re.compile(r"^\s*map_\w+\s+(?:.*\s)?(\S+)\s*$", re.MULTILINE)
 
 
-def problems_of(asset: Asset) -> Iterator[str]:
-    """Yields what is wrong with an asset; fetches and unpacks it, and leaves nothing behind."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """What is to be said of an asset's files.
+
+    Attributes:
+      text: a sentence that names the asset.
+      is_wrong: whether it cannot be rendered as it was made; else it is a warning.
+    """
+
+    text: str
+    is_wrong: bool = True
+
+
+def findings_of(asset: Asset) -> Iterator[Finding]:
+    """Yields what is to be said of an asset; fetches and unpacks it, and leaves nothing behind."""
     if asset.sha256 is None:
-        yield f"asset {asset.asset_id!r}: its archive is not pinned: no sha256"
+        yield Finding(text=f"asset {asset.asset_id!r}: its archive is not pinned: no sha256")
     try:
         data = fetch_archive(asset)
-        yield from _problems_inside(asset, data)
+        yield from _findings_inside(asset, data)
     except InputError as error:
-        yield str(error)
+        yield Finding(text=str(error))
 
 
 def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> Asset:
@@ -45,8 +59,9 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
       InputError: the archive cannot be fetched, is not what the source pins, or lacks a file.
     """
     data = fetch_archive(asset)
-    for problem in _problems_inside(asset, data):
-        raise InputError(problem)
+    for finding in _findings_inside(asset, data):
+        if finding.is_wrong:
+            raise InputError(finding.text)
     name = f"{asset.asset_id}{_ending(asset.archive)}"
     storage.write_bytes(storage.join(folder, name), data)
     entry = {**asset.entry, "sha256": sha256_hex(data), "num_bytes": len(data), "path": name}
@@ -93,14 +108,47 @@ def with_words(asset: Asset, words: Mapping[str, Any] | None) -> Asset:
     return replace(asset, words=read, entry={**asset.entry, "words": dict(words)})
 
 
-def _problems_inside(asset: Asset, data: bytes) -> Iterator[str]:
+def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="eqforge-asset-") as temporary:
         folder = Path(temporary)
         there = set(unpack_into(asset, data, folder))
         files = files_of(asset, folder)
         for path in filter(None, (files.render, files.simulation)):
             for name in sorted(_named_in(path, folder) - there):
-                yield f"asset {asset.asset_id!r}: {path.name} names {name}, which is not there"
+                yield Finding(
+                    text=f"asset {asset.asset_id!r}: {path.name} names {name}, which is not there"
+                )
+        for text in plain_surfaces(files.render):
+            yield Finding(text=f"asset {asset.asset_id!r}: {text}", is_wrong=False)
+
+
+def plain_surfaces(render: Path) -> Iterator[str]:
+    """Yields why Blender renders an OBJ file without a texture that seems to belong to it.
+
+    A picture that a library names and that is missing is rendered in magenta, and is an error; a
+    library that is missing, or names no picture, makes a grey surface.
+    """
+    if render.suffix != ".obj":
+        return
+    libraries = sorted(PurePosixPath(name).name for name in _OBJ_LIBRARY.findall(_text(render)))
+    for name in libraries:
+        if not (render.parent / name).is_file():
+            yield f"{render.name} names {name}, which is not there: its surfaces are grey"
+    named = {name for each in libraries for name in pictures_named(render.parent / each)}
+    unused = sorted(
+        path.name
+        for path in render.parent.iterdir()
+        if path.suffix.lower() in PICTURES and path.name not in named
+    )
+    if unused and not named:
+        yield f"no surface of {render.name} shows {unused[0]}; no .mtl names it"
+
+
+def pictures_named(library: Path) -> set[str]:
+    """Returns the names of the pictures that an MTL file names; none where it is missing."""
+    if not library.is_file():
+        return set()
+    return {PurePosixPath(name).name for name in _MTL_PICTURE.findall(_text(library))}
 
 
 def _named_in(path: Path, folder: Path) -> set[str]:
@@ -110,9 +158,7 @@ def _named_in(path: Path, folder: Path) -> set[str]:
     if path.suffix != ".obj":
         return set()
     libraries = {PurePosixPath(name).name for name in _OBJ_LIBRARY.findall(_text(path))}
-    there = [folder / name for name in libraries if (folder / name).is_file()]
-    pictures = (name for library in there for name in _MTL_PICTURE.findall(_text(library)))
-    return libraries | {PurePosixPath(name).name for name in pictures}
+    return {name for library in libraries for name in pictures_named(folder / library)}
 
 
 def _text(path: Path) -> str:

@@ -13,6 +13,7 @@ from eqforge.generators.scenes.contents import (
     CountingContent,
     LocationContent,
     Noun,
+    coloured_pairs,
     exchangeable,
     far_colours,
     material_colours,
@@ -61,8 +62,13 @@ class Drafter:
             content = replace(content, colour=rng.choice(material_colours(content.noun)))
         values = either_way(content.values, rng)
         said = content.values if content.colour is None else _words_of(content.colour)
-        asset = rng.choice(_able(content))
-        target = Piece(asset=asset, variants=_variants(content, asset, values), colours=said)
+        assets = either_of(rng.choice(_able(content)), values == content.values)
+        target = Piece(
+            asset=assets[0],
+            other=assets[1] if assets[1] != assets[0] else None,
+            variants=_variants(content, assets, values),
+            colours=said,
+        )
         reference = self._another(content.reference, said, "reference", rng)
         calls = [_adjectives(content, value) for value in values]
         return RelatedDraft(
@@ -79,7 +85,7 @@ class Drafter:
                     content.relation,
                     called(reference),
                 )
-                for call in calls
+                for asset, call in zip(assets, calls, strict=True)
             ),
         )
 
@@ -187,9 +193,11 @@ def _piece(asset: Asset, colour: str, name: str, factor: float = 1.0) -> Piece:
 
 
 def _variants(
-    content: AttributeContent, asset: Asset, values: tuple[str, str]
+    content: AttributeContent, assets: tuple[Asset, Asset], values: tuple[str, str]
 ) -> tuple[SceneObject, SceneObject]:
-    def variant(value: str) -> SceneObject:
+    is_exchanged = assets[0] != assets[1]
+
+    def variant(asset: Asset, value: str) -> SceneObject:
         is_colour, is_size = content.change == "colour", content.change == "size"
         own = None if not content.colour else _painted(asset, content.colour)
         materials: dict[str, SurfaceMaterial] = {each: each for each in MATERIALS}
@@ -198,22 +206,26 @@ def _variants(
             asset=asset.asset_id,
             position=(0.0, 0.0, 0.0),
             scale=usual_scale(asset, SIZE_FACTORS[value] if is_size else 1.0),
-            colour=PALETTE[value] if is_colour else own,
+            colour=PALETTE[value] if is_colour and not is_exchanged else own,
             material=materials.get(value),
         )
 
-    return variant(values[0]), variant(values[1])
+    return variant(assets[0], values[0]), variant(assets[1], values[1])
 
 
-def _able(content: AttributeContent) -> tuple[Asset, ...]:
+def _able(content: AttributeContent) -> list[tuple[Asset, Asset]]:
+    """Returns what may be the target with the first and with the second value."""
+    if content.change == "colour":
+        return coloured_pairs(content.noun, content.values)
     if content.change == "size":
         assert content.colour is not None
-        return content.noun.colours[content.colour]
-    if content.change == "material" and content.colour == PLAIN:
-        return exchangeable(content.noun, content.values)
-    return recolourable(
-        content.noun, content.values if content.colour is None else (content.colour,)
-    )
+        able = content.noun.colours[content.colour]
+    elif content.colour == PLAIN:
+        able = exchangeable(content.noun, content.values)
+    else:
+        assert content.colour is not None
+        able = recolourable(content.noun, (content.colour,))
+    return [(asset, asset) for asset in able]
 
 
 def _adjectives(content: AttributeContent, value: str) -> tuple[str, ...]:
@@ -246,9 +258,14 @@ def _phrase(asset: Asset, adjectives: tuple[str, ...]) -> Phrase:
     return Phrase(words=asset.words, adjectives=adjectives)
 
 
+def either_of(values: tuple[T, T], is_first: bool) -> tuple[T, T]:
+    """Returns two values in their order, or in the other one."""
+    return values if is_first else (values[1], values[0])
+
+
 def either_way(values: tuple[T, T], rng: Random) -> tuple[T, T]:
     """Returns two values in one of their two orders."""
-    return values if rng.random() < 0.5 else (values[1], values[0])
+    return either_of(values, rng.random() < 0.5)
 
 
 def _both(captions: Iterable[str]) -> tuple[str, str]:

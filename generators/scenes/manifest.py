@@ -14,7 +14,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import Node, parse_json
 from eqforge.schemas.io.source_file import read_input
-from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
+from eqforge.schemas.records.scenes import StageName, SurfaceMaterial, Vector
 from eqforge.schemas.urls import public
 
 S = TypeVar("S", bound=str)
@@ -23,6 +23,7 @@ AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}
 """Axes that import a mesh as stored in its file, as kubric's own renderer does."""
 
 ROLES = ("object", "support", "stand")
+STAGES: tuple[StageName, ...] = get_args(StageName)
 MATERIALS: tuple[SurfaceMaterial, ...] = get_args(SurfaceMaterial)
 
 
@@ -48,6 +49,7 @@ class AssetWords:
         axis; scenes turn that side roughly to the camera. None allows any turn.
       materials: what such a thing may be made of; with less than two, it has no pairs of materials
         on the photographic stage.
+      stages: on which stages it stands.
     """
 
     noun: str
@@ -62,6 +64,7 @@ class AssetWords:
     size: float = 1.0
     front_deg: float | None = None
     materials: tuple[SurfaceMaterial, ...] = ()
+    stages: tuple[StageName, ...] = ("photo", "plain")
 
     @property
     def is_recolourable(self) -> bool:
@@ -151,6 +154,20 @@ def write_manifest(url: str, name: str, version: str, assets: Mapping[str, Asset
     storage.write_bytes(url, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
 
 
+def parse_asset(asset_id: str, entry: Mapping[str, Any], folder: str) -> Asset:
+    """Returns an asset of a manifest's entry.
+
+    Args:
+      asset_id: its id.
+      entry: as the manifest has it.
+      folder: path or URL of the folder that its archive's path starts in.
+
+    Raises:
+      InputError: a field is missing or has an invalid value.
+    """
+    return _read_asset(asset_id, Node(asset_id, "", entry), folder)
+
+
 def _read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
     if not _is_plain(asset_id):
         raise InputError(f"{node.file}: {asset_id!r}: an asset's id must be a plain file name")
@@ -194,7 +211,7 @@ def read_words(node: Node) -> AssetWords:
     noun, parts, size = node["noun"].name(), node.get("parts"), node.get("size")
     clashes, roles, colour = node.get("clashes"), node.get("roles"), node.get("colour")
     front, details = node.get("front_deg"), node.get("plural_detail")
-    materials = node.get("materials")
+    materials, stages = node.get("materials"), node.get("stages")
     is_plural = (flag := node.get("is_plural")) is not None and flag.flag()
     return AssetWords(
         noun=noun,
@@ -209,6 +226,7 @@ def read_words(node: Node) -> AssetWords:
         size=1.0 if size is None else _positive(size),
         front_deg=None if front is None else front.number(),
         materials=_some_of(MATERIALS, materials) if materials else (),
+        stages=_some_of(STAGES, stages) if stages else STAGES,
     )
 
 

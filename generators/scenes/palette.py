@@ -29,6 +29,9 @@ PALETTE: Mapping[str, Vector] = {
 LEAST_DIFFERENCE = 24.5
 """CIEDE2000 difference below which two colours, each at 0.5 to 1.3 of full light, are too close."""
 
+SHADES = (0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25)
+"""How much of full light a surface gets; in less, every colour is nearly black."""
+
 TOO_CLOSE = frozenset(
     {
         *(("red", "orange"), ("red", "pink"), ("red", "brown")),

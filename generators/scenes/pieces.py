@@ -16,11 +16,13 @@ class Piece:
       asset: its asset.
       variants: as the first and the second scene have it, but for place and turn.
       colours: words for the colours it has in the scenes; none where it has no such word.
+      other: its asset in the second scene, where two scans are exchanged; None for the same.
     """
 
     asset: Asset
     variants: tuple[SceneObject, SceneObject]
     colours: tuple[str, ...]
+    other: Asset | None = None
 
     @property
     def name(self) -> str:
@@ -35,12 +37,20 @@ class Piece:
     @property
     def height(self) -> float:
         """Its height in metres, where it is the larger."""
-        return self.asset.extent[2] * max(variant.scale for variant in self.variants)
+        return max(self._heights)
 
     @property
     def least_height(self) -> float:
         """The same where it is the smaller."""
-        return self.asset.extent[2] * min(variant.scale for variant in self.variants)
+        return min(self._heights)
+
+    @property
+    def _heights(self) -> list[float]:
+        return [self.asset_in(each).extent[2] * self.variants[each].scale for each in (0, 1)]
+
+    def asset_in(self, number: int) -> Asset:
+        """Returns its asset in one of the scenes."""
+        return self.asset if self.other is None or number == 0 else self.other
 
     @property
     def radius(self) -> float:
@@ -49,7 +59,7 @@ class Piece:
 
     def sides(self, number: int = 0) -> tuple[float, float]:
         """Returns the width and depth of its footprint in one of the scenes, in metres."""
-        width, depth, _ = self.asset.extent
+        width, depth, _ = self.asset_in(number).extent
         scale = self.variants[number].scale
         return width * scale, depth * scale
 

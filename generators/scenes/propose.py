@@ -18,6 +18,7 @@ from eqforge.generators.scenes.environments import check_environments
 from eqforge.generators.scenes.families.base import StagedDraft
 from eqforge.generators.scenes.families.registry import FAMILIES
 from eqforge.generators.scenes.looks import NATURAL
+from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.settings import SceneSettings
@@ -25,7 +26,7 @@ from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.scenes import Kind, ScenePair, SceneSpec
+from eqforge.schemas.records.scenes import Kind, ScenePair, SceneSpec, StageName
 from eqforge.schemas.records.scores import Rejection
 
 Draft = RelatedDraft | CountedDraft | StagedDraft
@@ -63,9 +64,8 @@ class SceneProposer:
         if mode == "paper":
             _check_published(settings)
         self._settings, self._library, self._seed = settings, library, seed
-        self._vocabulary = Vocabulary(
-            library.assets.values(), settings.max_count, by_noun=settings.stage == "photo"
-        )
+        able = [each for each in library.assets.values() if _stands_on(each, settings.stage)]
+        self._vocabulary = Vocabulary(able, settings.max_count, by_noun=settings.stage == "photo")
         self._drafter = Drafter(
             nouns=self._vocabulary.nouns,
             mode=mode,
@@ -225,6 +225,10 @@ def _check_published(settings: SceneSettings) -> None:
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
             "build with --mode corrected, or take attribute, counting and location"
         )
+
+
+def _stands_on(asset: Asset, stage: StageName) -> bool:
+    return asset.words is None or stage in asset.words.stages
 
 
 def sample_id_of(kind: str, number: int) -> str:

@@ -46,7 +46,7 @@ def scatter_related(
     for scene, (heading, distance) in enumerate(moves):
         place = beside(layout.camera, middle, heading, distance)
         item = replace(target.variants[scene], position=place, yaw_deg=yaw)
-        if not layout.add(item, target.asset, (scene,)):
+        if not layout.add(item, target.asset_in(scene), (scene,)):
             return None
     is_full = all(_add_somewhere(layout, piece, rng) for piece in draft.distractors)
     return layout if is_full else None

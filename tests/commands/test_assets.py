@@ -11,6 +11,7 @@ from fsspec.registry import _registry
 from eqforge.commands import assets as command
 from eqforge.commands.assets import fetch_assets
 from eqforge.generators.scenes import copies
+from eqforge.generators.scenes.archives import packed
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, fetch_archive
 from eqforge.generators.scenes.manifest import Asset, read_manifest
 from eqforge.schemas.errors import InputError
@@ -48,12 +49,12 @@ def test_ours_are_listed_with_what_captions_call_them(capsys: pytest.CaptureFixt
     assert "duck" in out
     assert "rubber duck" in out
     assert "mug" not in out
-    assert out.endswith("5 assets\n")
+    assert out.endswith("7 assets\n")
 
 
 def test_ours_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
     status, out = run(capsys, "check")
-    assert (status, out) == (0, "31 of 31 assets are sound\n")
+    assert (status, out) == (0, "45 of 45 assets are sound\n")
 
 
 def test_assets_of_a_bucket_are_fetched_pinned_and_then_unpack(
@@ -171,17 +172,14 @@ def test_the_scanned_objects_that_the_manual_fetches_have_words() -> None:
 
 def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
     """An archive with some files replaced, or taken out."""
-    from tools.meshes.wavefront import pack
-
     with tarfile.open(source) as archive:
         files = {m.name: archive.extractfile(m).read() for m in archive}  # type: ignore[union-attr]
-    return pack({name: data for name, data in (files | change).items() if data is not None})
+    return packed({name: data for name, data in (files | change).items() if data is not None})
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"visual_geometry.mtl": None}, "visual_geometry.obj names visual_geometry.mtl"),
         ({"collision_geometry.obj": None}, "object.urdf names collision_geometry.obj"),
         ({"object.urdf": None}, "holds no file object.urdf"),
         (

@@ -24,7 +24,7 @@ from eqforge.generators.scenes.assets import (
     MAX_ARCHIVE_BYTES,
     AssetLibrary,
 )
-from eqforge.generators.scenes.copies import problems_of
+from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import read_manifest
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
@@ -265,9 +265,9 @@ def test_a_damaged_block_is_a_problem_of_its_asset_alone(tmp_path: Path) -> None
     manifest = write(
         tmp_path, {"bad": entry(bad), "good": entry(whole)}, {"bad": bad, "good": whole}
     )
-    found = [list(problems_of(asset)) for asset in read_manifest(manifest).assets.values()]
-    assert [len(problems) for problems in found] == [1, 0]
-    assert "invalid block type" in found[0][0]
+    found = [list(findings_of(asset)) for asset in read_manifest(manifest).assets.values()]
+    assert [len(findings) for findings in found] == [1, 0]
+    assert "invalid block type" in found[0][0].text
 
 
 def test_what_unpacks_to_more_than_the_limits_is_refused() -> None:

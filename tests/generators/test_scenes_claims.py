@@ -134,8 +134,16 @@ def test_only_the_declared_field_of_the_target_may_differ(name: str, field: str)
     assert difference(BASE, second) == (f"{name}.{field}",)
     declared = {"colour": "colour", "scale": "size", "material": "material", "position": "position"}
     for change in declared.values():
-        is_right = name == "target" and declared.get(field) == change
+        is_exchange = (field, change) == ("asset", "colour")  # of one scan for another
+        is_right = name == "target" and (declared.get(field) == change or is_exchange)
         assert differs_as_declared(pair(BASE, second, change)) == is_right
+
+
+def test_a_scan_may_be_exchanged_for_another_of_its_size_and_no_more() -> None:
+    second = changed(changed(BASE, "target", "asset"), "target", "scale")
+    assert differs_as_declared(pair(BASE, second, "colour"))
+    assert not differs_as_declared(pair(BASE, second, "size"))
+    assert not differs_as_declared(pair(BASE, changed(second, "target", "yaw_deg"), "colour"))
 
 
 @pytest.mark.parametrize(

@@ -380,7 +380,7 @@ def test_every_object_colour_and_relation_has_its_turn(library: AssetLibrary) ->
 
 
 def test_asking_for_more_than_there_is_is_refused(library: AssetLibrary) -> None:
-    with pytest.raises(InputError, match=r"--pairs 40000: 40,000 of the kind counting.* 5,\d\d\d"):
+    with pytest.raises(InputError, match=r"--pairs 40000: 40,000 of the kind counting.* 7,\d\d\d"):
         SceneProposer(SceneSettings(pairs=40_000, kinds=("counting",)), library, "corrected", 0)
 
 

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
+from eqforge.generators.scenes.archives import packed
 from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.palette import PALETTE
 from tools.meshes.build import model_files
@@ -19,8 +21,10 @@ from tools.meshes.shapes import (
     hoop,
     lathe,
     tube,
+    wrapped,
 )
-from tools.meshes.wavefront import normalised, pack
+from tools.meshes.textures import TEXTURES, pixels
+from tools.meshes.wavefront import normalised
 
 
 def volume(solid: Solid) -> float:
@@ -85,6 +89,8 @@ def test_a_mesh_stands_on_the_middle_of_its_footprint(name: str, library: AssetL
 def test_the_colour_in_words_is_the_one_in_the_file(library: AssetLibrary) -> None:
     for name, asset in library.assets.items():
         text = (library.unpack(name).folder / "visual_geometry.mtl").read_text()
+        if asset.words is not None and not asset.words.is_recolourable:
+            continue
         paint = text.split("newmtl paint\nKd ")[1].split("\n")[0]
         assert asset.words is not None
         assert asset.words.colour is not None
@@ -95,12 +101,45 @@ def test_the_colour_in_words_is_the_one_in_the_file(library: AssetLibrary) -> No
 def test_all_archives_together_stay_small() -> None:
     sizes = [path.stat().st_size for path in Path(BUILTIN_MANIFEST).parent.rglob("*.tar.gz")]
     assert len(sizes) == len(CATALOGUE)
-    assert sum(sizes) < 1_000_000
+    assert sum(sizes) < 2_200_000
+
+
+@pytest.mark.parametrize("name", TEXTURES)
+def test_the_project_holds_the_textures_that_are_made(name: str, library: AssetLibrary) -> None:
+    folders = [library.unpack(asset).folder for asset in CATALOGUE]
+    (file,) = [path for each in folders if (path := each / f"{name}.jpg").is_file()]
+    with Image.open(file) as picture:
+        stored = np.asarray(picture, np.float64)
+    # Another version of the JPEG library may round otherwise.
+    assert np.abs(stored - pixels(name)).mean() < 6
+    assert np.abs(stored.mean(axis=(0, 1)) - pixels(name).mean(axis=(0, 1))).max() < 1
+
+
+@pytest.mark.parametrize("how", ["around", "ball", "sides"])
+def test_a_texture_lies_on_a_solid_without_a_jump(how: str) -> None:
+    solid = block("a", (1, 2, 3), 0.0) if how == "sides" else ellipsoid("a", 1, 1, 1)
+    places = wrapped(solid, how).places
+    assert len(places) == len(solid.faces)
+    for face, corners in zip(solid.faces, places, strict=True):
+        assert corners.shape == (len(face), 2)
+        if how != "sides":
+            assert np.ptp(corners[:, 0]) <= 0.5  # none goes back around the whole of it
+            around = np.arctan2(solid.vertices[list(face), 1], solid.vertices[list(face), 0])
+            is_pole = np.hypot(*solid.vertices[list(face), :2].T) < 1e-6
+            turns = (corners[:, 0] - around / (2 * np.pi))[~is_pole]
+            assert np.allclose(turns, np.round(turns))
+        else:
+            assert set(np.unique(corners)) <= {0.0, 1.0}
+            (a, b), (c, d) = corners[1] - corners[0], corners[2] - corners[0]
+            signed = a * d - b * c
+            normal = np.cross(*np.diff(solid.vertices[list(face)], axis=0)[:2])
+            if abs(normal[2]) < 1e-9:
+                assert signed > 0  # letters on a side are not mirrored
 
 
 def test_packing_gives_the_same_bytes_in_any_order() -> None:
     files = model_files("cube", CATALOGUE["cube"])
-    assert pack(files) == pack(dict(reversed(files.items())))
+    assert packed(files) == packed(dict(reversed(files.items())))
     assert set(files) == {
         "visual_geometry.obj",
         "visual_geometry.mtl",

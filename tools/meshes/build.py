@@ -12,11 +12,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from eqforge.generators.scenes.archives import packed
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from tools.meshes.catalogue import CATALOGUE, Entry, words_entry
-from tools.meshes.wavefront import asset_files, asset_kwargs, normalised, pack
+from tools.meshes.wavefront import asset_files, asset_kwargs, normalised
 
 LICENCE = "Apache-2.0"
 VERSION = "1"
@@ -46,7 +47,7 @@ def main() -> None:
     """Writes all archives and the manifest."""
     folder, entries = Path(BUILTIN_MANIFEST).parent, {}
     for asset_id, entry in CATALOGUE.items():
-        archive = pack(model_files(asset_id, entry))
+        archive = packed(model_files(asset_id, entry), level=9)
         entries[asset_id] = manifest_entry(asset_id, entry, archive)
         storage.write_bytes(str(folder / entries[asset_id]["path"]), archive)
         print(f"{asset_id:<16}{len(archive):>9,} bytes", file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import Any
 from eqforge.generators.scenes.manifest import AssetWords
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.schemas.records.scenes import SurfaceMaterial
-from tools.meshes import household, things
+from tools.meshes import household, textured, things
 from tools.meshes.household import Model
 from tools.meshes.wavefront import Surface
 
@@ -33,6 +33,20 @@ SURFACES: Mapping[str, Surface] = {
     "window": Surface(colour=(0.1, 0.2, 0.3), roughness=0.15),
     "page": Surface(colour=(0.8, 0.75, 0.6), roughness=0.9),
     "flame": Surface(colour=(1.0, 0.45, 0.05)),
+    "stem": Surface(colour=(0.12, 0.13, 0.03), roughness=0.8),
+    **{
+        name: Surface(colour=(0.5, 0.5, 0.5), roughness=roughness, texture=texture)
+        for name, texture, roughness in (
+            ("rind", "watermelon", 0.35),
+            ("skin", "pumpkin", 0.45),
+            ("map", "globe", 0.3),
+            ("card", "cardboard", 0.85),
+            ("top", "cardboard_top", 0.75),
+            ("bark", "bark", 0.9),
+            ("rings", "rings", 0.8),
+            ("stone", "granite", 0.85),
+        )
+    },
 }
 
 
@@ -43,12 +57,37 @@ class Entry:
     model: Callable[[], Model]
     category: str
     words: AssetWords
+    texture: str | None = None
     surfaces: Mapping[str, Surface] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Gives the painted parts the object's own colour."""
-        paint = Surface(colour=PALETTE[self.words.colour or "grey"])
+        """Gives the painted parts the object's own colour, and the texture that has it."""
+        rough = 0.5 if self.texture is None else ROUGHNESS.get(self.texture, 0.8)
+        paint = Surface(
+            colour=PALETTE[self.words.colour or "grey"], roughness=rough, texture=self.texture
+        )
         object.__setattr__(self, "surfaces", {**SURFACES, PAINT: paint})
+
+
+ROUGHNESS = {"soccer_ball": 0.45, "basketball": 0.6, "easter_egg": 0.3, "label": 0.4}
+"""Of textures that are not matt."""
+
+
+def _textured(
+    model: Callable[[], Model], category: str, colour: str | None, paint: str | None = None,
+    **words: Any,
+) -> Entry:  # fmt: skip
+    """Returns an object with a texture, which may be recoloured where its paint has one."""
+    noun = words.pop("noun", model.__name__.replace("_", " "))
+    said = AssetWords(
+        noun=noun,
+        plural=words.pop("plural", noun + "s"),
+        colour=colour,
+        parts=() if paint is None else (PAINT,),
+        stages=("photo",),
+        **words,
+    )
+    return Entry(model=model, category=category, words=said, texture=paint)
 
 
 def _entry(model: Callable[[], Model], category: str, colour: str, **words: Any) -> Entry:
@@ -138,6 +177,33 @@ CATALOGUE: Mapping[str, Entry] = {
         _entry(things.cube, "shapes", "red", size=0.75, roles=FLAT),
         _entry(things.cylinder, "shapes", "green", size=0.85, roles=FLAT),
         _entry(things.platform, "shapes", "grey", roles=("support",)),
+        _textured(textured.watermelon, "food", "green", size=0.95),
+        _textured(textured.pumpkin, "food", "orange", size=0.95),
+        _textured(
+            textured.easter_egg, "decoration", "purple", "easter_egg",
+            noun="Easter egg", size=0.85, clashes=("white",),
+        ),
+        _textured(
+            textured.soccer_ball, "toys", "white", "soccer_ball", size=0.8, clashes=("black",)
+        ),
+        _textured(
+            textured.basketball, "toys", "orange", "basketball", size=0.85, clashes=("black",)
+        ),
+        _textured(
+            textured.yarn, "household", "red", "yarn",
+            noun="ball of yarn", plural="balls of yarn", size=0.8,
+        ),
+        _textured(textured.globe, "household", None, size=1.0),
+        _textured(textured.basket, "household", "brown", "wicker", size=1.0),
+        _textured(textured.crate, "household", "brown", "crate", size=0.95, roles=FLAT),
+        _textured(
+            textured.cardboard_box, "household", "brown",
+            plural="cardboard boxes", size=0.95, roles=FLAT,
+        ),
+        _textured(textured.cushion, "furniture", "blue", "cushion", plural="cushions", size=0.95),
+        _textured(textured.tin_can, "food", "red", "label", size=0.85, clashes=("white", "grey")),
+        _textured(textured.tree_stump, "garden", "brown", size=1.1, roles=FLAT),
+        _textured(textured.rock, "garden", "grey", size=0.9),
     )
 }  # fmt: skip
 

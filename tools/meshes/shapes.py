@@ -27,11 +27,14 @@ class Solid:
       material: its name.
       vertices: (n, 3).
       faces: polygons of 3 or more vertices, counter-clockwise seen from outside.
+      places: where in its texture the corners of each face are, (corners, 2) for each; none where
+        it has no texture.
     """
 
     material: str
     vertices: Points
     faces: tuple[tuple[int, ...], ...]
+    places: tuple[Points, ...] = ()
 
     def moved(self, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> "Solid":
         """Returns the solid moved."""
@@ -192,6 +195,44 @@ def arc(
     angles = np.radians(np.linspace(*angles_deg, steps))
     x = centre[0] + radius[0] * np.cos(angles)
     return np.stack([x, np.zeros(steps), centre[1] + radius[1] * np.sin(angles)], axis=1)
+
+
+def wrapped(solid: Solid, how: str) -> Solid:
+    """Returns a solid in a texture, as it stands; it keeps it where it is moved or turned.
+
+    Args:
+      solid: what is wrapped.
+      how: `around` is once about the z axis, from the bottom to the top; `ball` the same from pole
+        to pole; `sides` is the whole texture on each side of a box.
+    """
+    low, high = solid.vertices.min(axis=0), solid.vertices.max(axis=0)
+    shares = (solid.vertices - low) / (high - low)
+    place = _flat_places if how == "sides" else _round_places
+    places = tuple(
+        place(shares[list(face)], _newell(solid.vertices[list(face)]), how) for face in solid.faces
+    )
+    return replace(solid, places=places)
+
+
+def _flat_places(shares: Points, normal: Points, _: str) -> Points:
+    """Returns the places of a face's corners on the side of a box that it is on."""
+    axis = int(np.abs(normal).argmax())
+    across, up = {0: (1, 2), 1: (0, 2), 2: (0, 1)}[axis]
+    is_mirrored = (axis == 1) == (normal[axis] > 0)
+    u = 1 - shares[:, across] if is_mirrored else shares[:, across]
+    return np.stack((u, shares[:, up]), axis=-1)
+
+
+def _round_places(shares: Points, _: Points, how: str) -> Points:
+    """Returns the places of a face's corners around an axis; a face over the seam runs beyond 1."""
+    out = 2 * shares - 1
+    u = np.arctan2(out[:, 1], out[:, 0]) / (2 * np.pi) % 1.0
+    is_pole = np.hypot(out[:, 0], out[:, 1]) < 1e-6
+    if np.ptp(u[~is_pole]) > 0.5:
+        u = np.where(u < 0.5, u + 1, u)
+    u = np.where(is_pole, u[~is_pole].mean(), u)
+    v = np.arcsin(np.clip(out[:, 2], -1, 1)) / np.pi + 0.5 if how == "ball" else shares[:, 2]
+    return np.stack((u, v), axis=-1)
 
 
 def corner_normals(solid: Solid) -> list[Points]:

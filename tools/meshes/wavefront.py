@@ -1,11 +1,8 @@
 """Writes an object as the files of an asset, in the form of Google Scanned Objects in kubric."""
 
-import gzip
-import io
 import json
-import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +10,7 @@ from scipy.spatial import ConvexHull  # type: ignore[import-untyped]
 
 from eqforge.schemas.records.scenes import Vector
 from tools.meshes.shapes import DECIMALS, Points, Solid, corner_normals
+from tools.meshes.textures import jpeg
 
 RENDER, SIMULATION = "visual_geometry.obj", "object.urdf"
 MATERIALS, COLLISION = "visual_geometry.mtl", "collision_geometry.obj"
@@ -20,11 +18,15 @@ MATERIALS, COLLISION = "visual_geometry.mtl", "collision_geometry.obj"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surface:
-    """A material: linear red, green and blue in [0, 1], roughness and metalness in [0, 1]."""
+    """A material: linear red, green and blue in [0, 1], roughness and metalness in [0, 1].
+
+    A texture stands in for the colour.
+    """
 
     colour: Vector
     roughness: float = 0.5
     metallic: float = 0.0
+    texture: str | None = None
 
 
 def normalised(solids: Sequence[Solid]) -> list[Solid]:
@@ -36,11 +38,7 @@ def normalised(solids: Sequence[Solid]) -> list[Solid]:
     shift = np.array([(low[0] + high[0]) / 2, (low[1] + high[1]) / 2, low[2]])
     scale = 1 / (high - low).max()
     return [
-        Solid(
-            material=solid.material,
-            vertices=np.round((solid.vertices - shift) * scale, DECIMALS) + 0.0,
-            faces=solid.faces,
-        )
+        replace(solid, vertices=np.round((solid.vertices - shift) * scale, DECIMALS) + 0.0)
         for solid in solids
     ]
 
@@ -58,7 +56,9 @@ def asset_files(
     """
     used = sorted({solid.material for solid in solids})
     properties = {"id": asset_id, "kwargs": asset_kwargs(solids), "license": licence}
+    shown = [texture for name in used if (texture := surfaces[name].texture) is not None]
     return {
+        **{f"{texture}.jpg": jpeg(texture) for texture in shown},
         RENDER: _obj(solids).encode(),
         MATERIALS: "".join(_mtl(name, surfaces[name]) for name in used).encode(),
         COLLISION: _hull(solids).encode(),
@@ -79,17 +79,6 @@ def asset_kwargs(solids: Sequence[Solid]) -> dict[str, Any]:
     }
 
 
-def pack(files: Mapping[str, bytes]) -> bytes:
-    """Returns a gzipped tar archive of files: the same bytes for the same content."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        for name in sorted(files):
-            member = tarfile.TarInfo(name)
-            member.size = len(files[name])
-            archive.addfile(member, io.BytesIO(files[name]))
-    return gzip.compress(stream.getvalue(), mtime=0)
-
-
 def _bounds(solids: Sequence[Solid]) -> tuple[Points, Points]:
     vertices = np.concatenate([solid.vertices for solid in solids])
     return vertices.min(axis=0), vertices.max(axis=0)
@@ -98,26 +87,35 @@ def _bounds(solids: Sequence[Solid]) -> tuple[Points, Points]:
 def _obj(solids: Sequence[Solid]) -> str:
     lines = [f"mtllib {MATERIALS}", "o object"]
     normals: dict[str, int] = {}
+    mapped: dict[str, int] = {}
     start = 1
     for solid in solids:
         lines.append(f"usemtl {solid.material}")
         lines += [f"v {_numbers(vertex, DECIMALS)}" for vertex in solid.vertices]
         faces = []
-        for face, directions in zip(solid.faces, corner_normals(solid), strict=True):
+        for number, (face, directions) in enumerate(
+            zip(solid.faces, corner_normals(solid), strict=True)
+        ):
             texts = [f"vn {_numbers(direction, 3)}" for direction in directions]
             lines += [text for text in dict.fromkeys(texts) if text not in normals]
             places = [normals.setdefault(text, len(normals) + 1) for text in texts]
-            corners = zip(face, places, strict=True)
-            faces.append("f " + " ".join(f"{start + v}//{n}" for v, n in corners))
+            wraps = [""] * len(face)
+            if solid.places:
+                said = [f"vt {_numbers(place, 4)}" for place in solid.places[number]]
+                lines += [text for text in dict.fromkeys(said) if text not in mapped]
+                wraps = [str(mapped.setdefault(text, len(mapped) + 1)) for text in said]
+            corners = zip(face, wraps, places, strict=True)
+            faces.append("f " + " ".join(f"{start + v}/{t}/{n}" for v, t, n in corners))
         lines += faces
         start += len(solid.vertices)
     return "\n".join([*lines, ""])
 
 
 def _mtl(name: str, surface: Surface) -> str:
+    shown = "" if surface.texture is None else f"map_Kd {surface.texture}.jpg\n"
     return (
         f"newmtl {name}\nKd {_numbers(surface.colour, 4)}\nPr {surface.roughness:g}\n"
-        f"Pm {surface.metallic:g}\n\n"
+        f"Pm {surface.metallic:g}\n{shown}\n"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final
 
-from eqforge.generators.scenes.palette import PALETTE, are_distinct
+from eqforge.generators.scenes.palette import PALETTE, SHADES, are_distinct
 from eqforge.schemas.late import numpy as np
 from eqforge.transforms.filters import lab
 
@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from eqforge.schemas.records.scenes import Vector
-
-SHADES: Final = (0.3, 0.4, 0.5, 0.65, 0.8, 1.0, 1.25)
-"""How much of full light a surface gets; in less, every colour is nearly black."""
 
 _LIGHTNESS: Final = 14
 _COLOUR: Final = 256

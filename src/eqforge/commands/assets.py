@@ -1,21 +1,32 @@
-"""`eqforge assets`: lists, checks and fetches the 3D assets that scenes are made of."""
+"""`eqforge assets`: lists, checks, fetches and adopts the 3D assets that scenes are made of."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+import tyro
+
+from eqforge.generators.scenes.adopt import LICENCE, Adopted, adopt, scans_in
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.copies import (
     GSO_WORDS,
     fetch_asset,
+    findings_of,
     is_there,
     load_words,
-    problems_of,
     with_words,
 )
-from eqforge.generators.scenes.manifest import Asset, read_manifest, write_manifest
+from eqforge.generators.scenes.manifest import (
+    AS_STORED,
+    Asset,
+    parse_asset,
+    read_manifest,
+    write_manifest,
+)
+from eqforge.generators.scenes.nouns import load_nouns
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.shell import shell
@@ -70,8 +81,37 @@ class Fetch(Chosen):
     "colour": "brown", "parts": []}}; some Google Scanned Objects have words without it."""
 
 
-def assets_command(arguments: List | Check | Fetch) -> int:
-    """Lists, checks or fetches assets; returns 1 if a check or a fetch failed, else 0."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Adopt:
+    """Make assets of a folder of scanned objects, with words for captions and a manifest.
+
+    Takes the layouts of Google Scanned Objects for Gazebo (NAME/meshes/model.obj) and for MuJoCo
+    (NAME/model.obj, NAME/texture.png), and folders that hold one OBJ or GLB file. What a scan is
+    called is told by its name, and its colour by its texture; look at both before you build.
+    """
+
+    folder: Annotated[Path, tyro.conf.Positional]
+    """Folder with a folder for each scan, or that of one scan."""
+
+    output: str
+    """Folder or URL for the archives and their manifest.json; other assets there are kept."""
+
+    nouns: Path | None = None
+    """JSON file with words by a phrase of the names, a whole name or a category, such as {"mug":
+    {"noun": "mug"}}; they count before those that eqforge knows."""
+
+    axis_up: Literal["Z", "Y"] = "Z"
+    """Which axis of the files points up: Z in both layouts of Google Scanned Objects, Y in many
+    others."""
+
+    licence: str = LICENCE
+    """Of the scans, for the manifest: that of Google Scanned Objects."""
+
+
+def assets_command(arguments: List | Check | Fetch | Adopt) -> int:
+    """Lists, checks, fetches or adopts assets; returns 1 if one failed, else 0."""
+    if isinstance(arguments, Adopt):
+        return _adopt(arguments)
     found = list(choose(arguments))
     if isinstance(arguments, List):
         return _list(found)
@@ -159,9 +199,10 @@ def _list(assets: list[Asset]) -> int:
 def _check(assets: list[Asset]) -> int:
     bad = 0
     for asset in assets:
-        found = list(problems_of(asset))
-        bad += bool(found)
-        print(in_lines(found), end="\n" if found else "")
+        found = list(findings_of(asset))
+        bad += any(finding.is_wrong for finding in found)
+        said = [("" if each.is_wrong else "warning: ") + each.text for each in found]
+        print(in_lines(said), end="\n" if found else "")
     print(f"{len(assets) - bad} of {len(assets)} assets are sound")
     return 1 if bad else 0
 
@@ -178,5 +219,35 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
     return 1 if failures else 0
 
 
-main = shell("eqforge assets", List | Check | Fetch, assets_command, keeps_output=True)
-"""Lists, checks or fetches what a command line names."""
+def _adopt(arguments: Adopt) -> int:
+    nouns = {} if arguments.nouns is None else load_nouns(str(arguments.nouns))
+    axes = AS_STORED if arguments.axis_up == "Z" else {"axis_forward": "-Z", "axis_up": "Y"}
+    manifest = storage.join(arguments.output, MANIFEST)
+    there = dict(read_manifest(manifest).assets) if storage.exists(manifest) else {}
+    folders, failures = list(scans_in(arguments.folder)), 0
+    for number, folder in enumerate(folders, start=1):
+        try:
+            made = adopt(folder, nouns, axes, arguments.licence)
+            asset = parse_asset(folder.name, made.entry, arguments.output)
+        except InputError as error:
+            failures += 1
+            print(visible(str(error)))
+            continue
+        storage.write_bytes(asset.archive, made.archive)
+        there[asset.asset_id] = asset
+        print(visible(f"{number}/{len(folders)} {_told(asset, made)}"), file=sys.stderr)
+    write_manifest(manifest, "adopted", "1", there)
+    mute = sum(asset.words is None for asset in there.values() if asset.kind == "object")
+    print(f"{manifest}: {len(there)} assets, {mute} without words, {failures} refused")
+    return 1 if failures else 0
+
+
+def _told(asset: Asset, made: Adopted) -> str:
+    """Returns what an adopted scan is called, and what is to be known of it."""
+    words = asset.words
+    called = "(no words)" if words is None else " ".join(filter(None, (words.colour, words.noun)))
+    return "; ".join((f"{asset.asset_id}: {called}", *made.notes))
+
+
+main = shell("eqforge assets", List | Check | Fetch | Adopt, assets_command, keeps_output=True)
+"""Lists, checks, fetches or adopts what a command line names."""

@@ -1,0 +1,179 @@
+"""Tells what colour a textured surface has, and gives its texture another one.
+
+A texture keeps its grain, its shading and its print: only what has the surface's main colour gets
+another, each texel as much lighter or darker than the rest as it was.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.generators.scenes.palette import PALETTE, SHADES
+from eqforge.schemas.records.scenes import Vector
+
+Floats = NDArray[np.floating[Any]]
+
+SAMPLES_PER_TRIANGLE = 16
+"""Points of a triangle at which its texture is looked at."""
+
+MAIN_SHARE = 0.6
+"""Share of a surface that looks like a colour, from which on the thing is called so."""
+
+_LIGHTNESS = 0.6
+"""Weight of a step of L* beside one of a* or b*: light and shade change L*."""
+
+_ALIKE, _ANOTHER = 20.0, 45.0
+"""Distances in a* and b*, at equal lightness, up to which a texel has the main colour, and from
+which on it has another one."""
+
+_LIGHTER = (25.0, 45.0)
+"""The same of how much lighter a texel is: a white stripe on black stays white."""
+
+_RATIOS = (0.5, 1.25)
+"""Least and greatest cube root of a texel's share of the mean luminance."""
+
+_LUMINANCE = (0.2126, 0.7152, 0.0722)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Shown:
+    """What colours a surface shows.
+
+    Attributes:
+      shares: by name of the palette, the share of the area that looks like it, the greatest first.
+      colour: mean linear red, green and blue of what has the first of them, float64 of shape (3,).
+    """
+
+    shares: Mapping[str, float]
+    colour: NDArray[np.float64]
+
+    @property
+    def name(self) -> str:
+        """The main colour."""
+        return next(iter(self.shares))
+
+
+def shown_colours(texels: Floats, areas: Floats) -> Shown:
+    """Tells what colours a surface shows.
+
+    Args:
+      texels: of shape (points, 3), sRGB in [0, 1], at points of the surface.
+      areas: of shape (points,), how much of the surface each stands for.
+
+    Returns:
+      The shares of the palette's colours, and the main one.
+    """
+    linear = decoded(texels)
+    names = list(PALETTE)
+    nearest = _nearest(_lab(linear))
+    totals = np.bincount(nearest, weights=areas, minlength=len(names)) / areas.sum()
+    order = np.argsort(-totals, kind="stable")
+    main = nearest == order[0]
+    return Shown(
+        shares={names[place]: round(float(totals[place]), 6) for place in order if totals[place]},
+        colour=np.average(linear[main], axis=0, weights=areas[main]).astype(np.float64),
+    )
+
+
+def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float32]:
+    """Returns a texture whose main colour is another one.
+
+    Args:
+      texels: of shape (..., 3), sRGB in [0, 1].
+      shown: what the surface shows of it.
+      colour: linear red, green and blue in [0, 1].
+
+    Returns:
+      The same in float32: target times the cube of the clamped root of each texel's luminance by
+      the mean of the main colour. What has another colour is as it was, unless less than
+      MAIN_SHARE of the surface has the main one: then all of it gets the colour.
+    """
+    linear = decoded(texels)
+    mean = max(float(shown.colour @ _LUMINANCE), 1e-4)
+    ratios = (linear @ np.array(_LUMINANCE)) / mean
+    shade = np.clip(np.cbrt(ratios), *_RATIOS)[..., None] ** 3
+    painted = encoded(np.clip(np.array(colour) * shade, 0.0, 1.0))
+    if shown.shares[shown.name] < MAIN_SHARE:
+        return painted.astype(np.float32)
+    share = _main_share(linear, ratios, shown.colour)[..., None]
+    return (share * painted + (1 - share) * texels).astype(np.float32)
+
+
+def sampled(
+    corners: Floats, areas: Floats, texture: Floats
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns a texture at points of a surface, with the area that each stands for.
+
+    Args:
+      corners: texture coordinates of shape (triangles, 3, 2), (0, 0) is below on the left; beyond
+        [0, 1] the texture repeats.
+      areas: of the triangles, of shape (triangles,).
+      texture: of shape (height, width, 3), the first row on top.
+
+    Returns:
+      Texels of shape (points, 3), and areas of shape (points,).
+    """
+    rows = int(np.sqrt(SAMPLES_PER_TRIANGLE))
+    steps = (np.arange(rows) + 0.5) / rows
+    u, v = (each.ravel() for each in np.meshgrid(steps, steps))
+    root = np.sqrt(u)
+    weights = np.stack((1 - root, root * (1 - v), root * v), axis=-1)
+    points = np.einsum("pc,tcx->tpx", weights, corners) % 1.0
+    height, width = texture.shape[:2]
+    columns = np.minimum((points[..., 0] * width).astype(int), width - 1)
+    lines = np.minimum(((1 - points[..., 1]) * height).astype(int), height - 1)
+    each = np.repeat(areas / len(weights), len(weights))
+    return texture[lines, columns].reshape(-1, 3).astype(np.float64), each.astype(np.float64)
+
+
+def decoded(texels: Floats) -> NDArray[np.float64]:
+    """Returns sRGB in [0, 1] as linear light."""
+    value = np.clip(texels, 0.0, 1.0).astype(np.float64)
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def encoded(linear: Floats) -> NDArray[np.float64]:
+    """Returns linear light in [0, 1] as sRGB."""
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+def _main_share(linear: Floats, ratios: Floats, colour: Floats) -> NDArray[np.float64]:
+    """Returns how much each texel has of the main colour, 1 for all."""
+    level = np.where(ratios > 1e-3, 1 / np.maximum(ratios, 1e-3), 1.0)[..., None]
+    main = _lab(colour[None])[0]
+    seen = _lab(linear * level)
+    aside = np.linalg.norm(seen[..., 1:] - main[1:], axis=-1)
+    lighter = _lab(linear)[..., 0] - main[0]
+    return (1 - _smooth(aside, _ALIKE, _ANOTHER)) * (1 - _smooth(lighter, *_LIGHTER))
+
+
+def _smooth(value: Floats, low: float, high: float) -> NDArray[np.float64]:
+    share = np.clip((value - low) / (high - low), 0.0, 1.0)
+    return share * share * (3 - 2 * share)
+
+
+def _nearest(lab: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Returns the place in the palette of the colour, in any shade, that is nearest to each."""
+    weights = np.array((_LIGHTNESS, 1.0, 1.0))
+    best = np.full(len(lab), np.inf)
+    found = np.zeros(len(lab), np.intp)
+    for place, colour in enumerate(PALETTE.values()):
+        for shade in SHADES:
+            known = _lab(np.clip(np.array(colour) * shade, 0, 1)[None])[0]
+            distance = (((lab - known) * weights) ** 2).sum(axis=-1)
+            nearer = distance < best
+            best[nearer], found[nearer] = distance[nearer], place
+    return found
+
+
+def _lab(linear: Floats) -> NDArray[np.float64]:
+    """Returns CIE L*a*b* at D65 of linear sRGB (CIE 15:2004, section 8.2.1)."""
+    from skimage.color import xyz2lab
+    from skimage.color.colorconv import xyz_from_rgb
+
+    xyz = linear @ xyz_from_rgb.T
+    lab: NDArray[np.float64] = xyz2lab(xyz.reshape(-1, 1, 3)).reshape(xyz.shape)
+    return lab

@@ -1,0 +1,245 @@
+"""Folders of scans become assets, in the layouts of Google Scanned Objects."""
+
+import io
+import json
+import random
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.commands import assets as command
+from eqforge.generators.scenes.adopt import adopt, scans_in
+from eqforge.generators.scenes.assets import AssetLibrary
+from eqforge.generators.scenes.contents import Vocabulary, coloured_pairs
+from eqforge.generators.scenes.copies import findings_of
+from eqforge.generators.scenes.manifest import AS_STORED, read_manifest
+from eqforge.generators.scenes.nouns import words_for
+from eqforge.generators.scenes.propose import SceneProposer
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.records.scenes import ScenePair
+from tests.renders import mask, needs_blender, open_renderer, pixels, scene
+
+pytest.importorskip("trimesh", reason="the extra `render` is not installed")
+
+CORNERS = "".join(f"v {x} {y} {z}\n" for x in (0, 1) for y in (0, 0.8) for z in (0, 1.2))
+PLACES = "vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"
+SIDES = ((1, 5, 6, 2), (3, 4, 8, 7), (1, 2, 4, 3), (5, 7, 8, 6), (1, 3, 7, 5), (2, 6, 8, 4))
+FACES = "".join(
+    "f " + " ".join(f"{corner}/{place}" for place, corner in enumerate(side, 1)) + "\n"
+    for side in SIDES
+)
+BLUE, PINK, WHITE, RED = (20, 60, 190), (235, 120, 170), (235, 235, 235), (190, 20, 25)
+
+
+def texture(path: Path, colour: tuple[int, int, int]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    grain = np.random.default_rng(0).uniform(0.8, 1.1, (32, 32, 1))
+    Image.fromarray((grain * colour).clip(0, 255).astype(np.uint8)).save(path)
+
+
+def mujoco(root: Path, name: str, colour: tuple[int, int, int], library: str = "") -> Path:
+    folder = root / name
+    folder.mkdir(parents=True)
+    head = f"mtllib {library}\n" if library else ""
+    (folder / "model.obj").write_text(f"{head}o box\n{CORNERS}{PLACES}usemtl m\n{FACES}")
+    (folder / "model_collision_0.obj").write_text(f"{CORNERS}f 1 5 6\n")
+    (folder / "model.xml").write_text("<mujoco/>")
+    texture(folder / "texture.png", colour)
+    return folder
+
+
+def gazebo(root: Path, name: str, colour: tuple[int, int, int], category: str = "None") -> Path:
+    folder = root / name
+    (folder / "meshes").mkdir(parents=True)
+    obj = f"mtllib model.mtl\no box\n{CORNERS}{PLACES}usemtl m\n{FACES}"
+    (folder / "meshes" / "model.obj").write_text(obj)
+    map_of = "newmtl m\nKd 1 1 1\nmap_Kd ../materials/textures/texture.png\n"
+    (folder / "meshes" / "model.mtl").write_text(map_of)
+    texture(folder / "materials" / "textures" / "texture.png", colour)
+    (folder / "metadata.pbtxt").write_text(f'name: "x"\ncategories {{\n  first: "{category}"\n}}\n')
+    return folder
+
+
+@pytest.mark.parametrize("layout", [mujoco, gazebo])
+def test_a_scan_is_an_asset_with_a_name_a_colour_and_a_box(layout: object, tmp_path: Path) -> None:
+    folder = layout(tmp_path, "Cole_Hardware_Mug_Classic", RED)  # type: ignore[operator]
+    made = adopt(folder, {}, AS_STORED, "CC-BY-4.0")
+    assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red"}
+    assert made.entry["kwargs"]["bounds"] == [[0, 0, 0], [1, 0.8, 1.2]]
+    with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
+        names = ["collision_geometry.obj", "model.mtl", "model.obj", "object.urdf", "texture.png"]
+        assert archive.getnames() == names
+        assert b"map_Kd texture.png" in archive.extractfile("model.mtl").read()  # type: ignore[union-attr]
+    assert bool(made.notes) == (layout is mujoco)
+    assert adopt(folder, {}, AS_STORED, "CC-BY-4.0") == made
+
+
+def test_a_file_with_y_up_has_its_height_along_z(tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Mug", RED)
+    axes = {"axis_forward": "-Z", "axis_up": "Y"}
+    made = adopt(folder, {}, axes, "CC-BY-4.0")
+    assert made.entry["kwargs"]["bounds"] == [[0, -1.2, 0], [1, 0, 0.8]]
+    assert made.entry["kwargs"]["render_import_kwargs"] == axes
+
+
+def test_a_thing_of_many_colours_has_none_and_is_not_recoloured(tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Toy_Robot", RED)
+    halves = np.zeros((32, 32, 3), np.uint8)
+    halves[:16], halves[16:] = RED, BLUE
+    Image.fromarray(halves).save(folder / "texture.png")
+    words = adopt(folder, {}, AS_STORED, "").entry["words"]
+    assert words == {"noun": "toy robot", "size": 0.95, "parts": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "category", "noun"),
+    [
+        ("ACE_Coffee_Mug_Kristen_16_oz_cup", None, "coffee mug"),
+        ("Mens_ASV_Billfish_Boat_Shoe_in_Dark_Brown_Leather_zdHVHXueI3w", None, "shoe"),
+        ("Poppin_File_Sorter_Pink", None, "file sorter"),
+        ("Two_Mugs", None, "mug"),
+        ("3D_Dollhouse_TablePurple", None, "toy table"),
+        ("3D_Dollhouse_Happy_Brother", None, None),
+        ("xJb4BPsKdTD", "Shoe", "shoe"),
+        ("xJb4BPsKdTD", "Consumer Goods", None),
+        ("Schleich_Hereford_Bull", None, "bull"),
+    ],
+)
+def test_a_name_says_what_a_scan_is(name: str, category: str | None, noun: str | None) -> None:
+    words = words_for(name, category, {})
+    assert (None if words is None else words["noun"]) == noun
+
+
+def test_the_words_of_a_user_count_first() -> None:
+    own = {"mug": {"noun": "beaker"}, "Shoe": {"noun": "trainer"}}
+    assert words_for("Blue_Mug", None, own) == {"noun": "beaker"}
+    assert words_for("xyz", "Shoe", own) == {"noun": "trainer"}
+    assert words_for("Red_Bowl", None, own) == words_for("Red_Bowl", None, {})
+
+
+def test_the_command_writes_a_manifest_that_builds_take(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, out = tmp_path / "models", str(tmp_path / "out")
+    names = ["Sorter_Blue", "Sorter_White", "Red_Mug"]
+    nouns = tmp_path / "nouns.json"
+    nouns.write_text(json.dumps({"sorter": {"noun": "file sorter"}}))
+    for name, colour in random.sample([*zip(names, (BLUE, WHITE, RED), strict=True)], 3):
+        mujoco(source, name, colour, "material.mtl")
+    (source / "Broken").mkdir()
+    (source / "Broken" / "model.obj").write_text("nothing\n")
+    assert command.main(["adopt", str(source), "--output", out, "--nouns", str(nouns)]) == 1
+    said = capsys.readouterr()
+    assert "Broken" in said.out
+    assert "3 assets, 0 without words, 1 refused" in said.out
+    assert "Sorter_Blue: blue file sorter; its surfaces show texture.png" in said.err
+    assets = read_manifest(f"{out}/manifest.json").assets
+    assert list(assets) == sorted(names)
+    assert all(not list(findings_of(asset)) for asset in assets.values())
+    again = (tmp_path / "out" / "manifest.json").read_bytes()
+    (source / "Broken" / "model.obj").unlink()
+    assert command.main(["adopt", str(source / "Red_Mug"), "--output", out]) == 0
+    assert (tmp_path / "out" / "manifest.json").read_bytes() == again
+
+
+def test_a_folder_without_scans_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(InputError, match="no folder in it holds a mesh"):
+        list(scans_in(tmp_path))
+    with pytest.raises(InputError, match="no such folder"):
+        list(scans_in(tmp_path / "b"))
+
+
+def test_a_map_that_is_missing_is_an_error(tmp_path: Path) -> None:
+    folder = gazebo(tmp_path, "Mug", RED)
+    (folder / "materials" / "textures" / "texture.png").unlink()
+    with pytest.raises(InputError, match=r"names texture\.png, which is not there"):
+        adopt(folder, {}, AS_STORED, "")
+
+
+@pytest.fixture
+def manifest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    """Three scans of one noun that may not be recoloured, in two shapes, and eqforge's own."""
+    out = str(tmp_path / "out")
+    for name, colour in (("Sorter_Blue", BLUE), ("Sorter_White", WHITE), ("Sorter_Red", RED)):
+        mujoco(tmp_path / "models", name, colour)
+    tall = tmp_path / "models" / "Sorter_Red" / "model.obj"
+    tall.write_text(tall.read_text().replace(" 1.2\n", " 3.6\n"))
+    nouns = tmp_path / "nouns.json"
+    nouns.write_text(json.dumps({"sorter": {"noun": "file sorter", "parts": []}}))
+    argv = ["adopt", str(tmp_path / "models"), "--output", out, "--nouns", str(nouns)]
+    assert command.main(argv) == 0
+    assert command.main(["fetch", "--ids", "mug", "duck", "platform", "--output", out]) == 0
+    capsys.readouterr()
+    return f"{out}/manifest.json"
+
+
+def test_two_scans_of_a_noun_are_exchanged_where_their_shapes_are_alike(manifest: str) -> None:
+    vocabulary = Vocabulary(read_manifest(manifest).assets.values(), 5, by_noun=True)
+    (noun,) = [each for each in vocabulary.nouns if each.words.noun == "file sorter"]
+    found = coloured_pairs(noun, ("blue", "white"))
+    assert [[asset.asset_id for asset in pair] for pair in found] == [
+        ["Sorter_Blue", "Sorter_White"]
+    ]
+    assert coloured_pairs(noun, ("red", "blue")) == []
+
+
+def exchanged(manifest: str) -> list[ScenePair]:
+    """The pairs that exchange a scan, of all that the manifest allows."""
+    library = AssetLibrary(manifest, "/nowhere")
+    settings = SceneSettings(pairs=1, kinds=("attribute",), attributes=("colour",))
+    proposer = SceneProposer(settings, library, "corrected", 2)
+    numbers = [
+        number
+        for number in range(proposer.supply["attribute"])
+        if all("file sorter is" in caption for caption in proposer.captions("attribute", number))
+    ]
+    pairs = [proposer.pair("attribute", number) for number in numbers]
+    return [pair for pair in pairs if isinstance(pair, ScenePair)]
+
+
+def test_captions_of_an_exchange_name_the_colours_of_the_scans(manifest: str) -> None:
+    pairs = exchanged(manifest)
+    assert len(pairs) > 5
+    for pair in pairs:
+        for scene_of, caption in zip(pair.scenes, pair.captions, strict=True):
+            (target,) = [item for item in scene_of.objects if item.name == "target"]
+            assert target.colour is None
+            assert caption.startswith(f"The {target.asset.removeprefix('Sorter_').lower()} file")
+            assert target.scale == pytest.approx(1 / 1.2, abs=1e-3)
+
+
+def test_the_hull_of_a_scan_stands_where_it_is_seen(tmp_path: Path) -> None:
+    axes = {"axis_forward": "-Z", "axis_up": "Y"}
+    made = adopt(mujoco(tmp_path, "Mug", RED), {}, axes, "")
+    with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
+        text = archive.extractfile("collision_geometry.obj").read().decode()  # type: ignore[union-attr]
+    lines = [line.split()[1:] for line in text.splitlines() if line.startswith("v ")]
+    corners = np.array(lines, float)
+    assert [corners.min(axis=0).tolist(), corners.max(axis=0).tolist()] == made.entry["kwargs"][
+        "bounds"
+    ]
+
+
+@needs_blender
+def test_an_exchanged_scan_is_rendered_with_its_texture_and_a_recoloured_one_in_its_grain(
+    manifest: str, tmp_path: Path
+) -> None:
+    pair = exchanged(manifest)[0]
+    (target,) = [item for item in pair.scenes[0].objects if item.name == "target"]
+    (other,) = [item for item in pair.scenes[1].objects if item.name == "target"]
+    renderer = open_renderer(tmp_path, manifest)
+    try:
+        seen = renderer.render([scene(target), scene(other)])
+    finally:
+        renderer.close()
+    colours = [pixels(each)[mask(each) == 1].mean(axis=0) for each in seen]
+    spreads = [pixels(each)[mask(each) == 1].std(axis=0).max() for each in seen]
+    blue = 0 if target.asset == "Sorter_Blue" else 1
+    assert colours[blue][2] > 2 * colours[blue][0]
+    assert np.ptp(colours[1 - blue]) < 25
+    assert min(spreads) > 5

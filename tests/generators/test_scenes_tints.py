@@ -1,0 +1,87 @@
+"""The main colour of a texture is found, and replaced without what else is printed on it."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from eqforge.generators.scenes.palette import PALETTE, are_distinct
+from eqforge.generators.scenes.tints import (
+    decoded,
+    encoded,
+    recoloured,
+    sampled,
+    shown_colours,
+)
+
+SIZE = 64
+SQUARE = np.array([[[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [1.0, 1.0], [0.0, 1.0]]])
+HALVES = np.array([0.5, 0.5])
+
+
+def texture(name: str, print_of: str | None = None) -> NDArray[np.float64]:
+    """A colour with grain, and a square of another one on a sixteenth of it."""
+    grain = np.random.default_rng(1).uniform(0.7, 1.1, (SIZE, SIZE, 1))
+    linear = np.clip(grain * np.array(PALETTE[name]), 0, 1)
+    if print_of is not None:
+        linear[20:36, 20:36] = PALETTE[print_of]
+    return encoded(linear)
+
+
+def shown(seen: NDArray[np.floating]) -> str:
+    return shown_colours(*sampled(SQUARE, HALVES, seen)).name
+
+
+@pytest.mark.parametrize("name", PALETTE)
+def test_the_main_colour_is_found_in_any_grain(name: str) -> None:
+    found = shown_colours(*sampled(SQUARE, HALVES, texture(name)))
+    alike = sum(share for other, share in found.shares.items() if not are_distinct(name, other))
+    assert alike > 0.99
+    assert found.name == name
+    assert sum(found.shares.values()) == pytest.approx(1, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", PALETTE)
+@pytest.mark.parametrize("to", PALETTE)
+def test_a_texture_gets_another_colour_and_keeps_its_print(name: str, to: str) -> None:
+    seen = texture(name, "yellow" if are_distinct("yellow", name) and name != "white" else "blue")
+    found = shown_colours(*sampled(SQUARE, HALVES, seen))
+    made = recoloured(seen, found, PALETTE[to])
+    assert not are_distinct(shown(made), to)
+    kept = np.abs(made[22:34, 22:34] - seen[22:34, 22:34]).max()
+    assert kept < 0.02 or name in ("red", "orange", "brown", "pink", "green")  # nearer in hue
+
+
+def test_the_grain_is_kept() -> None:
+    seen = texture("red")
+    made = recoloured(seen, shown_colours(*sampled(SQUARE, HALVES, seen)), PALETTE["blue"])
+    before, after = decoded(seen)[..., 0].ravel(), decoded(made)[..., 2].ravel()
+    assert np.corrcoef(before, after)[0, 1] > 0.99
+    assert made.dtype == np.float32
+
+
+def test_what_has_no_main_colour_gets_the_colour_as_a_whole() -> None:
+    seen = texture("red")
+    seen[: SIZE // 2] = texture("green")[: SIZE // 2]
+    made = recoloured(seen, shown_colours(*sampled(SQUARE, HALVES, seen)), PALETTE["blue"])
+    share = shown_colours(*sampled(SQUARE, HALVES, made.astype(np.float64))).shares["blue"]
+    assert share > 0.99
+
+
+def test_a_colour_counts_by_the_surface_that_shows_it_not_by_the_texture() -> None:
+    seen = texture("red")
+    seen[:, : SIZE // 2] = texture("blue")[:, : SIZE // 2]  # its left half
+    right = np.array([[[0.6, 0.1], [0.9, 0.1], [0.9, 0.9]]])
+    left = np.array([[[0.1, 0.1], [0.4, 0.1], [0.4, 0.9]]])
+    both = np.concatenate([right, left])
+    found = shown_colours(*sampled(both, np.array([3.0, 1.0]), seen))
+    assert found.name == "red"
+    assert found.shares["red"] == pytest.approx(0.75, abs=0.01)
+
+
+def test_beyond_its_edge_a_texture_repeats_and_its_first_row_is_on_top() -> None:
+    seen = texture("white")
+    seen[: SIZE // 2] = texture("black")[: SIZE // 2]
+    upper = np.array([[[0.1, 0.6], [0.9, 0.6], [0.5, 0.9]]])
+    assert shown_colours(*sampled(upper, np.array([1.0]), seen)).name == "black"
+    assert shown_colours(*sampled(upper + 3, np.array([1.0]), seen)).name == "black"
+    assert shown_colours(*sampled(upper - 0.5, np.array([1.0]), seen)).name == "white"
