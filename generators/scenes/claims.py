@@ -118,11 +118,13 @@ def differs_as_declared(pair: ScenePair) -> bool:
     """Tells whether two scenes differ only as the pair declares.
 
     An attribute or the place of the target changes, of a colour by another scan of as large a thing
-    as well; or two of what is named change places; or
+    as well; or two that are compared change roles; or two of what is named change places; or
     copies are added, or taken away, behind all other objects, so that the rest keep their numbers
     in the instance mask.
     """
     found = difference(*pair.scenes)
+    if pair.kind == "graded":
+        return _have_changed_roles(pair, found)
     if pair.change == "order":
         return _have_changed_places(pair, found)
     if pair.change in _CHANGED:
@@ -140,6 +142,20 @@ def differs_as_declared(pair: ScenePair) -> bool:
         and {item.name for item in extra} <= counted
         and found == tuple(sorted(f"{sign}{item.name}" for item in extra))
     )
+
+
+_GRADED = {"size": "scale", "lightness": "colour", "place": "position"}
+
+
+def _have_changed_roles(pair: ScenePair, found: tuple[str, ...]) -> bool:
+    """Tells whether only what is compared differs, in the way that it is compared."""
+    first, second = pair.claims
+    if pair.change == "count":
+        sides = [set(names_of(claim)) for claim in pair.claims]
+        lost = {f"-{name}" for name in sides[0] - sides[1]}
+        return bool(lost) and set(found) == lost | {f"+{name}" for name in sides[1] - sides[0]}
+    compared = {first.target, second.target}
+    return found == tuple(sorted(f"{name}.{_GRADED[pair.change]}" for name in compared))
 
 
 def _have_changed_places(pair: ScenePair, found: tuple[str, ...]) -> bool:

@@ -130,9 +130,13 @@ def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
 def draw_standpoint(
     settings: SceneSettings, raised: float, progress: float, rng: Random
 ) -> Standpoint:
-    """Draws where the camera is; `raised` in [0, 1] leaves out the lower elevations."""
+    """Draws where the camera is; `raised` in [0, 1] leaves out the lower elevations.
+
+    Above 1 it is higher than all of them, by so many of their ranges less 1.
+    """
     low, high = settings.elevations_deg
-    low += min(raised + 4 * progress, 1.0) * (high - low)
+    low += max(raised, min(raised + 4 * progress, 1.0)) * (high - low)
+    high = max(low, high)
     if settings.elevation_deg is None:
         high += STEEPER_DEG * progress
     return Standpoint(

@@ -80,10 +80,12 @@ class Subjects:
     Attributes:
       points: corners of all that has to be in it, [n, 3].
       boxes: corners of the boxes, [8, 3] each, whose mean silhouette decides the distance.
+      is_centred: whether they are in the middle between the picture's sides.
     """
 
     points: Points
     boxes: Sequence[Points]
+    is_centred: bool = False
 
 
 def frame(
@@ -106,6 +108,8 @@ def frame(
     area = rng.uniform(*settings.target_area) / FILL
     farther = rng.uniform(*FARTHER) + rng.uniform(0.0, STEP_BACK) * progress
     across, down = rng.uniform(-1, 1), rng.uniform(-0.3, 1)
+    if subjects.is_centred:
+        across = 0.0
     if settings.distance_m is None:
         distance = _nearest(subjects, standpoint, room, area) * farther
     else:

@@ -15,7 +15,7 @@ from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.environments import check_environments
-from eqforge.generators.scenes.families.base import StagedDraft
+from eqforge.generators.scenes.families.base import Grouped, StagedDraft
 from eqforge.generators.scenes.families.registry import FAMILIES
 from eqforge.generators.scenes.looks import NATURAL
 from eqforge.generators.scenes.manifest import Asset
@@ -26,7 +26,7 @@ from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.scenes import Kind, ScenePair, SceneSpec, StageName
+from eqforge.schemas.records.scenes import Claim, Kind, ScenePair, SceneSpec, StageName
 from eqforge.schemas.records.scores import Rejection
 
 Draft = RelatedDraft | CountedDraft | StagedDraft
@@ -95,22 +95,24 @@ class SceneProposer:
         Returns:
           The pair, or a reject if no arrangement was found.
         """
-        sample_id = sample_id_of(kind, number)
-        rng = Random(derive_seed(self._seed, sample_id, "scene", VERSION))
-        noise = derive_seed(self._seed, sample_id, "noise", VERSION) % 2**31
-        draft = self._draft(kind, number)
+        sample_id, base = sample_id_of(kind, number), number - number % _group_of(kind)
+        source_id = sample_id_of(kind, base)
+        rng = Random(derive_seed(self._seed, source_id, "scene", VERSION))
+        noise = derive_seed(self._seed, source_id, "noise", VERSION) % 2**31
+        draft = self._draft(kind, base)
         for number_of_try in range(self._settings.tries):
             progress = number_of_try / self._settings.tries
             found = self._attempt(kind, draft, progress, noise, rng)
             if found is not None:
-                scenes = self._on_stage(sample_id, draft, found.scenes)
+                scenes, claims = _member(kind, draft, found, number - base)
                 return ScenePair(
                     sample_id=sample_id,
                     kind=kind,
                     change="count" if isinstance(draft, CountedDraft) else draft.change,
-                    scenes=scenes,
+                    scenes=self._on_stage(source_id, draft, scenes),
                     captions=draft.captions,
-                    claims=found.claims,
+                    claims=claims,
+                    source_id=None if _group_of(kind) == 1 else source_id,
                 )
         rejection = Rejection(
             reason=NO_ARRANGEMENT,
@@ -127,7 +129,9 @@ class SceneProposer:
             "counting": vocabulary.countings,
             "location": vocabulary.locations,
             "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
-            **{kind: family.size(vocabulary) for kind, family in FAMILIES.items()},
+            **{
+                kind: family.size(vocabulary) * _group_of(kind) for kind, family in FAMILIES.items()
+            },
         }
 
     def _attempt(
@@ -142,13 +146,13 @@ class SceneProposer:
 
     def _on_stage(
         self,
-        sample_id: str,
+        source_id: str,
         draft: Draft,
         scenes: tuple[SceneSpec, SceneSpec],
     ) -> tuple[SceneSpec, SceneSpec]:
         if self._settings.stage == "plain":
             return scenes
-        rng = Random(derive_seed(self._seed, sample_id, "stage", VERSION))
+        rng = Random(derive_seed(self._seed, source_id, "stage", VERSION))
         said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
         seen = [item.colour for scene in scenes for item in scene.objects if item.colour]
         made_of = [item.material for scene in scenes for item in scene.objects]
@@ -158,14 +162,19 @@ class SceneProposer:
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
         """Returns the captions of one pair, without looking for an arrangement."""
-        return self._draft(kind, number).captions
+        return self._draft(kind, number - number % _group_of(kind)).captions
 
     def _draft(self, kind: Kind, number: int) -> Draft:
         vocabulary = self._vocabulary
         rng = Random(derive_seed(self._seed, sample_id_of(kind, number), "draft", VERSION))
         if kind in FAMILIES:
-            place = self._content(kind, number, FAMILIES[kind].size(vocabulary))
-            return FAMILIES[kind].draft(self._drafter, vocabulary, place, rng)
+            family, turns = FAMILIES[kind], 1
+            if isinstance(family, Grouped):
+                number, turns = number // family.group, family.turns
+            turn, sort = divmod(number, turns)
+            space = kind if turns == 1 else f"{kind}/{sort}"
+            place = self._content(space, turn, family.size(vocabulary) // turns) * turns + sort
+            return family.draft(self._drafter, vocabulary, place, rng)
         if kind == "counting":
             place = self._content(kind, number, vocabulary.countings)
             return self._drafter.counting(vocabulary.counting(place), rng)
@@ -225,6 +234,22 @@ def _check_published(settings: SceneSettings) -> None:
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
             "build with --mode corrected, or take attribute, counting and location"
         )
+
+
+def _group_of(kind: Kind) -> int:
+    """Returns how many pairs of a kind share a scene."""
+    family = FAMILIES.get(kind)
+    return family.group if isinstance(family, Grouped) else 1
+
+
+def _member(
+    kind: Kind, draft: Draft, found: Arranged, place: int
+) -> tuple[tuple[SceneSpec, SceneSpec], tuple[Claim, Claim]]:
+    """Returns one of the pairs that share a scene."""
+    family = FAMILIES.get(kind)
+    if isinstance(family, Grouped) and isinstance(draft, StagedDraft):
+        return family.member(found.scenes, draft, place)
+    return found.scenes, found.claims
 
 
 def _stands_on(asset: Asset, stage: StageName) -> bool:

@@ -10,9 +10,14 @@ from collections.abc import Iterator, Mapping
 from eqforge.generators.scenes.claims import names_of
 from eqforge.generators.scenes.manifest import AssetWords
 from eqforge.generators.scenes.palette import PALETTE
+from eqforge.generators.scenes.steps import COMPARED, is_left
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, ScenePair, SceneSpec
 
 _PLACES: Mapping[str, Relation] = {
+    r"larger than": "larger",
+    r"lighter than": "lighter",
+    r"nearer to": "nearer",
+    r"more\b.*\bon the (?:left|right) than": "more",
     r"lined up from left to right": "row",
     r"between": "between",
     r"(?:to|on) the left(?: side| hand)? of": "left",
@@ -28,6 +33,7 @@ _PLACES: Mapping[str, Relation] = {
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTED = re.compile(rf"(?:there are )?(\d+|{'|'.join(_NUMBERS)})\b", re.IGNORECASE)
 _COLOURS = re.compile(rf"\b(?:{'|'.join(PALETTE)})\b")
+_SIDE = re.compile(r"\bon the (left|right)\b")
 _ROW = re.compile(r", the | and the ")
 _SUBJECT = re.compile(r"(?:There are )?(.*?) (?:is|are|on) ")
 
@@ -90,6 +96,8 @@ def _missing_noun(
 
 
 def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec) -> str | None:
+    if claim.relation in COMPARED:
+        return _wrong_side(caption, claim, scene)
     here, there = ({item.name: item for item in each.objects} for each in (scene, other))
     matched = _SUBJECT.match(caption)
     subject = [] if matched is None else matched[1].split()
@@ -106,6 +114,19 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
         size = "large" if target.scale > twin.scale else "small"
         return None if size in subject else f"does not call its subject {size}"
     return None
+
+
+def _wrong_side(caption: str, claim: Claim, scene: SceneSpec) -> str | None:
+    """Returns what is wrong with the sides of two things that a caption compares."""
+    assert claim.reference is not None
+    first, second = (
+        (claim.reference, claim.others[0])
+        if claim.relation == "nearer"
+        else (claim.target, claim.reference)
+    )
+    sides = ["left", "right"] if is_left(scene, first, second) else ["right", "left"]
+    said = _SIDE.findall(caption)
+    return None if said == sides else f"says {said} of what stands {sides}"
 
 
 def _wrong_in_row(phrases: list[str], named: list[SceneObject]) -> str | None:

@@ -31,7 +31,8 @@ class SceneSettings:
     kinds: tuple[Kind, ...] = ("attribute", "counting", "location")
     """What the two scenes of a pair differ in: `attribute`, `counting`, `location`; by name also
     `beside` (next to or far from), `between` (or beyond), `row` (the order of three), `support`
-    (on, or next to)."""
+    (on, or next to), and `graded`: ladders in which two things are compared that differ by 1, 2, 4
+    and 8 just-noticeable steps in size, lightness, place or number."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
     """Attributes that the pairs of the kind `attribute` change, in turn: colour, size, material.

@@ -177,3 +177,40 @@ def _lab(linear: Floats) -> NDArray[np.float64]:
     xyz = linear @ xyz_from_rgb.T
     lab: NDArray[np.float64] = xyz2lab(xyz.reshape(-1, 1, 3)).reshape(xyz.shape)
     return lab
+
+
+def lightness_of(colour: Vector) -> float:
+    """Returns L* of a linear colour, in [0, 100]."""
+    return float(_lab(np.array(colour)[None])[0, 0])
+
+
+def paled(colour: Vector, lightness: float, chroma: float) -> Vector:
+    """Returns a colour of the same hue in another lightness, with a share of its chroma.
+
+    Args:
+      colour: linear red, green and blue in [0, 1].
+      lightness: L*, in [0, 100].
+      chroma: share of a* and b* that is left; of a small one, any hue can be had.
+    """
+    a, b = _lab(np.array(colour)[None])[0, 1:] * chroma
+    return _surface(np.array((lightness, a, b)))
+
+
+def shifted(colour: Vector, steps: float) -> Vector:
+    """Returns a colour with the same a* and b* and a lightness that is so many steps greater."""
+    return _surface(_lab(np.array(colour)[None])[0] + (steps, 0.0, 0.0))
+
+
+def _surface(lab: NDArray[np.float64]) -> Vector:
+    """Returns the linear colour of L*, a* and b*.
+
+    Raises:
+      ValueError: no surface can have it.
+    """
+    from skimage.color import lab2xyz
+    from skimage.color.colorconv import rgb_from_xyz
+
+    red, green, blue = (rgb_from_xyz @ lab2xyz(lab[None, None])[0, 0]).round(6).tolist()
+    if not all(0 <= each <= 1 for each in (red, green, blue)):
+        raise ValueError(f"no surface has the L*, a* and b* {lab.round(2).tolist()}")
+    return (red, green, blue)

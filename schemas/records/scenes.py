@@ -15,9 +15,12 @@ from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.numbers import Int32
 
 Vector = tuple[float, float, float]
-Kind = Literal["attribute", "counting", "location", "beside", "between", "row", "support"]
+Kind = Literal["attribute", "counting", "location", "beside", "between", "row", "support", "graded"]
 Attribute = Literal["colour", "size", "material"]
-Relation = Literal["left", "right", "front", "behind", "near", "far", "between", "row", "on"]
+Grade = Literal["size", "lightness", "place", "count"]
+Comparison = Literal["larger", "lighter", "nearer", "more"]
+Place = Literal["left", "right", "front", "behind", "near", "far", "between", "row", "on"]
+Relation = Place | Comparison
 SurfaceMaterial = Literal["rubber", "metal", "glass", "wooden"]
 StageName = Literal["photo", "plain"]
 
@@ -236,6 +239,7 @@ class ScenePair:
       scenes: the first and the second scene.
       captions: caption i describes scene i.
       claims: what caption i says of scene i.
+      source_id: what it shares with other pairs, such as the steps of a ladder; None for nothing.
     """
 
     sample_id: str
@@ -244,6 +248,7 @@ class ScenePair:
     scenes: tuple[SceneSpec, SceneSpec]
     captions: tuple[str, str]
     claims: tuple[Claim, Claim]
+    source_id: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

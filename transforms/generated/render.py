@@ -153,7 +153,7 @@ def propose(pair: ScenePair) -> PairProposal:
     )
     return PairProposal(
         sample_id=pair.sample_id,
-        source_id=pair.sample_id,
+        source_id=pair.source_id or pair.sample_id,
         kind=pair.kind,
         change=pair.change,
         captions=pair.captions,

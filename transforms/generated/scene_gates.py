@@ -100,6 +100,10 @@ class SceneGates:
     """Least difference of what the two pictures show of the materials that captions name, in
     multiples of what is plain; only pairs of materials on the photographic stage are judged."""
 
+    min_step_share: float | None = 0.5
+    """Least difference that a picture shows of two things which are compared, as a share of the
+    step that the ladder is at."""
+
     def __post_init__(self) -> None:
         """Refuses limits that no measure can reach.
 
@@ -135,6 +139,7 @@ _HIGHEST = {
     "max_unchanged_difference": 1.0,
     "min_change": 1.0,
     "min_material_contrast": math.inf,
+    "min_step_share": math.inf,
 }
 """The maximum of each limit; the minimum is 0."""
 
@@ -157,6 +162,7 @@ SCENE_REASONS = {
     "unchanged_moved": "An object that was to stay as it is does not cover the same pixels.",
     "background_changed": "Outside the changed objects the images differ more than allowed.",
     "change_not_seen": "The objects that were to change look too much as before.",
+    "step_not_seen": "Two things that are compared differ by less in the picture than they should.",
     "material_not_seen": "The pictures do not plainly show the materials that the captions name.",
 }
 
@@ -191,6 +197,7 @@ _GATES = (
     ),
     ("min_change", scene_scores.CHANGE, ("",), "change_not_seen"),
     ("min_material_contrast", scene_scores.MATERIAL_CONTRAST, ("",), "material_not_seen"),
+    ("min_step_share", scene_scores.STEP_SHARE, _BOTH, "step_not_seen"),
 )
 """Setting, score, the score's endings and reason, in the order in which they are checked."""
 
@@ -202,6 +209,7 @@ _OF_SOME = frozenset(
             scene_scores.NEAR_GAP,
             scene_scores.NEAR_DEPTH,
         ),
+        scene_scores.STEP_SHARE,
         *(scene_scores.FAR_GAP, scene_scores.HEIGHT_MARGIN, scene_scores.CROSSED_HEIGHT_MARGIN),
     }
 )

@@ -6,17 +6,19 @@ captions mention and which were meant to change.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from eqforge.generators.scenes.claims import names_of, side_margin
+from eqforge.generators.scenes.steps import COMPARED, step_size
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters import lab, minimality
-from eqforge.transforms.generated.scene_colours import colour_share
+from eqforge.transforms.generated.scene_colours import colour_share, core
 from eqforge.transforms.generated.scene_materials import material_contrast
 
 if TYPE_CHECKING:
@@ -48,7 +50,12 @@ UNCHANGED_IOU = "unchanged_iou"
 UNCHANGED_SSIM = "unchanged_ssim"
 UNCHANGED_DIFFERENCE = "unchanged_difference"
 CHANGE = "change"
+STEP_SIZE = "step_size"
+STEP_SHARE = "step_share"
 MATERIAL_CONTRAST = "material_contrast"
+
+COUNTED = 0.3
+"""Share of a copy that has to be visible for it to count."""
 
 WHITE = 254
 """Least value of all three channels of a pixel that is blown out."""
@@ -114,6 +121,9 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
         is spoken of, and was given a colour, that look like that colour: see `colour_share` in
         `scene_colours`; None where all have their own colours.
 
+      step_share: only of claims that compare two things, by how much they differ in the picture
+        the way the claim says, as a share of the step.
+
     Scores of the pair:
       unchanged_iou: least intersection over union of the masks of an object that was to stay as it
         is, where neither picture shows a changed object; None where there is no such object.
@@ -121,7 +131,9 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
         and b*; None where nothing is outside.
       unchanged_difference: mean absolute difference of the pixels outside those masks, in [0, 1]:
         another colour of the floor, which has no structure.
-      change: the same within those masks.
+      change: the same within those masks; None for a step of a ladder, which may be hardly seen.
+      step_size: only of a step of a ladder, by how much things differ that the captions compare, in
+        the units of `step_size` in `generators/scenes/steps`.
       material_contrast: only of pairs that change a material on the photographic stage, how plainly
         both pictures show their own: see `material_contrast` in `scene_materials`.
     """
@@ -132,9 +144,10 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
             *_of_one(view, claim),
             *_of_other(view, claim, pair.claims[1 - number]),
             *_of_colours(view, claim, pair.scenes[number]),
+            *_of_steps(view, claim, pair.scenes[number]),
         )
     ]
-    both = (*_of_both(pair.scenes, views), *_of_materials(pair, views))
+    both = (*_of_both(pair, views), *_of_materials(pair, views))
     return (*scores, *(_score(name, value) for name, value in both))
 
 
@@ -256,10 +269,58 @@ def _depth_margin(view: RenderedView, claim: Claim) -> float | None:
     return shift if claim.relation == "behind" else -shift
 
 
-def _of_both(
-    scenes: tuple[SceneSpec, SceneSpec], views: tuple[RenderedView, RenderedView]
+def _of_steps(
+    view: RenderedView, claim: Claim, scene: SceneSpec
 ) -> Iterator[tuple[str, float | None]]:
-    changed_names = changed_objects(scenes)
+    if claim.relation in COMPARED:
+        seen = _seen_step(view, claim, scene)
+        yield STEP_SHARE, None if seen is None else seen / step_size(scene, claim)
+
+
+def _seen_step(view: RenderedView, claim: Claim, scene: SceneSpec) -> float | None:
+    """Returns by how much two things differ in the picture, in the units of `step_size`."""
+    shown = {each.name: each for each in view.objects}
+    if claim.relation == "more":
+        sides = claim.copies, (str(claim.reference), *claim.others)
+        many, few = (
+            sum(shown[name].visible_fraction >= COUNTED for name in side) for side in sides
+        )
+        return many - few
+    target, reference = shown[claim.target], shown[str(claim.reference)]
+    if claim.relation == "larger":
+        if not reference.full_px:
+            return None
+        return 100 * (math.sqrt(target.full_px / reference.full_px) - 1)
+    if claim.relation == "lighter":
+        light, dark = (_mean_lightness(view, each.name) for each in (target, reference))
+        return None if light is None or dark is None else light - dark
+    here, near, far = (_heading(view, name, scene) for name in names_of(claim))
+    if here is None or near is None or far is None:
+        return None
+    return abs(far - here) - abs(near - here)
+
+
+def _mean_lightness(view: RenderedView, name: str) -> float | None:
+    mask = view.mask([name])
+    if not mask.any():
+        return None
+    return float(lab.lightness(view.pixels)[core(mask)].mean(dtype=np.float64)) * 100 / 255
+
+
+def _heading(view: RenderedView, name: str, scene: SceneSpec) -> float | None:
+    """Returns how far to the right of the line of sight the middle of a thing is, in degrees."""
+    box = view.shown(name).box
+    if box is None:
+        return None
+    aside = (box.x + box.width / 2) / view.numbers.shape[1] - 0.5
+    lens = scene.camera.sensor_width_mm / scene.camera.focal_length_mm
+    return math.degrees(math.atan(aside * lens))
+
+
+def _of_both(
+    pair: ScenePair, views: tuple[RenderedView, RenderedView]
+) -> Iterator[tuple[str, float | None]]:
+    changed_names = changed_objects(pair.scenes)
     changed = views[0].mask(changed_names) | views[1].mask(changed_names)
     unchanged = [shown.name for shown in views[0].objects if shown.name not in changed_names]
     yield UNCHANGED_IOU, _least_iou(views, unchanged, ~changed)
@@ -267,7 +328,10 @@ def _of_both(
     yield UNCHANGED_SSIM, minimality.background_similarity(look_0, look_1, changed)
     difference = np.abs(views[1].pixels.astype(np.int16) - views[0].pixels.astype(np.int16))
     yield UNCHANGED_DIFFERENCE, _mean(difference[~changed]) / 255
-    yield CHANGE, _mean(difference[changed]) / 255
+    is_step = pair.claims[0].relation in COMPARED
+    yield CHANGE, None if is_step else _mean(difference[changed]) / 255
+    if is_step:
+        yield STEP_SIZE, step_size(pair.scenes[0], pair.claims[0])
 
 
 def _of_materials(

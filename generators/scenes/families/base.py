@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from eqforge.generators.scenes.captions import sentence
 from eqforge.generators.scenes.contents import Noun, Vocabulary, far_colours
 from eqforge.generators.scenes.drafts import Drafter, called, either_way
+from eqforge.generators.scenes.legible import MIN_NAMED
 from eqforge.generators.scenes.pieces import Piece
-from eqforge.schemas.records.scenes import Claim, Kind, Relation
+from eqforge.schemas.records.scenes import Claim, Kind, Relation, SceneSpec
 
 Spot = tuple[float, float, float]
 """To the right of the scene's middle and away from the camera, as the camera sees it, and above the
@@ -35,6 +36,11 @@ class StagedDraft:
       stand: what others stand on, if anything, which is one of the pieces.
       distractors: what they do not name.
       claims, captions: of both scenes.
+      raised: share of the camera's elevations that is left out: from low down, one thing hides what
+        is beside it.
+      least: least share of the picture that one of the things covers.
+      is_even: whether all are turned alike, in the middle of the picture, so that where a thing
+        stands does not change how large or light it looks.
     """
 
     change: str
@@ -43,6 +49,9 @@ class StagedDraft:
     distractors: tuple[Piece, ...]
     claims: tuple[Claim, Claim]
     captions: tuple[str, str]
+    raised: float = 0.3
+    least: float = MIN_NAMED
+    is_even: bool = False
 
 
 class Family(Protocol):
@@ -62,6 +71,24 @@ class Family(Protocol):
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         """Draws where the things stand in the first and in the second scene."""
+
+
+@runtime_checkable
+class Grouped(Family, Protocol):
+    """A kind of pairs several of which share a scene."""
+
+    @property
+    def group(self) -> int:
+        """How many pairs share one."""
+
+    @property
+    def turns(self) -> int:
+        """How many sorts of contents take turns; content n is of the sort n modulo this number."""
+
+    def member(
+        self, scenes: tuple[SceneSpec, SceneSpec], draft: StagedDraft, place: int
+    ) -> tuple[tuple[SceneSpec, SceneSpec], tuple[Claim, Claim]]:
+        """Returns the scenes of one of these pairs, and what their captions claim."""
 
 
 def cast(

@@ -16,8 +16,8 @@ from eqforge.generators.scenes.view import corners
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
-RAISED = 0.3
-"""Share of the elevations that is left out: from low down, one thing hides what is beside it."""
+ASKEW_DEG = 9.0
+"""How far things that are all turned alike are turned from the camera at most."""
 
 InPlace = tuple[Piece, tuple[SceneObject, SceneObject]]
 """A thing as the first and the second scene have it."""
@@ -40,7 +40,7 @@ def compose_staged(
       rng: what to draw with.
     """
     standpoint = replace(
-        draw_standpoint(settings, RAISED, progress, rng), pivot=(0.0, 0.0, PIVOT_M)
+        draw_standpoint(settings, draft.raised, progress, rng), pivot=(0.0, 0.0, PIVOT_M)
     )
     placed = _in_place(draft, spots, camera_before(standpoint), rng)
     boxes = [
@@ -48,11 +48,11 @@ def compose_staged(
         for piece, items in placed
         for item in dict.fromkeys(items)
     ]
-    subjects = Subjects(points=np.concatenate(boxes), boxes=boxes)
+    subjects = Subjects(points=np.concatenate(boxes), boxes=boxes, is_centred=draft.is_even)
     layout = Layout(camera=frame(subjects, standpoint, settings, progress, rng), settings=settings)
     if not all(_add(layout, draft, each) for each in placed):
         return None
-    if not is_shown(layout, draft.claims, progress):
+    if not is_shown(layout, draft, progress):
         return None
     return layout if add_bystanders(layout, draft.distractors, None, progress, rng) else None
 
@@ -64,8 +64,12 @@ def _in_place(
     every = [spot for each in spots for spot in each.values()]
     right, away = (sum(spot[axis] for spot in every) / len(every) for axis in (0, 1))
     placed: list[InPlace] = []
+    askew = rng.uniform(-ASKEW_DEG, ASKEW_DEG) if draft.is_even else 0.0
     for piece in draft.pieces:
-        yaw = turn_deg(camera, (0.0, 0.0, 0.0), piece.front_deg, rng)
+        if draft.is_even:
+            yaw = round((facing_deg(camera, piece.front_deg) + askew) % 360.0, 2)
+        else:
+            yaw = turn_deg(camera, (0.0, 0.0, 0.0), piece.front_deg, rng)
         places = [_place(camera, each[piece.name], right, away) for each in spots]
         first, second = (
             replace(variant, position=place, yaw_deg=yaw)
@@ -73,6 +77,12 @@ def _in_place(
         )
         placed.append((piece, (first, second)))
     return sorted(placed, key=lambda each: each[1][0] != each[1][1])
+
+
+def facing_deg(camera: SceneCamera, front_deg: float | None) -> float:
+    """Returns the turn of a thing whose front, or else x axis, points to the camera."""
+    x, y, _ = np.subtract(camera.position, camera.look_at).tolist()
+    return math.degrees(math.atan2(y, x)) - (front_deg or 0.0)
 
 
 def _place(camera: SceneCamera, spot: Spot, right: float, away: float) -> Vector:

@@ -4,13 +4,14 @@ The gates measure the same on the renderings; as in `legible`, the limits here h
 """
 
 from eqforge.generators.scenes.claims import names_of, side_margin
+from eqforge.generators.scenes.families.base import StagedDraft
 from eqforge.generators.scenes.legible import (
     MAX_CROSSED_SIDE,
-    MIN_NAMED,
     MIN_SIDE,
     is_sized,
 )
 from eqforge.generators.scenes.placement import Layout, Placed
+from eqforge.generators.scenes.steps import COMPARED
 from eqforge.schemas.records.scenes import Claim
 
 MAX_NEAR = 0.03
@@ -24,11 +25,12 @@ MIN_FAR = 0.28
 """Least gap of things that are far from each other."""
 
 
-def is_shown(layout: Layout, claims: tuple[Claim, Claim], progress: float) -> bool:
+def is_shown(layout: Layout, draft: StagedDraft, progress: float) -> bool:
     """Tells whether both scenes show what their own captions say, and not the other's."""
+    claims = draft.claims
     named = {name for claim in claims for name in names_of(claim)}
     for placed in layout.placed:
-        if placed.item.name in named and not is_sized(layout, placed, MIN_NAMED, progress):
+        if placed.item.name in named and not is_sized(layout, placed, draft.least, progress):
             return False
     for scene, claim in enumerate(claims):
         seen = {placed.item.name: placed for placed in layout.placed if scene in placed.scenes}
@@ -38,6 +40,8 @@ def is_shown(layout: Layout, claims: tuple[Claim, Claim], progress: float) -> bo
 
 
 def _holds(seen: dict[str, Placed], claim: Claim) -> bool:
+    if claim.relation in COMPARED:
+        return True  # by as much as the step says, which comes later
     if claim.relation in ("near", "far"):
         gap = _gap(seen, claim)
         return gap <= MAX_NEAR if claim.relation == "near" else gap >= MIN_FAR
@@ -48,7 +52,7 @@ def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
     """Tells whether what the other caption says may be taken for true, too."""
     if other.relation == "on":
         return _raised(seen, other) > MAX_CROSSED_HEIGHT
-    if other.relation in ("near", "far"):
+    if other.relation in ("near", "far", *COMPARED):
         return False  # they exclude each other, and what is on a thing is not next to it
     return _side(seen, other) > MAX_CROSSED_SIDE
 

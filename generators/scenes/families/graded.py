@@ -1,0 +1,326 @@
+"""Ladders: the same scene with a difference of one, two, four and eight just-noticeable steps.
+
+Two copies of a thing stand side by side, and the captions compare them: which one is larger or
+lighter, to which of them a third thing is nearer, of which there are more on one side. In the
+second scene they have changed roles.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import get_args
+
+from eqforge.generators.scenes.contents import Noun, Vocabulary, recolourable
+from eqforge.generators.scenes.drafts import Drafter, either_way
+from eqforge.generators.scenes.families.base import CLOSE, Spots, StagedDraft
+from eqforge.generators.scenes.palette import PALETTE
+from eqforge.generators.scenes.pieces import Piece
+from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS
+from eqforge.generators.scenes.tints import paled, shifted
+from eqforge.generators.scenes.view import DECIMALS, camera_axes, to_camera
+from eqforge.schemas.records.scenes import Claim, Comparison, Grade, Kind, SceneObject, SceneSpec
+
+GRADES: tuple[Grade, ...] = get_args(Grade)
+LEFT, RIGHT = "left", "right"
+SIDES = (LEFT, RIGHT)
+
+APART_M = (0.12, 0.3)
+"""Between two things that are compared."""
+
+ROOM_M = 0.45
+"""On both sides of a thing in their middle, at least."""
+
+COPY_M = 0.32
+"""Largest extent of a copy that is counted."""
+
+CELLS = 3
+"""Copies stand in a square of so many rows and columns on each side."""
+
+CELL_M, DEEP_M = 0.46, 0.7
+"""Width and depth of a cell."""
+
+AISLE_M = 0.5
+"""Between the two sides."""
+
+HIGH = 1.5
+"""Where copies are counted the camera is higher than its elevations by half of their range."""
+
+LIGHTNESS, CHROMA = 52.0, 0.4
+"""L* of the middle of a ladder of lightness, and the share of a colour's chroma that is left: so
+pale a colour may be lighter and darker."""
+
+_BASES = ("red", "green", "blue", "purple", "pink", "grey")
+"""Colours that stay what they are called when they are pale."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graded:
+    """Pairs of a ladder, STEPS of which share a scene."""
+
+    kind: Kind = "graded"
+    group: int = len(STEPS)
+    turns: int = len(GRADES)
+
+    def size(self, vocabulary: Vocabulary) -> int:
+        """Returns how many ladders there are."""
+        return min(map(len, _heads(vocabulary).values())) * len(GRADES)
+
+    def draft(
+        self, drafter: Drafter, vocabulary: Vocabulary, number: int, rng: Random
+    ) -> StagedDraft:
+        """Returns a draft of a ladder with its largest step."""
+        turn, grade = divmod(number, len(GRADES))
+        change = GRADES[grade]
+        noun, colour = _heads(vocabulary)[change][turn]
+        first, second = either_way(SIDES, rng)
+        if change == "count":
+            return _count(drafter, noun, colour, (first, second), rng)
+        if change == "place":
+            others = [each for each in vocabulary.nouns if each is not noun]
+            return _place(drafter, (noun, rng.choice(others)), colour, (first, second), rng)
+        return _twins(drafter, noun, colour, change, (first, second), rng)
+
+    def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
+        """Draws where the things stand: side by side, none nearer to the camera."""
+        if draft.change == "count":
+            cells = {name: _cell(name, rng) for name in (piece.name for piece in draft.pieces)}
+            return cells, cells
+        *middle, left, right = draft.pieces
+        across = CLOSE * (left.radius + right.radius) + rng.uniform(*APART_M)
+        if middle:
+            across += 2 * middle[0].radius + 2 * ROOM_M
+        sides = {LEFT: (-across / 2, 0.0, 0.0), RIGHT: (across / 2, 0.0, 0.0)}
+        if not middle:
+            return sides, sides
+        off = ROOM_M * 0.6
+        first, second = (
+            {**sides, "target": (off if claim.reference == RIGHT else -off, 0.0, 0.0)}
+            for claim in draft.claims
+        )
+        return first, second
+
+    def member(
+        self, scenes: tuple[SceneSpec, SceneSpec], draft: StagedDraft, place: int
+    ) -> tuple[tuple[SceneSpec, SceneSpec], tuple[Claim, Claim]]:
+        """Returns the scenes of a step, and what their captions claim.
+
+        Args:
+          scenes: with the largest step.
+          draft: what they were made of.
+          place: of the step in STEPS.
+        """
+        change: Grade = next(each for each in GRADES if each == draft.change)
+        size = STEPS[place] * JUST_NOTICEABLE[change]
+        made = [
+            _STEPPED[change](scene if change == "lightness" else _facing(scene), claim, size)
+            for scene, claim in zip(scenes, draft.claims, strict=True)
+        ]
+        (first, one), (second, two) = made
+        return (first, second), (one, two)
+
+
+def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
+    """Returns what ladders are about: nouns in their colours, one thing of which is one."""
+    one = [each for each in vocabulary.coloured if not each[0].words.is_plural]
+    tinted = [(noun, base) for noun, base in one if base in _BASES and recolourable(noun, [base])]
+    return {"size": one, "lightness": tinted, "place": one, "count": one}
+
+
+def _twins(
+    drafter: Drafter, noun: Noun, colour: str, change: str, order: tuple[str, str], rng: Random
+) -> StagedDraft:
+    """Returns two copies of a thing, one of which is larger or lighter."""
+    copy = _tinted(drafter, noun, colour, rng) if change == "lightness" else None
+    copy = copy or drafter.piece(noun, colour, LEFT, rng)
+    relation: Comparison = "larger" if change == "size" else "lighter"
+    claims = [
+        Claim(target=side, copies=(side,), relation=relation, reference=_other(side))
+        for side in order
+    ]
+    captions = [
+        f"The {noun.words.noun} on the {side} is {relation} than the {noun.words.noun} on the "
+        f"{_other(side)}."
+        for side in order
+    ]
+    return _drafted(drafter, change, (noun,), [_named(copy, side) for side in SIDES], claims,
+                    captions, rng)  # fmt: skip
+
+
+def _tinted(drafter: Drafter, noun: Noun, colour: str, rng: Random) -> Piece:
+    """Returns a thing in a colour that has room to be lighter and darker."""
+    asset = rng.choice(recolourable(noun, [colour]))
+    piece = drafter.piece(noun, colour, LEFT, rng)
+    item = replace(
+        piece.variants[0], asset=asset.asset_id, colour=paled(PALETTE[colour], LIGHTNESS, CHROMA)
+    )
+    return replace(piece, asset=asset, variants=(item, item))
+
+
+def _place(
+    drafter: Drafter, nouns: tuple[Noun, Noun], colour: str, order: tuple[str, str], rng: Random
+) -> StagedDraft:
+    """Returns a thing between two copies of another, to one of which it is nearer."""
+    target = drafter.piece(nouns[0], colour, "target", rng)
+    copy = drafter.piece(nouns[1], rng.choice(list(nouns[1].colours)), LEFT, rng)
+    claims = [
+        Claim(
+            target="target", copies=("target",), relation="nearer", reference=side,
+            others=(_other(side),),
+        )
+        for side in order
+    ]  # fmt: skip
+    verb = "are" if nouns[0].words.is_plural else "is"
+    ones = "ones" if nouns[1].words.is_plural else "one"
+    captions = [
+        f"The {nouns[0].words.noun} {verb} nearer to the {nouns[1].words.noun} on the {side} than "
+        f"to the {ones} on the {_other(side)}."
+        for side in order
+    ]
+    pieces = [target, *(_named(copy, side) for side in SIDES)]
+    return _drafted(drafter, "place", nouns, pieces, claims, captions, rng)
+
+
+def _count(
+    drafter: Drafter, noun: Noun, colour: str, order: tuple[str, str], rng: Random
+) -> StagedDraft:
+    """Returns two groups of copies, one of which has more."""
+    piece = drafter.piece(noun, colour, LEFT, rng)
+    factor = COPY_M / (max(piece.asset.extent) * piece.variants[0].scale)
+    item = replace(piece.variants[0], scale=round(piece.variants[0].scale * factor, DECIMALS))
+    copy = replace(piece, variants=(item, item))
+    most = 1 + STEPS[-1]
+    copies = [_named(copy, f"{side}{each}") for side in SIDES for each in range(1, most + 1)]
+    claims = [_more(side, STEPS[-1]) for side in order]
+    captions = [
+        f"There are more {noun.words.plural} on the {side} than on the {_other(side)}."
+        for side in order
+    ]
+    draft = _drafted(drafter, "count", (noun,), copies, claims, captions, rng)
+    return replace(draft, raised=HIGH, least=0.0)
+
+
+def _more(side: str, step: int) -> Claim:
+    """Returns the claim that a side has so many more copies than the other, which has one."""
+    return Claim(
+        target=f"{side}1",
+        copies=tuple(f"{side}{number}" for number in range(1, step + 2)),
+        relation="more",
+        reference=f"{_other(side)}1",
+    )
+
+
+def _drafted(
+    drafter: Drafter, change: str, nouns: Sequence[Noun], pieces: Iterable[Piece],
+    claims: Sequence[Claim], captions: Sequence[str], rng: Random,
+) -> StagedDraft:  # fmt: skip
+    some = tuple(pieces)
+    return StagedDraft(
+        change=change,
+        pieces=some,
+        distractors=drafter.bystanders(nouns, some, rng),
+        claims=(claims[0], claims[1]),
+        captions=(captions[0], captions[1]),
+        is_even=True,
+    )
+
+
+def _named(piece: Piece, name: str) -> Piece:
+    first, second = (replace(variant, name=name) for variant in piece.variants)
+    return replace(piece, variants=(first, second))
+
+
+def _other(side: str) -> str:
+    return RIGHT if side == LEFT else LEFT
+
+
+def _cell(name: str, rng: Random) -> tuple[float, float, float]:
+    """Draws where a copy stands in the square of its side; the first stands in its middle."""
+    side, number = (LEFT, name[4:]) if name.startswith(LEFT) else (RIGHT, name[5:])
+    order = (4, 0, 8, 2, 6, 1, 7, 3, 5)
+    row, column = divmod(order[int(number) - 1], CELLS)
+    jitter = [rng.uniform(-0.05, 0.05) * CELL_M for _ in range(2)]
+    stagger = (row % 2 - 0.5) * CELL_M / 2
+    across = AISLE_M / 2 + (column + 0.5) * CELL_M + jitter[0]
+    return (
+        (-across if side == LEFT else across) + stagger,
+        (row - 1) * DEEP_M + jitter[1],
+        0.0,
+    )
+
+
+def _facing(scene: SceneSpec) -> SceneSpec:
+    """Returns a scene in which the copies at the sides show the camera the same side of them."""
+    axes = camera_axes(scene.camera)
+    objects = []
+    for item in scene.objects:
+        if item.name.startswith(SIDES):
+            x, _, z = to_camera(scene.camera, [item.position])[0].tolist()
+            middle = math.degrees(math.atan2(x, z * float((axes[2, :2] ** 2).sum() ** 0.5)))
+            item = replace(item, yaw_deg=round((item.yaw_deg - middle) % 360, 2))
+        objects.append(item)
+    return replace(scene, objects=tuple(objects))
+
+
+Stepped = tuple[SceneSpec, Claim]
+
+
+def _sized(scene: SceneSpec, claim: Claim, percent: float) -> Stepped:
+    """Makes the target larger and the other smaller, by the root of the ratio."""
+    root = math.sqrt(1 + percent / 100)
+    factors = {claim.target: root, str(claim.reference): 1 / root}
+    return _changed(scene, lambda item: replace(
+        item, scale=round(item.scale * factors.get(item.name, 1.0), 6)
+    )), claim  # fmt: skip
+
+
+def _lit(scene: SceneSpec, claim: Claim, steps: float) -> Stepped:
+    """Makes the target lighter and the other darker, by half of the steps."""
+    halves = {claim.target: steps / 2, str(claim.reference): -steps / 2}
+
+    def change(item: SceneObject) -> SceneObject:
+        if item.name not in halves or item.colour is None:
+            return item
+        return replace(item, colour=shifted(item.colour, halves[item.name]))
+
+    return _changed(scene, change), claim
+
+
+def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
+    """Moves the target from the middle of the two, by half of the angle, along their line."""
+    items = {item.name: item for item in scene.objects}
+    left, right = items[LEFT].position, items[RIGHT].position
+    (lx, _, lz), (rx, _, rz) = to_camera(scene.camera, [left, right]).tolist()
+    middle = (math.atan2(lx, lz) + math.atan2(rx, rz)) / 2
+    toward = 1.0 if claim.reference == RIGHT else -1.0
+    slope = math.tan(middle + toward * math.radians(degrees) / 2)
+    # On the line from left to right, where x / z is the slope.
+    share = (slope * lz - lx) / ((rx - lx) - slope * (rz - lz))
+    x, y = (round(a + share * (b - a), DECIMALS + 2) for a, b in zip(left[:2], right[:2],
+                                                                     strict=True))  # fmt: skip
+    return _changed(scene, lambda item: (
+        replace(item, position=(x, y, 0.0)) if item.name == "target" else item
+    )), claim  # fmt: skip
+
+
+def _counted(scene: SceneSpec, claim: Claim, copies: float) -> Stepped:
+    """Keeps one copy on one side, and so many more on the other; those come last."""
+    side = LEFT if claim.target.startswith(LEFT) else RIGHT
+    said = _more(side, round(copies))
+    kept = {*said.copies, str(said.reference)}
+    others = [item for item in scene.objects if not item.name.startswith(SIDES)]
+    firsts = [item for item in scene.objects if item.name in ("left1", "right1")]
+    extra = [item for item in scene.objects if item.name in kept and item not in firsts]
+    return replace(scene, objects=(*firsts, *others, *extra)), said
+
+
+def _changed(scene: SceneSpec, change: Callable[[SceneObject], SceneObject]) -> SceneSpec:
+    return replace(scene, objects=tuple(map(change, scene.objects)))
+
+
+_STEPPED: Mapping[Grade, Callable[[SceneSpec, Claim, float], Stepped]] = {
+    "size": _sized,
+    "lightness": _lit,
+    "place": _moved,
+    "count": _counted,
+}
