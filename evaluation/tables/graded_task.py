@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from eqforge.evaluation.metrics.hard_positives import CHANCE, judge_hard_positives
-from eqforge.evaluation.metrics.psychometric import REACHED, Curves, fit_curves
 from eqforge.evaluation.metrics.ties import all_above
-from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS, resample_means
-from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval
-from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, as_measure, measure
+from eqforge.evaluation.tables.curves import HOW_FITTED, FittedCurves
+from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.sample_judges import SampleTask, Verdict
 from eqforge.evaluation.tables.sample_tasks import SampleRules, samples_report
 from eqforge.evaluation.tables.samples import (
@@ -53,8 +50,6 @@ _SIDES: Final = (
 
 _MOST_PLACES: Final = 12
 _BINS: Final = 8
-_MISFIT: Final = 0.02
-"""What is right may lie so far off the curve without a note."""
 
 
 def judge_as_graded(
@@ -200,7 +195,7 @@ class _Fits:
 
     def __init__(self, sizes: _Sizes, distance: DistanceName, by: str | None) -> None:
         self._sizes, self._distance, self._by = sizes, distance, by
-        self._said: list[str] = []
+        self._curves = FittedCurves()
 
     def of(self, model: str, subset: str, judged: Judged, rules: Rules) -> Iterator[Measure]:
         """Yields threshold, slope and the share at the largest size, of each judgement."""
@@ -210,7 +205,7 @@ class _Fits:
         if len(there := np.unique(place[place >= 0])) > 1:
             at, sizes = place[:, None] == there, self._sizes.sizes[there]
             for metric in JUDGED:
-                yield from self._curve(model, subset, metric, judged, at, sizes, rules)
+                yield from self._curves.of(model, subset, metric, judged, at, sizes, rules)
         if subset == EVERYTHING and self._distance != "level":
             yield from self._by_size(model, judged, rules)
 
@@ -224,93 +219,16 @@ class _Fits:
                     part = _part(judged, members, metrics)
                     yield from measure(model, f"{called}, {name}", part, rules)[1]
 
-    def _curve(
-        self,
-        model: str,
-        subset: str,
-        metric: str,
-        judged: Judged,
-        at: NDArray[np.bool_],
-        sizes: NDArray[np.float64],
-        rules: Rules,
-    ) -> Iterator[Measure]:
-        right = at * judged.credits[metric][:, None]
-        found = resample_means(
-            np.column_stack([right, at]),
-            judged.clusters,
-            seed=(rules.seed, zlib.crc32(subset.encode())),
-            resamples=rules.resamples,
-        )
-        rows = np.vstack([found.values, found.draws]) * len(at)
-        hits, asked = np.split(rows, 2, axis=1)
-        curves = fit_curves(sizes, hits, asked)
-        self._say(f"{model}, {subset}, {metric}", curves)
-        if found.clusters >= ENOUGH_CLUSTERS:
-            self._say_misfit(f"{model}, {subset}, {metric}", curves, sizes, hits, asked)
-        like = as_measure(model, subset, metric, judged, found, 0)
-        like = replace(like, unit="number", chance=None, ties=None)
-        alone = found.clusters == 1
-        for name, values in (("threshold", curves.thresholds), ("slope", curves.slopes)):
-            low, high = NO_INTERVAL if alone else _interval(values[1:])
-            yield replace(
-                like, metric=f"{metric} {name}", value=float(values[0]), low=low, high=high
-            )
-        shares = curves.share(sizes.max())
-        low, high = NO_INTERVAL if alone else _interval(shares[1:])
-        yield replace(
-            like,
-            unit="share",
-            metric=f"{metric} at largest",
-            value=float(shares[0]),
-            low=low,
-            high=high,
-        )
-
-    def _say(self, where: str, curves: Curves) -> None:
-        threshold, slope, smallest, largest = (
-            float(values[0])
-            for values in (curves.thresholds, curves.slopes, curves.smallest, curves.largest)
-        )
-        if np.isinf(threshold):
-            self._said.append(f"{where}: {REACHED:.0%} is not reached by {largest:.3g}")
-        elif threshold == smallest:
-            self._said.append(
-                f"{where}: {REACHED:.0%} is reached at {smallest:.3g}; the threshold is no larger"
-            )
-        if np.isinf(slope):
-            self._said.append(f"{where}: a step, of which no slope can be told")
-
-    def _say_misfit(
-        self,
-        where: str,
-        curves: Curves,
-        sizes: NDArray[np.float64],
-        hits: NDArray[np.float64],
-        asked: NDArray[np.float64],
-    ) -> None:
-        """Notes each size at which what was right lies off the curve, in nearly all draws too."""
-        for size, right, of in zip(sizes, hits.T, asked.T, strict=True):
-            share, fitted = right / np.where(of > 0, of, np.nan), curves.share(size)
-            low, high = _interval((share - fitted)[1:], 1 - (1 - LEVEL) / len(sizes))
-            if (low > 0 or high < 0) and abs(share[0] - fitted[0]) > _MISFIT:
-                self._said.append(
-                    f"{where}: the curve does not hold: at {size:.3g} it says {fitted[0]:.1%}, "
-                    f"and {share[0]:.1%} are right"
-                )
-
     def notes(self) -> Iterator[str]:
         """Yields what a reader has to know of the fits."""
-        yield f"Size: {UNITS[self._distance]}. Threshold: the size of the false edits at which"
-        yield f"{REACHED:.0%} are right, by a logistic function of log2 of the size that begins at"
-        yield "chance and leaves at most 6 % lapses (Wichmann and Hill 2001), sought between the"
-        yield "smallest and the largest size alone. Slope: rise of the log-odds each time the size"
-        yield "doubles. Intervals of both, and of the share at the largest, are percentiles."
+        yield f"Size: {UNITS[self._distance]}, of the false edits."
+        yield from HOW_FITTED
         if self._sizes.is_uneven and self._by != "levels":
             yield "Ladders have different heights, and the largest sizes are of the high ones"
             yield "alone: --by levels keeps them apart."
         if left_out := int((self._sizes.places[_FALSE] < 0).sum()):
             yield f"{counted(left_out, 'samples')} without a size above 0: in no curve."
-        yield from self._said
+        yield from self._curves.said
 
 
 def _part(judged: Judged, members: NDArray[np.bool_], metrics: Sequence[str]) -> Judged:
@@ -324,16 +242,3 @@ def _part(judged: Judged, members: NDArray[np.bool_], metrics: Sequence[str]) ->
         expected=int(members.sum()),
         keys=None,
     )
-
-
-def _interval(draws: NDArray[np.float64], level: float = LEVEL) -> Interval:
-    """Returns the bounds of the central `level` of draws that are not NaN, which may be infinite.
-
-    They are NaN where more than half are.
-    """
-    found = draws[~np.isnan(draws)]
-    if 2 * len(found) < len(draws):
-        return NO_INTERVAL
-    tail = (1 - level) / 2
-    low, high = np.quantile(found, [tail, 1 - tail], method="closest_observation")
-    return float(low), float(high)

@@ -13,6 +13,9 @@ from eqforge.schemas.records.scenes import Claim, Comparison, Grade, SceneObject
 STEPS = (1, 2, 4, 8)
 """Of a ladder, in just-noticeable differences."""
 
+STEP_SIZE = "step_size"
+"""The score that says how large the step of a pair is."""
+
 COMPARED: Mapping[Comparison, Grade] = {
     "larger": "size",
     "lighter": "lightness",

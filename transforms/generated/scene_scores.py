@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from eqforge.generators.scenes.claims import names_of, side_margin
-from eqforge.generators.scenes.steps import COMPARED, step_size
+from eqforge.generators.scenes.steps import COMPARED, STEP_SIZE, step_size
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
 from eqforge.schemas.records.scores import Score
@@ -50,7 +50,6 @@ UNCHANGED_IOU = "unchanged_iou"
 UNCHANGED_SSIM = "unchanged_ssim"
 UNCHANGED_DIFFERENCE = "unchanged_difference"
 CHANGE = "change"
-STEP_SIZE = "step_size"
 STEP_SHARE = "step_share"
 MATERIAL_CONTRAST = "material_contrast"
 
