@@ -108,11 +108,11 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     from eqforge.evaluation.tables.eqben_samples import eqben_samples_report, is_eqben
     from eqforge.evaluation.tables.gallery import has_gallery, is_vlue
     from eqforge.evaluation.tables.graded_task import graded_report, is_graded
-    from eqforge.evaluation.tables.ladder_task import has_ladders, ladders_report
     from eqforge.evaluation.tables.questions_task import is_questions, questions_report
     from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
     from eqforge.evaluation.tables.retrieval_task import retrieval_report
     from eqforge.evaluation.tables.sample_tasks import samples_report, task_of
+    from eqforge.evaluation.tables.shared_task import shared_report, shares_scenes
     from eqforge.evaluation.tables.simat_data import is_simat
     from eqforge.evaluation.tables.simat_task import SimatRules, simat_report
     from eqforge.schemas.dataset.reader import open_dataset
@@ -165,8 +165,8 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     asked = task is not TASKS["pairs"] and not all(path.is_dir() for path in scores)
     settings.check_read("files of hard positives" if asked else "samples")
     plain = settings.by is None and not settings.human
-    if task is TASKS["pairs"] and has_ladders(dataset):
-        return ladders_report(dataset, scores, of_samples)
+    if task is TASKS["pairs"] and shares_scenes(dataset):
+        return shared_report(dataset, scores, of_samples)
     if task is TASKS["pairs"] and plain and is_eqben(dataset):
         return eqben_samples_report(dataset, scores, of_samples)
     return samples_report(dataset, task, scores, of_samples)

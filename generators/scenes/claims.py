@@ -70,11 +70,13 @@ def side_margin(claim: Claim, middles: dict[str, float]) -> float:
       ValueError: the claim orders nothing from left to right.
     """
     target = middles[claim.target]
-    others = [middles[name] for name in names_of(claim)[1:]]
+    group = claim.copies if claim.target in claim.copies else (claim.target,)
+    others = [middles[name] for name in names_of(claim)[1:] if name not in group]
+    copies = [middles[name] for name in group]
     if claim.relation == "left":
-        return min(others) - target
+        return min(others) - max(copies)
     if claim.relation == "right":
-        return target - max(others)
+        return min(copies) - max(others)
     if claim.relation == "between":
         return min(target - min(others), max(others) - target)
     if claim.relation == "row":
@@ -117,10 +119,10 @@ _CHANGED = {"colour": "colour", "size": "scale", "material": "material", "positi
 def differs_as_declared(pair: ScenePair) -> bool:
     """Tells whether two scenes differ only as the pair declares.
 
-    An attribute or the place of the target changes, of a colour by another scan of as large a thing
-    as well; or two that are compared change roles; or two of what is named change places; or
-    copies are added, or taken away, behind all other objects, so that the rest keep their numbers
-    in the instance mask.
+    An attribute or the place of the target, or of all copies of it, changes, of a colour by another
+    scan of as large a thing as well; or two that are compared change roles; or two of what is named
+    change places; or copies are added, or taken away, behind all other objects, so that the rest
+    keep their numbers in the instance mask.
     """
     found = difference(*pair.scenes)
     if pair.kind == "graded":
@@ -128,10 +130,11 @@ def differs_as_declared(pair: ScenePair) -> bool:
     if pair.change == "order":
         return _have_changed_places(pair, found)
     if pair.change in _CHANGED:
-        target = pair.claims[0].target
+        target, copies = pair.claims[0].target, pair.claims[0].copies
         exchanged = (f"{target}.asset",), (f"{target}.asset", f"{target}.scale")
         is_exchange = pair.change == "colour" and found in exchanged
-        return is_exchange or found == (f"{target}.{_CHANGED[pair.change]}",)
+        field = _CHANGED[pair.change]
+        return is_exchange or found == tuple(sorted(f"{name}.{field}" for name in copies))
     fewer, more = sorted(pair.scenes, key=lambda scene: len(scene.objects))
     extra = more.objects[len(fewer.objects) :]
     sign = "+" if more is pair.scenes[1] else "-"

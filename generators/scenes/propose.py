@@ -1,6 +1,7 @@
 """Proposes pairs of scenes that differ in one thing, with their captions (EqBen, appendix B.4)."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from random import Random
 
 from eqforge.generators.scenes.arrange import (
@@ -22,11 +23,18 @@ from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.sharing import (
+    Shared,
+    Surroundings,
+    group_of,
+    shared_of,
+    twin_of,
+)
 from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.scenes import Claim, Kind, ScenePair, SceneSpec, StageName
+from eqforge.schemas.records.scenes import Kind, ScenePair, StageName
 from eqforge.schemas.records.scores import Rejection
 
 Draft = RelatedDraft | CountedDraft | StagedDraft
@@ -95,44 +103,46 @@ class SceneProposer:
         Returns:
           The pair, or a reject if no arrangement was found.
         """
-        sample_id, base = sample_id_of(kind, number), number - number % _group_of(kind)
-        source_id = sample_id_of(kind, base)
-        rng = Random(derive_seed(self._seed, source_id, "scene", VERSION))
-        noise = derive_seed(self._seed, source_id, "noise", VERSION) % 2**31
-        draft = self._draft(kind, base)
+        sample_id = sample_id_of(kind, number)
+        shared = shared_of(kind, number, self._settings.twins)
+        base_id = sample_id_of(kind, shared.base)
+        source_id = None if shared.source is None else sample_id_of(kind, shared.source)
+        rng = Random(derive_seed(self._seed, base_id, "scene", VERSION))
+        noise = derive_seed(self._seed, base_id, "noise", VERSION) % 2**31
+        draft = self._draft(kind, shared.base)
         for number_of_try in range(self._settings.tries):
             progress = number_of_try / self._settings.tries
             found = self._attempt(kind, draft, progress, noise, rng)
             if found is not None:
-                scenes, claims = _member(kind, draft, found, number - base)
-                return ScenePair(
+                pair = ScenePair(
                     sample_id=sample_id,
                     kind=kind,
                     change="count" if isinstance(draft, CountedDraft) else draft.change,
-                    scenes=self._on_stage(source_id, draft, scenes),
+                    scenes=found.scenes,
                     captions=draft.captions,
-                    claims=claims,
-                    source_id=None if _group_of(kind) == 1 else source_id,
+                    claims=found.claims,
+                    source_id=source_id,
                 )
+                return self._on_stage(pair, draft, shared)
         rejection = Rejection(
             reason=NO_ARRANGEMENT,
             value=float(self._settings.tries),
             detail=" | ".join(draft.captions),
         )
-        return SCENES_STAGE.reject(sample_id, rejection, source_id=sample_id)
+        return SCENES_STAGE.reject(sample_id, rejection, source_id=source_id or sample_id)
 
     @property
     def supply(self) -> Mapping[str, int]:
         """How many pairs of each kind the manifest allows."""
         vocabulary, changes = self._vocabulary, self._settings.attributes
-        return {
+        contents: dict[Kind, int] = {
             "counting": vocabulary.countings,
             "location": vocabulary.locations,
             "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
-            **{
-                kind: family.size(vocabulary) * _group_of(kind) for kind, family in FAMILIES.items()
-            },
+            **{kind: family.size(vocabulary) for kind, family in FAMILIES.items()},
         }
+        variants = 1 + len(self._settings.twins)
+        return {kind: size * group_of(kind) * variants for kind, size in contents.items()}
 
     def _attempt(
         self, kind: Kind, draft: Draft, progress: float, noise: int, rng: Random
@@ -144,25 +154,34 @@ class SceneProposer:
             return arrange_counted(draft, self._settings, progress, noise, rng)
         return arrange_related(draft, self._settings, progress, noise, rng)
 
-    def _on_stage(
-        self,
-        source_id: str,
-        draft: Draft,
-        scenes: tuple[SceneSpec, SceneSpec],
-    ) -> tuple[SceneSpec, SceneSpec]:
-        if self._settings.stage == "plain":
-            return scenes
-        rng = Random(derive_seed(self._seed, source_id, "stage", VERSION))
+    def _on_stage(self, pair: ScenePair, draft: Draft, shared: Shared) -> ScenePair:
+        """Returns a pair in its surroundings, and as the one of its group, or twin, that it is."""
+        around = self._surroundings(pair, draft, shared)
+        if self._settings.stage == "photo":
+            scenes = photographed(pair.scenes, around.colours, self._settings, self._library,
+                                  around.rng)  # fmt: skip
+            pair = replace(pair, scenes=scenes)
+        family = FAMILIES.get(pair.kind)
+        if isinstance(family, Grouped) and isinstance(draft, StagedDraft):
+            pair = family.member(pair, draft, shared.place)
+        return pair if shared.twin is None else twin_of(pair, shared.twin, around)
+
+    def _surroundings(self, pair: ScenePair, draft: Draft, shared: Shared) -> Surroundings:
+        base_id = sample_id_of(pair.kind, shared.base)
         said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
-        seen = [item.colour for scene in scenes for item in scene.objects if item.colour]
-        made_of = [item.material for scene in scenes for item in scene.objects]
+        seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
+        made_of = [item.material for scene in pair.scenes for item in scene.objects]
         looks = [NATURAL[each] for each in made_of if each in ("rubber", "wooden")]
-        colours = sorted({*said, *seen, *looks})
-        return photographed(scenes, colours, self._settings, self._library, rng)
+        return Surroundings(
+            settings=self._settings,
+            library=self._library,
+            colours=sorted({*said, *seen, *looks}),
+            rng=Random(derive_seed(self._seed, base_id, "stage", VERSION)),
+        )
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
         """Returns the captions of one pair, without looking for an arrangement."""
-        return self._draft(kind, number - number % _group_of(kind)).captions
+        return self._draft(kind, shared_of(kind, number, self._settings.twins).base).captions
 
     def _draft(self, kind: Kind, number: int) -> Draft:
         vocabulary = self._vocabulary
@@ -234,22 +253,6 @@ def _check_published(settings: SceneSettings) -> None:
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
             "build with --mode corrected, or take attribute, counting and location"
         )
-
-
-def _group_of(kind: Kind) -> int:
-    """Returns how many pairs of a kind share a scene."""
-    family = FAMILIES.get(kind)
-    return family.group if isinstance(family, Grouped) else 1
-
-
-def _member(
-    kind: Kind, draft: Draft, found: Arranged, place: int
-) -> tuple[tuple[SceneSpec, SceneSpec], tuple[Claim, Claim]]:
-    """Returns one of the pairs that share a scene."""
-    family = FAMILIES.get(kind)
-    if isinstance(family, Grouped) and isinstance(draft, StagedDraft):
-        return family.member(found.scenes, draft, place)
-    return found.scenes, found.claims
 
 
 def _stands_on(asset: Asset, stage: StageName) -> bool:

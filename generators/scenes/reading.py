@@ -49,11 +49,11 @@ def misread(pair: ScenePair, words: Mapping[str, AssetWords] | None = None) -> I
     """
     for number, (caption, claim) in enumerate(zip(pair.captions, pair.claims, strict=True)):
         scene, other = pair.scenes[number], pair.scenes[1 - number]
-        if claim.relation is None:
+        if claim.relation is None or pair.kind == "cube":
             found = counted(caption)
             if found != len(claim.copies):
                 yield f"caption {number} counts {found}, and its picture has {len(claim.copies)}"
-        elif (place := place_in(caption)) != claim.relation:
+        if claim.relation is not None and (place := place_in(caption)) != claim.relation:
             yield f"caption {number} says {place!r}, and its claim {claim.relation!r}"
         if wrong := _wrong_words(caption, claim, scene, other):
             yield f"caption {number} {wrong}"
@@ -84,6 +84,8 @@ def _missing_noun(
     """Returns the first noun that is not where a claim has it in the caption."""
     assets = {item.name: item.asset for item in scene.objects}
     last = () if claim.reference is None else (claim.reference, *claim.others)
+    if claim.relation in ("nearer", "more"):
+        last = last[:1] if claim.relation == "nearer" else ("",)  # the others are "the one" or none
     named = (claim.target, *(last or ("support",)))
     start = 0
     for known in (words[assets[name]] for name in named if assets.get(name, "") in words):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eqforge.generators.scenes.captions import Mode
 from eqforge.schemas.errors import InputError
-from eqforge.schemas.records.scenes import Attribute, Kind, StageName
+from eqforge.schemas.records.scenes import Attribute, Kind, Nuisance, StageName
 
 Range = tuple[float, float]
 
@@ -32,7 +32,13 @@ class SceneSettings:
     """What the two scenes of a pair differ in: `attribute`, `counting`, `location`; by name also
     `beside` (next to or far from), `between` (or beyond), `row` (the order of three), `support`
     (on, or next to), and `graded`: ladders in which two things are compared that differ by 1, 2, 4
-    and 8 just-noticeable steps in size, lightness, place or number."""
+    and 8 just-noticeable steps in size, lightness, place or number; `cube`: the twelve edges
+    between eight scenes, of two colours, two places and two numbers."""
+
+    twins: tuple[Nuisance, ...] = ()
+    """Follow each pair by twins with the same captions and things, in both scenes of which the
+    `camera`, the `light` or the `floor` is another one; only on the photographic stage. They count
+    as pairs. Metrics tell how often a model answers a pair and its twin alike."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
     """Attributes that the pairs of the kind `attribute` change, in turn: colour, size, material.
@@ -97,6 +103,7 @@ class SceneSettings:
         for name, is_right, rule in (
             ("pairs", self.pairs >= 0, "0 or more"),
             ("kinds", _are_some(self.kinds), "one or more, none twice"),
+            ("twins", self._may_have_twins, "none twice, and --stage photo"),
             ("attributes", _are_some(self.attributes), "one or more, none twice"),
             ("max_count", 2 <= self.max_count <= 10, "2 to 10"),
             ("max_distractors", 0 <= self.bystanders <= 5, "0 to 5"),
@@ -113,6 +120,11 @@ class SceneSettings:
             if not is_right:
                 flag = name.replace("_", "-")
                 raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
+
+    @property
+    def _may_have_twins(self) -> bool:
+        is_stage = self.stage == "photo" or not self.twins
+        return is_stage and len(set(self.twins)) == len(self.twins)
 
     @property
     def bystanders(self) -> int:

@@ -13,23 +13,12 @@ from eqforge.schemas.records.scenes import Claim, Comparison, Grade, SceneObject
 STEPS = (1, 2, 4, 8)
 """Of a ladder, in just-noticeable differences."""
 
-STEP_SIZE = "step_size"
-"""The score that says how large the step of a pair is."""
-
 COMPARED: Mapping[Comparison, Grade] = {
     "larger": "size",
     "lighter": "lightness",
     "nearer": "place",
     "more": "count",
 }
-
-UNITS: Mapping[Grade, str] = {
-    "size": "percent",
-    "lightness": "steps of L*",
-    "place": "degrees",
-    "count": "copies",
-}
-"""What sizes of steps are measured in."""
 
 JUST_NOTICEABLE: Mapping[Grade, float] = {
     "size": 2.5,

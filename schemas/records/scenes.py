@@ -15,14 +15,29 @@ from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.numbers import Int32
 
 Vector = tuple[float, float, float]
-Kind = Literal["attribute", "counting", "location", "beside", "between", "row", "support", "graded"]
+Kind = Literal[
+    "attribute", "counting", "location", "beside", "between", "row", "support", "graded", "cube"
+]
 Attribute = Literal["colour", "size", "material"]
 Grade = Literal["size", "lightness", "place", "count"]
 Comparison = Literal["larger", "lighter", "nearer", "more"]
 Place = Literal["left", "right", "front", "behind", "near", "far", "between", "row", "on"]
 Relation = Place | Comparison
 SurfaceMaterial = Literal["rubber", "metal", "glass", "wooden"]
+Nuisance = Literal["camera", "light", "floor"]
 StageName = Literal["photo", "plain"]
+
+
+STEP_SIZE = "step_size"
+"""The score that says how large the step of a ladder is that a pair is."""
+
+STEP_UNITS: Mapping[Grade, str] = {
+    "size": "percent",
+    "lightness": "steps of L*",
+    "place": "degrees",
+    "count": "copies",
+}
+"""What sizes of steps are measured in."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -240,6 +255,8 @@ class ScenePair:
       captions: caption i describes scene i.
       claims: what caption i says of scene i.
       source_id: what it shares with other pairs, such as the steps of a ladder; None for nothing.
+      twin: what differs from the pair that it is a twin of, besides what differs within it; None
+        where it is no twin.
     """
 
     sample_id: str
@@ -249,6 +266,7 @@ class ScenePair:
     captions: tuple[str, str]
     claims: tuple[Claim, Claim]
     source_id: str | None = None
+    twin: Nuisance | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

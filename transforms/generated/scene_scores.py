@@ -13,9 +13,16 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from eqforge.generators.scenes.claims import names_of, side_margin
-from eqforge.generators.scenes.steps import COMPARED, STEP_SIZE, step_size
+from eqforge.generators.scenes.steps import COMPARED, step_size
 from eqforge.schemas.late import numpy as np
-from eqforge.schemas.records.scenes import Claim, Overlap, RenderedObject, ScenePair, SceneSpec
+from eqforge.schemas.records.scenes import (
+    STEP_SIZE,
+    Claim,
+    Overlap,
+    RenderedObject,
+    ScenePair,
+    SceneSpec,
+)
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters import lab, minimality
 from eqforge.transforms.generated.scene_colours import colour_share, core

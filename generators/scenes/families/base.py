@@ -10,7 +10,7 @@ from eqforge.generators.scenes.contents import Noun, Vocabulary, far_colours
 from eqforge.generators.scenes.drafts import Drafter, called, either_way
 from eqforge.generators.scenes.legible import MIN_NAMED
 from eqforge.generators.scenes.pieces import Piece
-from eqforge.schemas.records.scenes import Claim, Kind, Relation, SceneSpec
+from eqforge.schemas.records.scenes import Claim, Kind, Relation, ScenePair
 
 Spot = tuple[float, float, float]
 """To the right of the scene's middle and away from the camera, as the camera sees it, and above the
@@ -41,6 +41,7 @@ class StagedDraft:
       least: least share of the picture that one of the things covers.
       is_even: whether all are turned alike, in the middle of the picture, so that where a thing
         stands does not change how large or light it looks.
+      corners: of a cube, its two colours and its two numbers of copies.
     """
 
     change: str
@@ -52,6 +53,7 @@ class StagedDraft:
     raised: float = 0.3
     least: float = MIN_NAMED
     is_even: bool = False
+    corners: tuple[tuple[str, str], tuple[int, int]] = (("", ""), (0, 0))
 
 
 class Family(Protocol):
@@ -85,10 +87,14 @@ class Grouped(Family, Protocol):
     def turns(self) -> int:
         """How many sorts of contents take turns; content n is of the sort n modulo this number."""
 
-    def member(
-        self, scenes: tuple[SceneSpec, SceneSpec], draft: StagedDraft, place: int
-    ) -> tuple[tuple[SceneSpec, SceneSpec], tuple[Claim, Claim]]:
-        """Returns the scenes of one of these pairs, and what their captions claim."""
+    def member(self, pair: ScenePair, draft: StagedDraft, place: int) -> ScenePair:
+        """Returns one of these pairs.
+
+        Args:
+          pair: the draft as it was arranged.
+          draft: what it was made of.
+          place: of the pair among those that share it.
+        """
 
 
 def cast(

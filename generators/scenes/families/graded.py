@@ -19,7 +19,15 @@ from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS
 from eqforge.generators.scenes.tints import paled, shifted
 from eqforge.generators.scenes.view import DECIMALS, camera_axes, to_camera
-from eqforge.schemas.records.scenes import Claim, Comparison, Grade, Kind, SceneObject, SceneSpec
+from eqforge.schemas.records.scenes import (
+    Claim,
+    Comparison,
+    Grade,
+    Kind,
+    SceneObject,
+    ScenePair,
+    SceneSpec,
+)
 
 GRADES: tuple[Grade, ...] = get_args(Grade)
 LEFT, RIGHT = "left", "right"
@@ -100,24 +108,17 @@ class Graded:
         )
         return first, second
 
-    def member(
-        self, scenes: tuple[SceneSpec, SceneSpec], draft: StagedDraft, place: int
-    ) -> tuple[tuple[SceneSpec, SceneSpec], tuple[Claim, Claim]]:
-        """Returns the scenes of a step, and what their captions claim.
-
-        Args:
-          scenes: with the largest step.
-          draft: what they were made of.
-          place: of the step in STEPS.
-        """
+    def member(self, pair: ScenePair, draft: StagedDraft, place: int) -> ScenePair:
+        """Returns the pair of a step, which is so much smaller than the largest."""
         change: Grade = next(each for each in GRADES if each == draft.change)
         size = STEPS[place] * JUST_NOTICEABLE[change]
-        made = [
-            _STEPPED[change](scene if change == "lightness" else _facing(scene), claim, size)
+        # Of another lightness, all sides have to get the same light.
+        scenes = pair.scenes if change == "lightness" else tuple(map(_facing, pair.scenes))
+        (first, one), (second, two) = (
+            _STEPPED[change](scene, claim, size)
             for scene, claim in zip(scenes, draft.claims, strict=True)
-        ]
-        (first, one), (second, two) = made
-        return (first, second), (one, two)
+        )
+        return replace(pair, scenes=(first, second), claims=(one, two))
 
 
 def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
