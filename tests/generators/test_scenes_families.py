@@ -13,6 +13,7 @@ from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import difference, differs_as_declared, side_margin
 from eqforge.generators.scenes.contents import Vocabulary
+from eqforge.generators.scenes.families.base import Grouped
 from eqforge.generators.scenes.families.registry import FAMILIES
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
@@ -27,7 +28,10 @@ from eqforge.schemas.records.scenes import (
     lean_claim,
 )
 
-KINDS: tuple[Kind, ...] = tuple(FAMILIES)
+KINDS: tuple[Kind, ...] = tuple(
+    kind for kind, family in FAMILIES.items() if not isinstance(family, Grouped)
+)
+"""Those that share a scene with others have tests of their own."""
 EACH = 12
 
 

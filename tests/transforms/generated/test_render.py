@@ -185,6 +185,11 @@ WRONG = {
         recoloured(SCENE, backdrop=replace(SCENE.backdrop, floor_colour=(0.8, 0.5, 0.2))),
         LEFT,
     ),
+    "step_not_seen": recoloured_pair(
+        replace(TARGET, position=(-1.0, 2.5, 0), scale=0.62),
+        replace(OTHER, position=(0.8, -0.5, 0), scale=0.6),
+        claim=replace(LEFT, relation="larger"),
+    ),
     "change_not_seen": pair(SCENE, scene(replace(TARGET, colour=(0.75, 0.03, 0.03)), OTHER), LEFT),
     "colour_not_seen": blue_in_red_light(),
     "material_not_seen": black_metal_and_white_rubber(),

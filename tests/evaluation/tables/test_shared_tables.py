@@ -1,0 +1,197 @@
+"""Tables of rendered pairs that share a scene, of models whose answers are known."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from eqforge.evaluation.tables.command import main as command
+from eqforge.schemas.records.scenes import STEP_SIZE
+from tests.made_datasets import score_rows, write_dataset, write_scores
+from tests.renders import needs_blender
+from tests.statuses import status_of
+
+pytestmark = needs_blender  # of a rendered dataset, whose rows are changed
+
+main = status_of(command)
+
+LADDERS = 200
+SIZES = {"size": (2.5, 5.0, 10.0, 20.0), "count": (1.0, 2.0, 4.0, 8.0)}
+Row = dict[str, Any]
+Found = dict[tuple[str, str], Row]
+
+
+def score(name: str, value: float) -> Row:
+    return {
+        "name": name,
+        "value": value,
+        "scorer": "eqforge.scenes",
+        "version": "4",
+        "settings": "{}",
+    }
+
+
+def row(key: str, source: str, kind: str, change: str, **more: Any) -> Row:
+    return {
+        "sample_id": f"eq-kubric/{kind}/{key}",
+        "source_id": source,
+        "kind": kind,
+        "change": change,
+        "scores": [],
+        **more,
+    }
+
+
+def ladders() -> list[Row]:
+    return [
+        row(
+            f"{change}{ladder:03d}-{size}",
+            f"{change}{ladder:03d}",
+            "graded",
+            change,
+            scores=[score(STEP_SIZE, size)],
+        )
+        for change, sizes in SIZES.items()
+        for ladder in range(LADDERS)
+        for size in sizes
+    ]
+
+
+def generation(twin: str | None) -> Row:
+    named = {} if twin is None else {"twin": twin}
+    return {
+        "generator": "kubric",
+        "version": "1",
+        "model": None,
+        "revision": None,
+        "device": "cpu",
+        "seed": 1,
+        "parameters": json.dumps({"engine": "cycles", **named}),
+    }
+
+
+def cubes_and_twins() -> list[Row]:
+    cubes = [
+        row(f"{cube}{edge:02d}", f"cube{cube}", "cube", "colour", caption_0=f"{cube}{edge}")
+        for cube in range(10)
+        for edge in range(12)
+    ]
+    twins = [
+        row(
+            f"{number}{twin}",
+            f"location{number}",
+            "location",
+            "position",
+            caption_0=f"left {number}",
+            generation=generation(twin),
+        )
+        for number in range(40)
+        for twin in (None, "light", "camera")
+    ]
+    return [*cubes, *twins]
+
+
+def measured(
+    folder: Path, rows: Sequence[Row], values: Any, capsys: pytest.CaptureFixture[str]
+) -> tuple[Found, list[str]]:
+    dataset = write_dataset(folder / "d", "eq-kubric", {"samples": rows}, group_rows=500)
+    table = score_rows([each["sample_id"] for each in rows], np.asarray(values, np.float32))
+    scores = write_scores(folder / "s", dataset, "pairs", {"scores": table}, model="m")
+    command = [str(dataset), str(scores), "--output", str(folder / "t"), "--resamples", "200"]
+    assert main(command) == 0
+    report = json.loads((folder / "t" / "metrics.json").read_text())
+    capsys.readouterr()
+    return {(one["subset"], one["metric"]): one for one in report["measures"]}, report["notes"]
+
+
+def choices(share: Any, seed: int) -> Any:
+    """Scores [n, 4] of a model each of whose pictures is right with a probability."""
+    rng = np.random.default_rng(seed)
+    right = rng.random((len(share), 2)) < np.asarray(share)[:, None]
+    first, second = np.where(right, 1.0, -1.0).T
+    # In the order of image 0 with captions 0 and 1, and image 1 with captions 0 and 1.
+    return np.stack([first, -first, -second, second], axis=1)
+
+
+def test_a_model_has_a_threshold_of_each_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ladders()
+    sizes = np.array([each["scores"][0]["value"] for each in rows])
+    middle = np.where([each["change"] == "size" for each in rows], 6.0, 1.5)
+    share = 0.5 + 0.5 / (1 + np.exp(-2.0 * np.log2(sizes / middle)))
+    found, notes = measured(tmp_path, rows, choices(share, 3), capsys)
+
+    for change, true in (("size", 6.0), ("count", 1.5)):
+        threshold = found[change, "choice threshold"]
+        assert threshold["low"] < true < threshold["high"]
+        assert threshold["high"] / threshold["low"] < 1.5
+        assert threshold["expected"] == 4 * LADDERS
+        assert threshold["clusters"] == LADDERS
+        slope = found[change, "choice slope"]
+        assert slope["low"] < 2 < slope["high"]
+        for size in SIZES[change]:
+            assert found[f"{change} {size:g}", "choice"]["expected"] == LADDERS
+    assert ("all", "choice threshold") not in found  # percent and copies have no common size
+    assert found["size", "choice"]["chance"] == 0.5
+    assert any("size in percent" in note and "count in copies" in note for note in notes)
+    assert any("1,600 steps" in note for note in notes)
+
+
+def test_a_change_that_no_model_sees_has_no_threshold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [each for each in ladders() if each["change"] == "size"]
+    found, notes = measured(tmp_path, rows, choices(np.full(len(rows), 0.5), 4), capsys)
+    assert found["all", "choice threshold"]["value"] is None
+    assert any("75% is not reached by 20" in note for note in notes)
+
+
+def test_a_cube_is_right_as_a_whole_and_twins_are_answered_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = cubes_and_twins()
+    right = np.ones(len(rows))
+    for number, each in enumerate(rows):
+        if each["source_id"] in ("cube3", "cube7") and each["sample_id"].endswith("05"):
+            right[number] = 0  # one edge of two cubes
+        if each["kind"] == "cube":
+            continue
+        twin = json.loads(each["generation"]["parameters"]).get("twin")
+        if twin == "light" and int(each["source_id"].removeprefix("location")) < 10:
+            right[number] = 0  # another answer in another light, for a quarter
+        if twin in (None, "camera") and int(each["source_id"].removeprefix("location")) >= 36:
+            right[number] = 0  # both wrong are alike, too
+    found, notes = measured(tmp_path, rows, choices(right, 5), capsys)
+
+    assert found["cubes", "whole group"]["value"] == pytest.approx(0.8)
+    assert found["cubes", "whole group"]["expected"] == 10
+    assert found["twins, camera", "group alike"]["value"] == 1
+    assert found["twins, light", "group alike"]["value"] == pytest.approx(1 - 14 / 40)
+    assert found["twins, light", "text alike"]["expected"] == 40
+    assert any(note.startswith("10 cubes") for note in notes)
+    assert any(note.startswith("80 twins") for note in notes)
+
+
+def test_rows_in_another_order_give_the_same_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = cubes_and_twins()
+    values = choices(np.full(len(rows), 0.7), 6)
+    order = np.random.default_rng(1).permutation(len(rows))
+    first, _ = measured(tmp_path / "a", rows, values, capsys)
+    second, _ = measured(tmp_path / "b", [rows[at] for at in order], values[order], capsys)
+    assert first == second
+
+
+def test_pairs_that_share_nothing_are_measured_as_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row(str(number), str(number), "location", "position") for number in range(8)]
+    found, _ = measured(tmp_path, rows, choices(np.ones(8), 7), capsys)
+    metrics = {metric for _, metric in found}
+    assert {"text", "image", "group"} <= metrics
+    assert "choice" not in metrics
