@@ -202,7 +202,9 @@ def _of_colours(
 
 
 def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[str, float | None]]:
-    is_open = (other.relation, names_of(other)) != (claim.relation, names_of(claim))
+    is_same = (other.relation, names_of(other)) == (claim.relation, names_of(claim))
+    # A copy that only the other scene has is nowhere in this one.
+    is_open = not is_same and set(names_of(other)) <= {shown.name for shown in view.objects}
     yield CROSSED_SIDE_MARGIN, _side_margin(view, other) if is_open else None
     yield CROSSED_DEPTH_MARGIN, _depth_margin(view, other) if is_open else None
     if other.relation == "on":
