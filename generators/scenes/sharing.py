@@ -132,8 +132,10 @@ def _other_floor(backdrop: Backdrop, camera: SceneCamera, around: Surroundings) 
     assert backdrop.floor is not None
     place = place_of(backdrop.environment.asset)
     found = backdrop.floor
-    for _ in range(TRIES):
-        found = draw_floor(around.rng, around.colours, place)
+    for each in range(TRIES):
+        # Where only one floor lets the objects stand out, any other has to do.
+        colours = around.colours if 2 * each < TRIES else ()
+        found = draw_floor(around.rng, colours, place)
         if found.asset != backdrop.floor.asset:
             break
     return replace(backdrop, floor=found)

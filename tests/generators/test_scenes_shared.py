@@ -200,7 +200,9 @@ def test_a_twin_says_the_same_of_things_in_their_places(library: AssetLibrary) -
         assert light.floor == first.floor
         assert light.environment != first.environment
         assert floor.environment == first.environment
-        assert floor.floor != first.floor
+        assert floor.floor is not None
+        assert first.floor is not None
+        assert floor.floor.asset != first.floor.asset
 
 
 def test_without_twins_the_pairs_are_those_that_the_originals_are(library: AssetLibrary) -> None:

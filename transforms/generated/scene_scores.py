@@ -202,13 +202,16 @@ def _of_colours(
 
 
 def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[str, float | None]]:
-    is_same = (other.relation, names_of(other)) == (claim.relation, names_of(claim))
-    # A copy that only the other scene has is nowhere in this one.
-    is_open = not is_same and set(names_of(other)) <= {shown.name for shown in view.objects}
+    is_open = _placed(other) != _placed(claim)
     yield CROSSED_SIDE_MARGIN, _side_margin(view, other) if is_open else None
     yield CROSSED_DEPTH_MARGIN, _depth_margin(view, other) if is_open else None
     if other.relation == "on":
         yield CROSSED_HEIGHT_MARGIN, _height_margin(view, other)
+
+
+def _placed(claim: Claim) -> tuple[object, ...]:
+    """Returns what a claim says of places, and not of how many there are."""
+    return claim.relation, claim.target, claim.reference, claim.others
 
 
 def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float | None:

@@ -35,14 +35,17 @@ EDGES = tuple(
 
 COUNTS = tuple(combinations((1, 2, 3), 2))
 SIDES: tuple[Relation, Relation] = ("left", "right")
-COPY_FACTOR = 0.6
+COPY_FACTOR = 0.65
 """Scale of the copies relative to the usual size."""
 
-GAP_M = (0.12, 0.3)
+GAP_M = (0.1, 0.2)
 """Between the reference and the nearest copy, and between copies."""
 
-OFF_M = 0.1
-"""How much nearer to the camera, or farther, a copy is at most."""
+DEEP = 0.5
+"""Share of a copy's height by which the row in front is nearer, and the one behind farther away."""
+
+RAISED = 0.9
+"""Share of the camera's elevations that is left out, so that one row does not hide the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,24 +87,25 @@ class Cube:
             claims=(claims[0], claims[1]),
             captions=("", ""),
             corners=(colours, COUNTS[counts]),
+            raised=RAISED,
             least=0.01,
         )
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
-        """Draws where the copies stand: in a row on one side, and mirrored on the other."""
-        reference, *copies = draft.pieces
-        places, reach = [], reference.radius
-        for copy in copies:
-            reach += rng.uniform(*GAP_M) + copy.radius
-            places.append((reach, rng.uniform(-OFF_M, OFF_M), 0.0))
-            reach += copy.radius
+        """Draws where the copies stand: two in front, one behind, and mirrored on the other side.
+
+        So they take little of the picture's width, and may be large.
+        """
+        reference, copy, *_ = draft.pieces
+        wide = 2 * copy.radius + rng.uniform(*GAP_M)
+        start = reference.radius + copy.radius + rng.uniform(*GAP_M)
+        deep = DEEP * copy.height + copy.radius
+        spots = ((start, -deep), (start + wide, -deep), (start + wide / 2, deep))
+        names = [piece.name for piece in draft.pieces[1:]]
         first, second = (
             {
                 "reference": (0.0, 0.0, 0.0),
-                **{
-                    copy.name: (sign * x, y, z)
-                    for copy, (x, y, z) in zip(copies, places, strict=True)
-                },
+                **{name: (sign * x, y, 0.0) for name, (x, y) in zip(names, spots, strict=False)},
             }
             for sign in (-1, 1)
         )
