@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sample_id_of
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.building import build_command
+from eqforge.pipelines.shared.drawn import tiny_warning
 from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
 from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
@@ -40,6 +42,7 @@ from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.filters.quality import QualitySettings
+from eqforge.transforms.generated.harmonise import prepare_harmonise
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
@@ -105,6 +108,7 @@ class Config(DatasetConfig):
     render_timeout_s: float = TIMEOUT_S
     """A renderer that gives no sign of life for so long is started anew, once for each pair."""
 
+    harmonise: OmitArgPrefixes[HarmoniseSettings] = field(default_factory=HarmoniseSettings)
     draws: OmitArgPrefixes[DrawSettings] = field(default_factory=DrawSettings)
     settings: OmitArgPrefixes[RenderedFilters] = field(default_factory=RenderedFilters)
 
@@ -141,13 +145,27 @@ def check(config: Config) -> None:
     config.settings.prepare()
     prepare_perceptual(config.settings.perceptual)
     prepare_oracle(config.settings.oracle)
+    prepare_harmonise(config.harmonise)
 
 
 def warnings(config: Config) -> Iterator[str]:
     """Yields what a user should know before trusting the numbers."""
+    if config.harmonise.harmonise is not None:
+        yield from _harmonise_warnings(config.harmonise)
     if "material" in config.scenes.attributes and "attribute" in config.scenes.kinds:
         yield from _material_warnings(config)
     yield from oracle_warnings(prepare_oracle(config.settings.oracle))
+
+
+def _harmonise_warnings(settings: HarmoniseSettings) -> Iterator[str]:
+    """Yields what is known of pictures that a model drew anew."""
+    if settings.harmonise == TINY:
+        yield tiny_warning("pictures")
+    yield (
+        "--harmonise: what captions say holds of the scenes, and of the pictures as far as the "
+        "model followed them: colours and sizes are measured again, shapes are not. Look at some, "
+        "or name an --oracle."
+    )
 
 
 def _material_warnings(config: Config) -> Iterator[str]:
@@ -256,6 +274,7 @@ def rules_of(config: Config, work: str) -> RenderRules:
             perceptual=prepare_perceptual(settings.perceptual),
             oracle=prepare_oracle(settings.oracle),
         ),
+        harmonise=prepare_harmonise(config.harmonise),
     )
 
 

@@ -4,6 +4,7 @@ import importlib.util
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def scene(
     )
 
 
-def open_renderer(folder: Path, assets: str = "builtin", **kwargs: float) -> SceneRenderer:
+def open_renderer(folder: Path, assets: str = "builtin", **kwargs: Any) -> SceneRenderer:
     return SceneRenderer(SETTINGS, assets=assets, cache=str(folder / "cache"), **kwargs)
 
 

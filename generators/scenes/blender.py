@@ -9,6 +9,7 @@ Source: kubric/renderer/blender.py and blender_utils.py of kubric-nightly 2023.1
 """
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from eqforge.schemas.records.scenes import RenderSettings
 CRYPTOMATTE_OBJECTS = 6
 """How many objects are distinguished within one pixel; Blender's default."""
 
+DEPTH = "Depth"
 _LAYERS = [f"CryptoObject{index:02d}" for index in range(CRYPTOMATTE_OBJECTS // 2)]
 
 VIEW_TRANSFORM = "Standard"
@@ -32,11 +34,12 @@ a surface in the colour that the caption names."""
 
 @functools.cache
 def renderer_class() -> Any:
-    """Returns the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
+    """Returns the class `Renderer(scene, scratch_dir, settings, seed, depth)`, a `kubric` view.
 
     Constructing one resets Blender: an earlier renderer must no longer be used. Its
     `render_still` returns `rgb`, uint8 [height, width, 3], and `segmentation`, uint32 [height,
-    width, 1], the number of the asset in the scene, from 1, and 0 for none.
+    width, 1], the number of the asset in the scene, from 1, and 0 for none; with depth, also
+    `depth`, float32 [height, width], metres along the view.
     """
     import bpy
     from kubric import core
@@ -47,7 +50,9 @@ def renderer_class() -> Any:
     blender.blender_utils.set_up_exr_output_node = lambda **_: None
 
     class Renderer(blender.Blender):  # type: ignore[misc]
-        def __init__(self, scene: Any, scratch_dir: Path, settings: RenderSettings, seed: int):
+        def __init__(
+            self, scene: Any, scratch_dir: Path, settings: RenderSettings, seed: int, depth: bool
+        ):
             super().__init__(
                 scene,
                 scratch_dir=str(scratch_dir),
@@ -57,7 +62,8 @@ def renderer_class() -> Any:
             self.blender_scene.cycles.seed = seed
             self.blender_scene.view_settings.view_transform = VIEW_TRANSFORM
             use_device(self.blender_scene, settings.device)
-            _keep_picture_and_cryptomatte(self)
+            self.has_depth = depth
+            _keep_picture_and_cryptomatte(self, [*_LAYERS, DEPTH] if depth else _LAYERS)
 
         @staticmethod
         def clear_and_reset_blender_scene(verbose: bool = False, custom_scene: Any = None) -> None:
@@ -80,19 +86,21 @@ def renderer_class() -> Any:
             (exr,), (file,) = Path(from_dir).glob("exr/*"), Path(from_dir).glob("images/*")
             with Image.open(file, formats=("PNG",)) as picture:
                 rgb = np.asarray(picture)
-            return {"rgb": rgb[None], "segmentation": _segmentation(exr, self.scene)[None]}
+            layers = {"rgb": rgb[None], "segmentation": _segmentation(exr, self.scene)[None]}
+            return {**layers, "depth": _depth(exr)[None]} if self.has_depth else layers
 
     return Renderer
 
 
-def _keep_picture_and_cryptomatte(renderer: Any) -> None:
-    """Renders the image with its cryptomatte, and writes the latter to kubric's EXR file."""
+def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
+    """Renders the image with some layers, and writes these to kubric's EXR file."""
     scene = renderer.blender_scene
     scene.render.image_settings.color_mode = "RGB"
     scene.render.image_settings.compression = 0  # the file is read again at once
     layer = scene.view_layers[0]
     layer.use_pass_cryptomatte_object = True
     layer.pass_cryptomatte_depth = CRYPTOMATTE_OBJECTS
+    layer.use_pass_z = DEPTH in names
     tree = _compositor(scene)
     layers = tree.nodes.new("CompositorNodeRLayers")
     output = tree.nodes.new("CompositorNodeOutputFile")
@@ -100,8 +108,8 @@ def _keep_picture_and_cryptomatte(renderer: Any) -> None:
         output.format.media_type = "MULTI_LAYER_IMAGE"
     output.format.file_format = "OPEN_EXR_MULTILAYER"
     output.format.color_depth = "32"  # a cryptomatte holds hashes, not colours
-    _name_slots(output)
-    for name in _LAYERS:
+    _name_slots(output, names)
+    for name in names:
         tree.links.new(layers.outputs[name], output.inputs[name])
     renderer.exr_output_node = output
 
@@ -118,15 +126,15 @@ def _compositor(scene: Any) -> Any:
     return scene.node_tree
 
 
-def _name_slots(output: Any) -> None:
+def _name_slots(output: Any, names: Sequence[str]) -> None:
     """Gives a File Output node one slot for each layer; Blender 5.0 renamed them."""
     if hasattr(output, "file_output_items"):
         output.file_output_items.clear()
-        for name in _LAYERS:
-            output.file_output_items.new("RGBA", name)
+        for name in names:
+            output.file_output_items.new("FLOAT" if name == DEPTH else "RGBA", name)
         return
     output.file_slots.clear()
-    for name in _LAYERS:
+    for name in names:
         output.file_slots.new(name)
 
 
@@ -143,16 +151,9 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
 
     A layer holds two objects with the share of the pixel that each covers, the largest first.
     """
-    import OpenEXR
     from kubric.renderer import blender_utils
 
-    with OpenEXR.File(str(exr), separate_channels=True) as file:
-        # Blender 4.2 writes CryptoObject00.R, 4.5 CryptoObject00.r, and 5.0 a part for each layer.
-        found = {
-            name.lower(): channel.pixels
-            for part in file.parts
-            for name, channel in part.channels.items()
-        }
+    found = _channels(exr)
     names = [f"{layer}.{channel}".lower() for layer in _LAYERS for channel in "RGBA"]
     channels = np.stack([found[name] for name in names], axis=-1)
     largest, shares = channels[..., :1].view(np.uint32), channels[..., 1::2]
@@ -161,6 +162,26 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
         np.where((shares[..., 0] > sky)[..., None], largest, 0), scene.assets
     )
     return numbers
+
+
+def _depth(exr: Path) -> NDArray[np.float32]:
+    """Returns how far away each pixel is, in metres along the view; the sky is very far."""
+    found = _channels(exr)
+    (name,) = [each for each in found if each.split(".")[0] == DEPTH.lower()]
+    return np.asarray(found[name], np.float32)
+
+
+def _channels(exr: Path) -> dict[str, NDArray[Any]]:
+    """Returns the channels of all layers by their names in lower case."""
+    import OpenEXR
+
+    with OpenEXR.File(str(exr), separate_channels=True) as file:
+        # Blender 4.2 writes CryptoObject00.R, 4.5 CryptoObject00.r, and 5.0 a part for each layer.
+        return {
+            name.lower(): channel.pixels
+            for part in file.parts
+            for name, channel in part.channels.items()
+        }
 
 
 def _link_object(renderer: Any, asset: Any, made: Any) -> Any:

@@ -35,6 +35,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
       settings: how to render them.
       assets, cache: arguments of `AssetLibrary`.
       output: an empty folder for the pictures and all other files; the parent deletes it.
+      depth: whether the depth of each picture is wanted, too.
     """
 
     scenes: tuple[SceneSpec, ...]
@@ -42,12 +43,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     assets: str
     cache: str
     output: str
+    depth: bool = False
 
 
 def render(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
     """Yields one answer per scene of a request.
 
-    An answer is {"image": path, "mask": path, "objects": [...], "overlaps": [...]}, or
+    An answer is {"image": path, "mask": path, "depth": path or null, "objects": [...], "overlaps":
+    [...]}, or
     {"input_error": message} if the user's input or machine is at fault; that one is the last.
 
     Args:
@@ -61,7 +64,7 @@ def render(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
         library = _library(wanted.assets, wanted.cache)
         with _telling(alive):
             for index, scene in enumerate(wanted.scenes):
-                yield _render_scene(scene, wanted.settings, library, output / f"{index:06d}")
+                yield _render_scene(scene, wanted, library, output / f"{index:06d}")
     except InputError as error:
         yield {"input_error": str(error)}
 
@@ -87,12 +90,12 @@ def _telling(alive: Callable[[], None]) -> Iterator[None]:
 
 
 def _render_scene(
-    spec: SceneSpec, settings: RenderSettings, library: AssetLibrary, path: Path
+    spec: SceneSpec, wanted: Request, library: AssetLibrary, path: Path
 ) -> dict[str, Any]:
     placed = tuple(place(each, library) for each in spec.objects)
     pictures = {each: library.unpack(each).render for each in spec.backdrop.pictures}
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        stage = Stage(spec, placed, pictures, settings, Path(scratch))
+        stage = Stage(spec, placed, pictures, wanted.settings, Path(scratch), wanted.depth)
         pixels, numbers = stage.render()
         objects = [
             _measured(spec, each, stage.triangles(index), numbers == index + 1)
@@ -102,12 +105,27 @@ def _render_scene(
     image, mask = path.with_suffix(".png"), path.with_suffix(".mask.png")
     image.write_bytes(encode_png(pixels))
     mask.write_bytes(encode_png(numbers.astype(deep)))
+    near = path.with_suffix(".depth.png")
+    if stage.depth is not None:
+        near.write_bytes(encode_png(nearness(stage.depth)))
     return {
         "image": str(image),
         "mask": str(mask),
+        "depth": None if stage.depth is None else str(near),
         "objects": msgspec.to_builtins(objects),
         "overlaps": msgspec.to_builtins(overlaps(placed)),
     }
+
+
+def nearness(depth: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Returns how near each pixel is, white for the nearest and black for the sky.
+
+    It is linear in the inverse of the distance, as ControlNets for depth were trained.
+    """
+    inverse = 1.0 / np.maximum(depth.astype(np.float64), 1e-3)
+    low, high = inverse.min(), inverse.max()
+    share = (inverse - low) / max(high - low, 1e-9)
+    return np.rint(255 * share).astype(np.uint8)
 
 
 def _measured(

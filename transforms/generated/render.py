@@ -5,12 +5,13 @@ Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
 
 import functools
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from eqforge.generators.harmonise.settings import HarmoniseSettings
 from eqforge.generators.scenes.assets import STAGE_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.propose import SCENES_STAGE
 from eqforge.schemas.identity import sha256_hex
@@ -34,6 +35,7 @@ from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
+from eqforge.transforms.generated.harmonise import Harmonise, harmonised, shared_harmoniser
 from eqforge.transforms.generated.masks import coloured, read_numbers
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
 from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates, gate_scenes
@@ -93,6 +95,7 @@ class RenderRules:
       timeout_s: seconds without a sign of life after which a renderer is considered hung.
       gates: which pairs are refused.
       generated: what is measured afterwards, and the folder of media and finished work.
+      harmonise: which model draws the renderings anew, if any.
     """
 
     render: RenderSettings
@@ -102,6 +105,7 @@ class RenderRules:
     timeout_s: float
     gates: SceneGates
     generated: GeneratedRules
+    harmonise: Harmonise = field(default_factory=lambda: Harmonise(settings=HarmoniseSettings()))
 
     def ledger(self) -> Ledger:
         """Returns the ledger of finished renderings."""
@@ -112,13 +116,18 @@ class RenderRules:
             scene_scores.VERSION,
             minimality.VERSION,
             versions_of(*packages),
+            *self.harmonise.basis,
         ]
         return self.generated.ledger("render", [asdict(self.render), self.assets_sha256, *own])
 
     def renderer(self) -> SceneRenderer:
         """Returns a renderer; the caller closes it."""
         return SceneRenderer(
-            self.render, assets=self.assets, cache=self.cache, timeout_s=self.timeout_s
+            self.render,
+            assets=self.assets,
+            cache=self.cache,
+            timeout_s=self.timeout_s,
+            depth=self.harmonise.settings.reads_depth,
         )
 
 
@@ -195,6 +204,7 @@ def _make(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> MadeP
         # Only the traceback's last line says what was wrong; the others name local files.
         last = str(error).strip().rpartition("\n")[2]
         return Rejection(reason="error:ChildFailed", detail=last[:DETAIL])
+    first, second = harmonised(pair, (first, second), rules.harmonise)
     media, side = rules.generated.media, rules.render.resolution
     return MadePair(
         images=(
@@ -235,11 +245,16 @@ def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
     settings = rules.render.of_stage(pair.scenes[0].stage)
     twin = {} if pair.twin is None else {"twin": pair.twin}
     parameters = {"engine": "cycles", **asdict(settings), **twin, "assets": assets}
+    model = revision = None
+    if rules.harmonise.fingerprint is not None:
+        drawn = shared_harmoniser(rules.harmonise.settings)
+        model, revision = drawn.identity.name, drawn.identity.revision
+        parameters["harmonise"] = drawn.parameters
     return Generation(
         generator="kubric",
         version=f"{version('kubric-nightly')}, bpy {version('bpy')}",
-        model=None,
-        revision=None,
+        model=model,
+        revision=revision,
         device=rules.render.device,
         seed=pair.scenes[0].seed,
         parameters=compact_json(parameters),
@@ -266,7 +281,8 @@ class RenderPairs(Composite):
 
         held = WithResource(self.rules.renderer(), self._render)
         render = beam.ParDo(held).with_output_types(PairWork)
-        place = with_render_memory if self.rules.render.device == "cpu" else on_gpu
+        devices = {self.rules.render.device, self.rules.harmonise.settings.harmonise_device}
+        place = with_render_memory if devices == {"cpu"} else on_gpu
         return pairs | "RenderScenes" >> place(render, pairs.pipeline)
 
     def _render(self, planned: PlannedPair, renderer: SceneRenderer) -> Iterator[PairWork]:

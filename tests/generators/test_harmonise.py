@@ -1,0 +1,147 @@
+"""A diffusion model draws renderings anew, held to their depth or edges by a ControlNet."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings
+from eqforge.schemas.errors import InputError
+
+pytest.importorskip("torch", reason="the extra `models` is not installed")
+
+from eqforge.generators.harmonise.harmoniser import Harmoniser, edges, load_harmoniser
+from eqforge.generators.harmonise.tiny import make_tiny_harmoniser
+
+SETTINGS = HarmoniseSettings(
+    harmonise=TINY, harmonise_steps=2, harmonise_style="a photograph", harmonise_threads=1
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> Harmoniser:
+    return load_harmoniser(SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_tiny_harmoniser(tmp_path_factory.mktemp("models") / "both")
+
+
+def picture(height: int = 40, width: int = 48) -> NDArray[np.uint8]:
+    return np.random.default_rng(1).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def depth(height: int = 40, width: int = 48) -> NDArray[np.uint8]:
+    rows = np.linspace(0, 255, height).astype(np.uint8)
+    return np.repeat(np.repeat(rows[:, None, None], width, axis=1), 3, axis=2)
+
+
+def test_a_picture_keeps_its_size_and_comes_again_from_its_seed(model: Harmoniser) -> None:
+    first = model.draw(picture(), depth(), "A red mug.", 3)
+    assert first.shape == (40, 48, 3)
+    assert np.array_equal(first, model.draw(picture(), depth(), "A red mug.", 3))
+    assert not np.array_equal(first, model.draw(picture(), depth(), "A red mug.", 4))
+
+
+def test_rendering_depth_and_caption_decide_the_picture(model: Harmoniser) -> None:
+    first = model.draw(picture(), depth(), "A red mug.", 3)
+    for other in (
+        model.draw(255 - picture(), depth(), "A red mug.", 3),
+        model.draw(picture(), depth()[::-1], "A red mug.", 3),
+        model.draw(picture(), depth(), "A blue box.", 3),
+    ):
+        assert not np.array_equal(first, other)
+
+
+def test_with_less_strength_more_of_the_rendering_is_left(saved: Path) -> None:
+    apart = []
+    for strength in (0.2, 0.9):
+        settings = replace(
+            SETTINGS, harmonise=str(saved), harmonise_steps=10, harmonise_strength=strength
+        )
+        drawn = load_harmoniser(settings).draw(picture(), depth(), "A red mug.", 3)
+        plain = load_harmoniser(replace(settings, harmonise_strength=0.1))
+        near = plain.draw(picture(), depth(), "A red mug.", 3)
+        apart.append(np.abs(drawn.astype(int) - near).mean())
+    assert apart[0] < apart[1]
+
+
+def test_a_model_and_a_controlnet_of_their_own_are_those_saved_together(
+    saved: Path, tmp_path: Path
+) -> None:
+    from diffusers import StableDiffusionPipeline
+
+    plain = tmp_path / "plain"
+    parts: Any = StableDiffusionPipeline.from_pretrained(
+        saved, safety_checker=None, requires_safety_checker=False
+    )
+    parts.save_pretrained(plain)
+    shutil.copytree(saved / "controlnet", tmp_path / "held")
+    together = load_harmoniser(replace(SETTINGS, harmonise=str(saved)))
+    apart = load_harmoniser(
+        replace(SETTINGS, harmonise=str(plain), controlnet=str(tmp_path / "held"))
+    )
+    drawn = [each.draw(picture(), depth(), "A mug.", 1) for each in (together, apart)]
+    assert np.array_equal(drawn[0], drawn[1])
+    with pytest.raises(InputError, match="no ControlNet of its own: name one with --controlnet"):
+        load_harmoniser(replace(SETTINGS, harmonise=str(plain)))
+
+
+def test_what_decides_a_picture_is_in_its_fingerprint(saved: Path, tmp_path: Path) -> None:
+    known = load_harmoniser(replace(SETTINGS, harmonise=str(saved))).fingerprint
+    other = make_tiny_harmoniser(tmp_path / "other", seed=1)
+    for settings in (
+        replace(SETTINGS, harmonise=str(other)),
+        replace(SETTINGS, harmonise=str(saved), control="canny"),
+        replace(SETTINGS, harmonise=str(saved), harmonise_guidance=2.0),
+    ):
+        assert load_harmoniser(settings).fingerprint != known
+    assert load_harmoniser(replace(SETTINGS, harmonise=str(saved))).fingerprint == known
+
+
+def test_edges_are_white_on_black() -> None:
+    half = np.zeros((32, 32, 3), np.uint8)
+    half[:, 16:] = 255
+    found = edges(half)
+    assert set(np.unique(found)) == {0, 255}
+    assert found[:, 14:18].any(axis=(1, 2)).mean() > 0.9
+    assert not found[:, :12].any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"harmonise_strength": 1.5}, "--harmonise-strength 1.5: expected 0 to 1"),
+        ({"control_scale": 3.0}, "--control-scale 3.0: expected 0 to 2"),
+        ({"harmonise_steps": 0}, "--harmonise-steps 0: expected 1 or more"),
+        ({"harmonise_steps": 2, "harmonise_strength": 0.3}, "not even one step"),
+        ({"harmonise": None, "controlnet": "folder"}, "--controlnet needs a model"),
+        ({"harmonise_precision": "fp16"}, "fp16 needs a GPU"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        replace(SETTINGS, **changes)  # type: ignore[arg-type]
+
+
+def test_a_model_that_cannot_be_held_is_told_so(tmp_path: Path) -> None:
+    from eqforge.generators.editors.tiny import make_tiny_editor
+
+    folder = make_tiny_editor(tmp_path / "flux", "FluxKontextPipeline")
+    with pytest.raises(InputError, match="cannot be held to a rendering by a ControlNet"):
+        load_harmoniser(replace(SETTINGS, harmonise=str(folder)))
+    with pytest.raises(InputError, match="name the commit too"):
+        load_harmoniser(replace(SETTINGS, harmonise="somebody/model"))
+    with pytest.raises(InputError, match="no ControlNetModel of diffusers"):
+        load_harmoniser(
+            replace(
+                SETTINGS,
+                harmonise=str(make_tiny_harmoniser(tmp_path / "m")),
+                controlnet=str(folder),
+            )
+        )
