@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eqforge.generators.scenes.manifest import AssetWords
-from eqforge.schemas.records.scenes import Kind, Relation
+from eqforge.schemas.records.scenes import Facing, Kind, Relation
 
 Mode = Literal["paper", "corrected"]
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -111,6 +111,13 @@ def row_caption(row: Sequence[Phrase]) -> str:
     *others, last = (f"the {phrase.singular}" for phrase in row)
     named = f"{', '.join(others)} and {last}"
     return f"{named[0].upper()}{named[1:]} are lined up from left to right."
+
+
+def facing_caption(target: Phrase, facing: Facing) -> str:
+    """Returns a caption that says where a thing's front is: "The red toy car is facing left."."""
+    verb = "are" if target.words.is_plural else "is"
+    where = "facing away from the camera" if facing == "facing away" else facing
+    return f"The {target.singular} {verb} {where}."
 
 
 def counted_where(counted: Phrase, count: int, relation: Relation, reference: str) -> str:

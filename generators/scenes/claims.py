@@ -113,7 +113,13 @@ def difference(first: SceneSpec, second: SceneSpec) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-_CHANGED = {"colour": "colour", "size": "scale", "material": "material", "position": "position"}
+_CHANGED = {
+    "colour": "colour",
+    "size": "scale",
+    "material": "material",
+    "position": "position",
+    "orientation": "yaw_deg",
+}
 
 
 def differs_as_declared(pair: ScenePair) -> bool:

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import combinations
 
 from eqforge.generators.scenes.manifest import MATERIALS as ALL_MATERIALS
-from eqforge.generators.scenes.manifest import Asset, AssetWords
+from eqforge.generators.scenes.manifest import Asset, AssetWords, Room
 from eqforge.generators.scenes.palette import PALETTE, are_distinct, distinct_pairs
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import Attribute, Relation, SurfaceMaterial
@@ -181,6 +181,11 @@ class Vocabulary:
         able = [(noun, _standing(noun)) for noun in self.nouns]
         return [replace(noun, colours=colours) for noun, colours in able if colours]
 
+    def with_room(self, inside: bool) -> list[Noun]:
+        """Returns the nouns of things that hold another one, or under which another may stand."""
+        able = [(noun, _with_room(noun, inside)) for noun in self.nouns]
+        return [replace(noun, colours=colours) for noun, colours in able if colours]
+
     @cached_property
     def _countable(self) -> list[tuple[Noun, str, Asset]]:
         return [
@@ -218,6 +223,19 @@ class Vocabulary:
 
 
 _RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELATIONS, 2))
+
+
+def _with_room(noun: Noun, inside: bool) -> dict[str, tuple[Asset, ...]]:
+    able = {
+        colour: tuple(asset for asset in some if _room_of(asset, inside))
+        for colour, some in noun.colours.items()
+    }
+    return {colour: some for colour, some in able.items() if some}
+
+
+def _room_of(asset: Asset, inside: bool) -> Room | None:
+    words = asset.words
+    return None if words is None else words.holds if inside else words.shelters
 
 
 def _standing(noun: Noun) -> dict[str, tuple[Asset, ...]]:

@@ -28,6 +28,29 @@ MATERIALS: tuple[SurfaceMaterial, ...] = get_args(SurfaceMaterial)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """Room that a thing has for another one, in shares of its own largest extent.
+
+    Attributes:
+      radius: of the other one's footprint, at most.
+      height: of the other one, at most.
+      floor: how high the other one stands at least.
+      rim: height of the rim above which it has to be seen; 0 where there is none.
+      off: how far from the middle it stands.
+    """
+
+    radius: float
+    height: float
+    floor: float = 0.0
+    rim: float = 0.0
+    off: float = 0.0
+
+    def scaled(self, factor: float) -> "Room":
+        """Returns the room of a thing of another size."""
+        return Room(**{each.name: factor * getattr(self, each.name) for each in fields(self)})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AssetWords:
     """How captions name an asset, and how scenes use it.
 
@@ -50,6 +73,9 @@ class AssetWords:
       materials: what such a thing may be made of; with less than two, it has no pairs of materials
         on the photographic stage.
       stages: on which stages it stands.
+      holds, shelters: the room in it, as in a basket, and under it, as under a table; None where
+        there is none.
+      faces: whether its front shows where it faces, as that of a car does.
     """
 
     noun: str
@@ -65,6 +91,9 @@ class AssetWords:
     front_deg: float | None = None
     materials: tuple[SurfaceMaterial, ...] = ()
     stages: tuple[StageName, ...] = ("photo", "plain")
+    holds: Room | None = None
+    shelters: Room | None = None
+    faces: bool = False
 
     @property
     def is_recolourable(self) -> bool:
@@ -212,6 +241,7 @@ def read_words(node: Node) -> AssetWords:
     clashes, roles, colour = node.get("clashes"), node.get("roles"), node.get("colour")
     front, details = node.get("front_deg"), node.get("plural_detail")
     materials, stages = node.get("materials"), node.get("stages")
+    holds, shelters, faces = node.get("holds"), node.get("shelters"), node.get("faces")
     is_plural = (flag := node.get("is_plural")) is not None and flag.flag()
     return AssetWords(
         noun=noun,
@@ -227,6 +257,22 @@ def read_words(node: Node) -> AssetWords:
         front_deg=None if front is None else front.number(),
         materials=_some_of(MATERIALS, materials) if materials else (),
         stages=_some_of(STAGES, stages) if stages else STAGES,
+        holds=None if holds is None else _read_room(holds),
+        shelters=None if shelters is None else _read_room(shelters),
+        faces=faces is not None and faces.flag(),
+    )
+
+
+def _read_room(node: Node) -> Room:
+    known = [each.name for each in fields(Room)]
+    for key, member in node.items():
+        if key not in known:
+            raise InputError(
+                f"{node.file}: {member.where}: no such field; a room has {', '.join(known)}"
+            )
+    values = {key: member.number() for key, member in node.items()}
+    return Room(
+        **{"radius": _positive(node["radius"]), "height": _positive(node["height"]), **values}
     )
 
 

@@ -14,6 +14,10 @@ from eqforge.generators.scenes.steps import COMPARED, is_left
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, ScenePair, SceneSpec
 
 _PLACES: Mapping[str, Relation] = {
+    r"facing left": "facing left",
+    r"facing right": "facing right",
+    r"facing the camera": "facing the camera",
+    r"facing away": "facing away",
     r"larger than": "larger",
     r"lighter than": "lighter",
     r"nearer to": "nearer",
@@ -27,6 +31,8 @@ _PLACES: Mapping[str, Relation] = {
     r"next to": "near",
     r"far from": "far",
     r"on": "on",
+    r"in": "in",
+    r"under": "under",
 }
 """Words that say where the target is, right behind the verb; the first that are found count."""
 

@@ -16,13 +16,17 @@ from eqforge.schemas.records.numbers import Int32
 
 Vector = tuple[float, float, float]
 Kind = Literal[
-    "attribute", "counting", "location", "beside", "between", "row", "support", "graded", "cube"
-]
+    "attribute", "counting", "location", "beside", "between", "row", "support",
+    "inside", "under", "facing", "graded", "cube",
+]  # fmt: skip
 Attribute = Literal["colour", "size", "material"]
 Grade = Literal["size", "lightness", "place", "count"]
 Comparison = Literal["larger", "lighter", "nearer", "more"]
-Place = Literal["left", "right", "front", "behind", "near", "far", "between", "row", "on"]
-Relation = Place | Comparison
+Place = Literal[
+    "left", "right", "front", "behind", "near", "far", "between", "row", "on", "in", "under"
+]
+Facing = Literal["facing left", "facing right", "facing the camera", "facing away"]
+Relation = Place | Comparison | Facing
 SurfaceMaterial = Literal["rubber", "metal", "glass", "wooden"]
 Nuisance = Literal["camera", "light", "floor"]
 StageName = Literal["photo", "plain"]

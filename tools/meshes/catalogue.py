@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from eqforge.generators.scenes.manifest import AssetWords
+from eqforge.generators.scenes.manifest import AssetWords, Room
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.schemas.records.scenes import SurfaceMaterial
 from tools.meshes import household, textured, things
@@ -85,6 +85,7 @@ def _textured(
         colour=colour,
         parts=() if paint is None else (PAINT,),
         stages=("photo",),
+        holds=HOLDS.get(model.__name__),
         **words,
     )
     return Entry(model=model, category=category, words=said, texture=paint)
@@ -101,6 +102,9 @@ def _entry(model: Callable[[], Model], category: str, colour: str, **words: Any)
         parts=(PAINT,),
         front_deg=front,
         materials=MADE_OF.get(model.__name__, ()),
+        holds=HOLDS.get(model.__name__),
+        shelters=SHELTERS.get(model.__name__),
+        faces=model.__name__ in FACES,
         **words,
     )
     return Entry(model=model, category=category, words=said)
@@ -109,6 +113,23 @@ def _entry(model: Callable[[], Model], category: str, colour: str, **words: Any)
 ROUND = (household.bowl, household.vase, household.table, things.cube, things.cylinder)
 """Models that look the same from more than one side, or from all."""
 
+
+HOLDS = {
+    "bowl": Room(radius=0.24, height=1.0, floor=0.065, rim=0.414),
+    "bucket": Room(radius=0.235, height=0.85, floor=0.03, rim=0.66),
+    "basket": Room(radius=0.3, height=0.75, floor=0.055, rim=0.49),
+}
+"""The room in things, by model."""
+
+SHELTERS = {
+    "table": Room(radius=0.34, height=0.48),
+    "chair": Room(radius=0.16, height=0.42),
+    "parasol": Room(radius=0.14, height=0.6, off=0.32),
+}
+"""The room under things, by model."""
+
+FACES = frozenset({"chair", "duck", "toy_car", "boots"})
+"""Models whose front shows where they face."""
 
 FLAT = ("object", "stand")
 """Roles of what has a flat top, on which another thing may stand."""

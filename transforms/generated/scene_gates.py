@@ -77,6 +77,12 @@ class SceneGates:
     max_crossed_height_margin: float | None = 0.14
     """How much higher it may be where only the other caption says that it is on it."""
 
+    min_within_margin: float | None = 0.0
+    """How far a thing is inside the box of what it is in or under, in picture widths."""
+
+    max_crossed_within_margin: float | None = 0.0
+    """How far it may be inside where only the other caption says so."""
+
     min_named_colour: float | None = 0.1
     """Least share of a coloured object's pixels that look like its colour, on the photographic
     stage: of a purple toy house with its red roof it is a fifth, of most things nearly all."""
@@ -133,6 +139,8 @@ _HIGHEST = {
     "min_far_gap": 1.0,
     "min_height_margin": 1.0,
     "max_crossed_height_margin": 1.0,
+    "min_within_margin": 1.0,
+    "max_crossed_within_margin": 1.0,
     "min_named_colour": 1.0,
     "min_unchanged_iou": 1.0,
     "min_unchanged_ssim": 1.0,
@@ -186,6 +194,8 @@ _GATES = (
     ("min_far_gap", scene_scores.FAR_GAP, _BOTH, "relation_not_seen"),
     ("min_height_margin", scene_scores.HEIGHT_MARGIN, _BOTH, "relation_not_seen"),
     ("max_crossed_height_margin", scene_scores.CROSSED_HEIGHT_MARGIN, _BOTH, "other_caption_true"),
+    ("min_within_margin", scene_scores.WITHIN_MARGIN, _BOTH, "relation_not_seen"),
+    ("max_crossed_within_margin", scene_scores.CROSSED_WITHIN_MARGIN, _BOTH, "other_caption_true"),
     ("min_named_colour", scene_scores.NAMED_COLOUR, _BOTH, "colour_not_seen"),
     ("min_unchanged_iou", scene_scores.UNCHANGED_IOU, ("",), "unchanged_moved"),
     ("min_unchanged_ssim", scene_scores.UNCHANGED_SSIM, ("",), "background_changed"),
@@ -209,7 +219,7 @@ _OF_SOME = frozenset(
             scene_scores.NEAR_GAP,
             scene_scores.NEAR_DEPTH,
         ),
-        scene_scores.STEP_SHARE,
+        *(scene_scores.STEP_SHARE, scene_scores.WITHIN_MARGIN, scene_scores.CROSSED_WITHIN_MARGIN),
         *(scene_scores.FAR_GAP, scene_scores.HEIGHT_MARGIN, scene_scores.CROSSED_HEIGHT_MARGIN),
     }
 )

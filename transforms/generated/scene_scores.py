@@ -52,6 +52,8 @@ NEAR_DEPTH = "near_depth_m"
 FAR_GAP = "far_gap"
 HEIGHT_MARGIN = "height_margin"
 CROSSED_HEIGHT_MARGIN = "crossed_height_margin"
+WITHIN_MARGIN = "within_margin"
+CROSSED_WITHIN_MARGIN = "crossed_within_margin"
 NAMED_COLOUR = "named_colour"
 UNCHANGED_IOU = "unchanged_iou"
 UNCHANGED_SSIM = "unchanged_ssim"
@@ -59,6 +61,9 @@ UNCHANGED_DIFFERENCE = "unchanged_difference"
 CHANGE = "change"
 STEP_SHARE = "step_share"
 MATERIAL_CONTRAST = "material_contrast"
+
+ROOMS = frozenset({"in", "under"})
+"""Relations to what has room for the target."""
 
 COUNTED = 0.3
 """Share of a copy that has to be visible for it to count."""
@@ -123,6 +128,10 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       height_margin, crossed_height_margin: only where a claim of the pair says that one thing is on
         another, how much higher its lowest pixel is than the other's, as a share of the height.
 
+      within_margin, crossed_within_margin: only where a claim of the pair says that one thing is in
+        another or under it, how far it is from the ends of the other's box, as a share of the
+        width; negative outside.
+
       named_colour: only on the photographic stage, the least share of the pixels of an object that
         is spoken of, and was given a colour, that look like that colour: see `colour_share` in
         `scene_colours`; None where all have their own colours.
@@ -166,7 +175,10 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
     related = claim.reference if claim.relation is not None else None
     named = {claim.target, *claim.copies, *claim.others, *(() if related is None else (related,))}
     spoken_of = [shown for shown in view.objects if shown.name in named]
-    yield OVERLAP, max((overlap.depth_m for overlap in view.overlaps), default=0.0)
+    yield (
+        OVERLAP,
+        max((each.depth_m for each in view.overlaps if _is_odd(each, claim)), default=0.0),
+    )
     yield FRAME_MARGIN, _frame_margin(view, spoken_of)
     yield VISIBLE_AREA, min(shown.visible_px for shown in view.objects) / view.numbers.size
     yield NAMED_AREA, min(shown.visible_px for shown in spoken_of) / view.numbers.size
@@ -184,6 +196,8 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
         yield FAR_GAP, _gap(view, claim)
     elif claim.relation == "on":
         yield HEIGHT_MARGIN, _height_margin(view, claim)
+    elif claim.relation in ROOMS:
+        yield WITHIN_MARGIN, _within_margin(view, claim)
 
 
 def _of_colours(
@@ -207,6 +221,34 @@ def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[
     yield CROSSED_DEPTH_MARGIN, _depth_margin(view, other) if is_open else None
     if other.relation == "on":
         yield CROSSED_HEIGHT_MARGIN, _height_margin(view, other)
+    elif other.relation in ROOMS:
+        yield CROSSED_WITHIN_MARGIN, _within_margin(view, other)
+
+
+def _is_odd(overlap: Overlap, claim: Claim) -> bool:
+    """Tells whether two things should not be in each other, as a basket's hull and its egg are."""
+    return claim.relation not in ROOMS or {overlap.first, overlap.second} != {
+        claim.target,
+        claim.reference,
+    }
+
+
+def _within_margin(view: RenderedView, claim: Claim) -> float | None:
+    """Returns how far a target is from the ends of its reference's box, inside of it.
+
+    Those are its left, its right and its lower end, and its upper one where it is under it.
+    """
+    assert claim.reference is not None
+    target, around = view.shown(claim.target).box, view.shown(claim.reference).box
+    if target is None or around is None:
+        return None
+    slack = [
+        target.x - around.x,
+        around.x + around.width - target.x - target.width,
+        around.y + around.height - target.y - target.height,
+        *([target.y - around.y] if claim.relation == "under" else []),
+    ]
+    return min(slack) / view.numbers.shape[1]
 
 
 def _placed(claim: Claim) -> tuple[object, ...]:

@@ -72,7 +72,7 @@ def _in_place(
             yaw = turn_deg(camera, (0.0, 0.0, 0.0), piece.front_deg, rng)
         places = [_place(camera, each[piece.name], right, away) for each in spots]
         first, second = (
-            replace(variant, position=place, yaw_deg=yaw)
+            replace(variant, position=place, yaw_deg=round((yaw + variant.yaw_deg) % 360.0, 2))
             for variant, place in zip(piece.variants, places, strict=True)
         )
         placed.append((piece, (first, second)))

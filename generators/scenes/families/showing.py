@@ -45,14 +45,16 @@ def _holds(seen: dict[str, Placed], claim: Claim) -> bool:
     if claim.relation in ("near", "far"):
         gap = _gap(seen, claim)
         return gap <= MAX_NEAR if claim.relation == "near" else gap >= MIN_FAR
-    return claim.relation == "on" or _side(seen, claim) >= MIN_SIDE
+    if claim.relation in ("on", "in", "under") or claim.reference is None:
+        return True
+    return _side(seen, claim) >= MIN_SIDE
 
 
 def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
     """Tells whether what the other caption says may be taken for true, too."""
     if other.relation == "on":
         return _raised(seen, other) > MAX_CROSSED_HEIGHT
-    if other.relation in ("near", "far", *COMPARED):
+    if other.relation in ("near", "far", "in", "under", *COMPARED) or other.reference is None:
         return False  # they exclude each other, and what is on a thing is not next to it
     return _side(seen, other) > MAX_CROSSED_SIDE
 
