@@ -36,14 +36,12 @@ class Room:
       height: of the other one, at most.
       floor: how high the other one stands at least.
       rim: height of the rim above which it has to be seen; 0 where there is none.
-      off: how far from the middle it stands.
     """
 
     radius: float
     height: float
     floor: float = 0.0
     rim: float = 0.0
-    off: float = 0.0
 
     def scaled(self, factor: float) -> "Room":
         """Returns the room of a thing of another size."""

@@ -95,7 +95,8 @@ def test_two_scenes_differ_in_places_alone(
         assert differs_as_declared(pair)
         changed = difference(*pair.scenes)
         assert len(changed) == (2 if kind == "row" else 1)
-        assert all(name.endswith(".position") for name in changed)
+        field = ".yaw_deg" if kind == "facing" else ".position"
+        assert all(name.endswith(field) for name in changed)
         assert pair.captions[0] != pair.captions[1]
 
 
@@ -111,6 +112,63 @@ def test_next_to_and_far_from_are_said_where_they_are_so(
             float(np.linalg.norm(np.subtract(first.position, second.position)))
         )
     assert max(apart["next to"]) < 1.6 < min(apart["far from"])
+
+
+@pytest.mark.parametrize(("kind", "said_of"), [("inside", "in"), ("under", "under")])
+def test_in_and_under_are_said_of_what_has_room(
+    pairs: Mapping[Kind, list[ScenePair]], library: AssetLibrary, kind: Kind, said_of: str
+) -> None:
+    for scene, caption in all_of(pairs, kind):
+        matched = re.fullmatch(rf"The (.+) (?:is|are) ({said_of}|next to) the (.+)\.", caption)
+        assert matched is not None
+        first, second = (said(library, scene, phrase) for phrase in matched.group(1, 3))
+        sizes = [np.multiply(library.assets[each.asset].extent, each.scale)
+                 for each in (first, second)]  # fmt: skip
+        apart = np.abs(np.subtract(first.position, second.position))
+        is_within = bool((apart[:2] + sizes[0][:2] / 2 < sizes[1][:2] / 2 + 1e-3).all())
+        assert is_within == (matched[2] == said_of)
+        if not is_within:
+            assert first.position[2] == 0
+            assert np.hypot(*apart[:2]) > 0.4 * (sizes[0][:2].max() + sizes[1][:2].max())
+        elif kind == "under":
+            assert first.position[2] == 0
+            assert sizes[0][2] < 0.76 * sizes[1][2]  # a table top is a quarter
+        else:
+            top = first.position[2] + sizes[0][2]
+            words = library.assets[second.asset].words
+            assert words is not None
+            assert words.holds is not None
+            rim = words.holds.rim * second.scale
+            assert rim < top
+            assert top - rim > 0.39 * sizes[0][2]  # so much of it is above the rim
+
+
+def test_a_thing_faces_where_its_caption_says(
+    pairs: Mapping[Kind, list[ScenePair]], library: AssetLibrary
+) -> None:
+    """By hand: the direction of its front, to the camera's right and towards the camera."""
+    seen = set()
+    for scene, caption in all_of(pairs, "facing"):
+        (item,) = [each for each in scene.objects if each.name == "target"]
+        words = library.assets[item.asset].words
+        assert words is not None
+        assert words.front_deg is not None
+        front = np.radians(item.yaw_deg + words.front_deg)
+        eye = np.subtract(scene.camera.position, item.position)[:2]
+        towards = eye / np.linalg.norm(eye)
+        right = np.array((-towards[1], towards[0]))
+        pointing = np.array((np.cos(front), np.sin(front)))
+        place = {
+            "facing the camera.": pointing @ towards,
+            "facing away from the camera.": -pointing @ towards,
+            "facing right.": pointing @ right,
+            "facing left.": -pointing @ right,
+        }
+        (ending,) = [each for each in place if caption.endswith(each)]
+        seen.add(ending)
+        assert place[ending] > np.cos(np.radians(12))
+        assert max(place, key=lambda each: place[each]) == ending
+    assert len(seen) == 4
 
 
 def test_between_and_beyond_are_said_where_they_are_so(
@@ -169,10 +227,10 @@ def test_no_two_contents_are_the_same(library: AssetLibrary, kind: Kind) -> None
     """Nor do they depend on the order of the manifest."""
     vocabulary = Vocabulary(library.assets.values(), 5)
     turned = Vocabulary(list(library.assets.values())[::-1], 5)
-    assert FAMILIES[kind].size(vocabulary) == FAMILIES[kind].size(turned) > 400
+    assert FAMILIES[kind].size(vocabulary) == FAMILIES[kind].size(turned) > 200
     some = proposer(library, kind)
-    captions = [frozenset(some.captions(kind, number)) for number in range(300)]
-    assert len(set(captions)) == 300
+    captions = [frozenset(some.captions(kind, number)) for number in range(200)]
+    assert len(set(captions)) == 200
 
 
 def test_a_pair_does_not_depend_on_the_others(

@@ -124,7 +124,6 @@ HOLDS = {
 SHELTERS = {
     "table": Room(radius=0.34, height=0.48),
     "chair": Room(radius=0.16, height=0.42),
-    "parasol": Room(radius=0.14, height=0.6, off=0.32),
 }
 """The room under things, by model."""
 

@@ -40,7 +40,7 @@ class StagedDraft:
         is beside it.
       least: least share of the picture that one of the things covers.
       is_even: whether all are turned alike, in the middle of the picture, so that where a thing
-        stands does not change how large or light it looks.
+        stands does not change how large or light it looks, or where it faces.
       corners: of a cube, its two colours and its two numbers of copies.
     """
 

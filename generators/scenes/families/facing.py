@@ -52,6 +52,7 @@ class Turned:
             distractors=drafter.bystanders((noun,), (piece,), rng),
             claims=(claims[0], claims[1]),
             captions=(captions[0], captions[1]),
+            is_even=True,
         )
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:

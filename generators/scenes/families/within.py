@@ -80,7 +80,7 @@ class Within:
         right = aside(rng) * close_m(target, reference, rng)
         forward = FORWARD * (reference.radius - target.radius)
         place: Mapping[Relation, Spot] = {
-            self.relation: (aside(rng) * room.off, 0.0, round(height, DECIMALS)),
+            self.relation: (0.0, 0.0, round(height, DECIMALS)),
             "near": (right, rng.uniform(-OFF_M, OFF_M) - forward, 0.0),
         }
         first, second = (
