@@ -510,3 +510,58 @@ def test_the_order_of_a_row_is_measured_and_the_other_one_is_false() -> None:
 def test_pairs_of_other_kinds_have_no_scores_of_these() -> None:
     names = {score.name for score in score_scenes(pair(), (drawn(SOUND), drawn(SOUND)))}
     assert not {name for name in names if "near" in name or "far" in name or "height" in name}
+
+
+SMALL = 6
+
+
+@pytest.mark.parametrize(
+    ("relation", "within", "beside", "expected"),
+    [
+        ("in", at(66, 38, SMALL), at(40, 48, SMALL), None),  # above the rim, between the sides
+        ("in", at(58, 44, SMALL), at(40, 48, SMALL), "relation_not_seen"),  # over the left side
+        ("in", at(66, 50, SMALL), at(40, 48, SMALL), "relation_not_seen"),  # below the lower end
+        ("in", at(66, 38, SMALL), at(70, 46, SMALL), "other_caption_true"),
+        ("under", at(66, 46, SMALL), at(50, 48, SMALL), None),
+        ("under", at(66, 38, SMALL), at(50, 48, SMALL), "relation_not_seen"),  # above the upper end
+    ],
+)
+def test_in_and_under_are_measured(
+    relation: Relation, within: PixelBox, beside: PixelBox, expected: str | None
+) -> None:
+    # Drawn last, it is in front of what it is in.
+    first, second = ({"bowl": (BOWL, (0, 90, 0)), "mug": (box, RED)} for box in (within, beside))
+    asked = pair(first, second, (related(relation), related("near")))
+    off = {"min_visible_area": None, "min_named_area": None, "max_near_gap": None}
+    hull = Overlap(first="mug", second="bowl", depth_m=0.3)
+    views = drawn(first, overlaps=(hull,)), drawn(second)
+    assert refused(asked, views, **off) == expected
+    # The hull of a basket holds what is in it; what is next to it is not in it.
+    assert refused(asked, (drawn(first), drawn(second, overlaps=(hull,))), **off) == "overlap"
+
+
+def test_what_is_compared_has_to_differ_in_the_picture_as_in_the_scene() -> None:
+    larger = related("larger")
+    first = {"mug": (at(10, 30, 20), RED), "bowl": (at(60, 30, 16), (0, 90, 0))}
+    asked = pair(first, first, (larger, larger))
+    grown = replace(
+        asked,
+        scenes=tuple(  # type: ignore[arg-type]
+            replace(
+                each,
+                objects=tuple(
+                    replace(item, scale=1.25 if item.name == "mug" else 1.0)
+                    for item in each.objects
+                ),
+            )
+            for each in asked.scenes
+        ),
+    )
+    view = drawn(first)
+    scores = score_scenes(grown, (view, view))
+    assert value_of(scores, "step_size") == pytest.approx(25)
+    assert value_of(scores, "step_share_0") == pytest.approx(1)
+    assert value_of(scores, "change") is None  # a step may be hardly seen
+    assert refused(grown, (view, view)) is None
+    alike = {"mug": (at(10, 30, 17), RED), "bowl": (at(60, 30, 16), (0, 90, 0))}
+    assert refused(grown, (drawn(alike), drawn(alike))) == "step_not_seen"
