@@ -38,6 +38,7 @@ CLASH_SHARE = 0.08
 _CATEGORY = re.compile(r'categor\w*\s*\{[^}]*?first:\s*"([^"]+)"', re.DOTALL)
 _LIBRARY = re.compile(r"^mtllib\s+(.+?)\s*$", re.MULTILINE)
 _USED = re.compile(r"^usemtl\s+(.+?)\s*$", re.MULTILINE)
+_NEW = re.compile(r"^newmtl\s+(.+?)\s*$", re.MULTILINE)
 _MAP = re.compile(r"^(\s*map_\w+\s+)(?:.*[\s/\\])?(\S+)\s*$", re.MULTILINE)
 
 
@@ -169,7 +170,8 @@ def _with_library(mesh: Path, textures: Sequence[Path]) -> tuple[dict[str, bytes
     if missing := [name for name in named if name not in known]:
         raise InputError(f"{mesh}: its .mtl names {missing[0]}, which is not there")
     if named:
-        library = "".join(_MAP.sub(r"\1\2", path.read_text(errors="replace")) for path in there)
+        texts = [path.read_text(errors="replace").replace("\\", "/") for path in there]
+        library = "".join(_MAP.sub(r"\1\2", text) for text in texts)
         used = named
     else:
         library, used = _plain_library(text, list(known)[:1] if len(known) == 1 else [])
@@ -178,9 +180,9 @@ def _with_library(mesh: Path, textures: Sequence[Path]) -> tuple[dict[str, bytes
             notes.append(f"it has {len(known)} pictures and none is named: its surfaces are grey")
     name = f"{mesh.stem}.mtl"
     lines = [line for line in text.splitlines() if not line.startswith("mtllib ")]
-    if not _USED.search(text):
+    if not _USED.search(text) and (surfaces := _NEW.findall(library)):
         first = next((at for at, line in enumerate(lines) if line.startswith("f ")), len(lines))
-        lines.insert(first, "usemtl surface")
+        lines.insert(first, f"usemtl {surfaces[0]}")
     files = {mesh.name: "\n".join([f"mtllib {name}", *lines, ""]).encode(), name: library.encode()}
     return files | {each: known[each].read_bytes() for each in used}, notes
 
@@ -211,13 +213,13 @@ def _looked_at(
         )
         corners = _upright(np.asarray(made.vertices, np.float64), axes)
         low, high = corners.min(axis=0), corners.max(axis=0)
-        hull = trimesh.convex.convex_hull(corners)
     except Exception as error:
         raise InputError(
             f"{mesh}: no mesh that can be read: {type(error).__name__}: {error}"
         ) from error
     if not (low < high).all() or not np.isfinite(corners).all():
         raise InputError(f"{mesh}: it is flat, or has no corners")
+    hull = trimesh.convex.convex_hull(corners)
     lines = [f"v {x:.6f} {y:.6f} {z:.6f}\n" for x, y, z in hull.vertices]
     lines += [f"f {a} {b} {c}\n" for a, b, c in hull.faces + 1]
     return low.round(6).tolist(), high.round(6).tolist(), _shown(made), "".join(lines).encode()

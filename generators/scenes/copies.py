@@ -148,7 +148,8 @@ def pictures_named(library: Path) -> set[str]:
     """Returns the names of the pictures that an MTL file names; none where it is missing."""
     if not library.is_file():
         return set()
-    return {PurePosixPath(name).name for name in _MTL_PICTURE.findall(_text(library))}
+    named = _MTL_PICTURE.findall(_text(library).replace("\\", "/"))
+    return {PurePosixPath(name).name for name in named}
 
 
 def _named_in(path: Path, folder: Path) -> set[str]:

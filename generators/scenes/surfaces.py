@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from eqforge.generators.scenes.tints import decoded, encoded, recoloured, sampled, shown_colours
+from eqforge.generators.scenes.tints import (
+    decoded,
+    encoded,
+    recoloured,
+    recoloured_pixels,
+    sampled,
+    shown_colours,
+)
 from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 
 NEUTRAL: Vector = (0.5, 0.5, 0.5)
@@ -88,7 +95,11 @@ def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
     if not areas.sum() > 0:
         _set(socket, (*colour, 1.0))
         return
-    painted = recoloured(seen, shown_colours(*sampled(corners, areas, seen)), colour)
+    shown = shown_colours(*sampled(corners, areas, seen))
+    if image.is_float:
+        painted = recoloured(seen, shown, colour)
+    else:
+        painted = recoloured_pixels(np.rint(255 * seen).astype(np.uint8), shown, colour)
     result = texels.copy()
     result[..., :3] = painted if is_encoded else decoded(painted)
     texture.image = _image_like(image, result[::-1])

@@ -17,7 +17,10 @@ from eqforge.schemas.records.scenes import Vector
 Floats = NDArray[np.floating[Any]]
 
 SAMPLES_PER_TRIANGLE = 16
-"""Points of a triangle at which its texture is looked at."""
+"""Points of a triangle at which its texture is looked at, at most."""
+
+SAMPLES = 60_000
+"""Points of a surface that are enough to tell its colours."""
 
 MAIN_SHARE = 0.6
 """Share of a surface that looks like a colour, from which on the thing is called so."""
@@ -102,6 +105,23 @@ def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float
     return (share * painted + (1 - share) * texels).astype(np.float32)
 
 
+def recoloured_pixels(
+    pixels: NDArray[np.uint8], shown: Shown, colour: Vector
+) -> NDArray[np.float32]:
+    """Returns a texture of 8 bits as `recoloured` does, each of its colours but once.
+
+    Args:
+      pixels: uint8 of shape (height, width, 3).
+      shown: what the surface shows of it.
+      colour: linear red, green and blue in [0, 1].
+    """
+    packed = pixels.astype(np.uint32) @ np.array((1 << 16, 1 << 8, 1), np.uint32)
+    known, place = np.unique(packed, return_inverse=True)
+    colours = np.stack((known >> 16, known >> 8 & 255, known & 255), axis=-1) / 255
+    found = recoloured(colours, shown, colour)
+    return found[place.reshape(packed.shape)]
+
+
 def sampled(
     corners: Floats, areas: Floats, texture: Floats
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -116,7 +136,8 @@ def sampled(
     Returns:
       Texels of shape (points, 3), and areas of shape (points,).
     """
-    rows = int(np.sqrt(SAMPLES_PER_TRIANGLE))
+    each = min(SAMPLES_PER_TRIANGLE, max(1, SAMPLES // max(len(corners), 1)))
+    rows = int(np.sqrt(each))
     steps = (np.arange(rows) + 0.5) / rows
     u, v = (each.ravel() for each in np.meshgrid(steps, steps))
     root = np.sqrt(u)
@@ -125,8 +146,8 @@ def sampled(
     height, width = texture.shape[:2]
     columns = np.minimum((points[..., 0] * width).astype(int), width - 1)
     lines = np.minimum(((1 - points[..., 1]) * height).astype(int), height - 1)
-    each = np.repeat(areas / len(weights), len(weights))
-    return texture[lines, columns].reshape(-1, 3).astype(np.float64), each.astype(np.float64)
+    stands_for = np.repeat(areas / len(weights), len(weights)).astype(np.float64)
+    return texture[lines, columns].reshape(-1, 3).astype(np.float64), stands_for
 
 
 def decoded(texels: Floats) -> NDArray[np.float64]:

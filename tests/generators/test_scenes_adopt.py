@@ -154,6 +154,27 @@ def test_a_folder_without_scans_is_one_clear_error(tmp_path: Path) -> None:
         list(scans_in(tmp_path / "b"))
 
 
+def test_a_library_as_windows_writes_it_and_a_mesh_without_surfaces(tmp_path: Path) -> None:
+    folder = gazebo(tmp_path, "Mug", RED)
+    library = folder / "meshes" / "model.mtl"
+    library.write_text("newmtl only\nmap_Kd -s 1 1 1 ..\\materials\\textures\\texture.png\n")
+    mesh = folder / "meshes" / "model.obj"
+    mesh.write_text(mesh.read_text().replace("usemtl m\n", ""))
+    made = adopt(folder, {}, AS_STORED, "")
+    with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
+        assert b"usemtl only\nf " in archive.extractfile("model.obj").read()  # type: ignore[union-attr]
+        assert b"map_Kd texture.png" in archive.extractfile("model.mtl").read()  # type: ignore[union-attr]
+    assert made.entry["words"]["colour"] == "red"
+
+
+def test_a_flat_scan_is_refused(tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Mug", RED)
+    mesh = folder / "model.obj"
+    mesh.write_text(mesh.read_text().replace(" 1.2\n", " 0\n"))
+    with pytest.raises(InputError, match="it is flat"):
+        adopt(folder, {}, AS_STORED, "")
+
+
 def test_a_map_that_is_missing_is_an_error(tmp_path: Path) -> None:
     folder = gazebo(tmp_path, "Mug", RED)
     (folder / "materials" / "textures" / "texture.png").unlink()

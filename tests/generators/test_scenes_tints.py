@@ -9,6 +9,7 @@ from eqforge.generators.scenes.tints import (
     decoded,
     encoded,
     recoloured,
+    recoloured_pixels,
     sampled,
     shown_colours,
 )
@@ -49,6 +50,23 @@ def test_a_texture_gets_another_colour_and_keeps_its_print(name: str, to: str) -
     assert not are_distinct(shown(made), to)
     kept = np.abs(made[22:34, 22:34] - seen[22:34, 22:34]).max()
     assert kept < 0.02 or name in ("red", "orange", "brown", "pink", "green")  # nearer in hue
+
+
+def test_each_colour_of_a_texture_is_changed_but_once() -> None:
+    pixels = np.rint(255 * texture("red", "yellow")).astype(np.uint8)
+    found = shown_colours(*sampled(SQUARE, HALVES, pixels / 255))
+    made = recoloured_pixels(pixels, found, PALETTE["blue"])
+    assert np.array_equal(made, recoloured(pixels / 255, found, PALETTE["blue"]))
+
+
+def test_of_a_fine_mesh_fewer_points_are_looked_at_and_tell_the_same() -> None:
+    steps = np.linspace(0, 1, 151)
+    low = np.stack(np.meshgrid(steps[:-1], steps[:-1]), axis=-1).reshape(-1, 1, 2)
+    corners = low + np.array([[0, 0], [1, 0], [1, 1]]) / 150 * 0.99
+    texels, areas = sampled(corners, np.ones(len(corners)), texture("green"))
+    assert len(texels) == len(areas) <= 60_000
+    assert areas.sum() == pytest.approx(len(corners))
+    assert shown_colours(texels, areas).name == "green"
 
 
 def test_the_grain_is_kept() -> None:
