@@ -29,9 +29,6 @@ from eqforge.schemas.late import numpy as np
 
 SIMULATION, COLLISION = "object.urdf", "collision_geometry.obj"
 MESHES = (".obj", ".glb")
-LICENCE = "CC-BY-4.0"
-"""Of Google Scanned Objects."""
-
 CLASH_SHARE = 0.08
 """Share of another colour of a surface, from which on it is not recoloured to that."""
 

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from eqforge.generators.scenes.adopt import LICENCE, Adopted, adopt, scans_in
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.copies import (
     GSO_WORDS,
@@ -32,7 +31,13 @@ from eqforge.schemas.io import storage
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines, visible
 
+if TYPE_CHECKING:
+    from eqforge.generators.scenes.adopt import Adopted
+
 MANIFEST = "manifest.json"
+SCANS_LICENCE = "CC-BY-4.0"
+"""Of Google Scanned Objects."""
+
 AT_ONCE = 4
 PINNED_EVERY = 20
 """How many archives are fetched between writes of the manifest, and at most lost in a power cut."""
@@ -104,7 +109,7 @@ class Adopt:
     """Which axis of the files points up: Z in both layouts of Google Scanned Objects, Y in many
     others."""
 
-    licence: str = LICENCE
+    licence: str = SCANS_LICENCE
     """Of the scans, for the manifest: that of Google Scanned Objects."""
 
 
@@ -220,6 +225,8 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
 
 
 def _adopt(arguments: Adopt) -> int:
+    from eqforge.generators.scenes.adopt import adopt, scans_in
+
     nouns = {} if arguments.nouns is None else load_nouns(str(arguments.nouns))
     axes = AS_STORED if arguments.axis_up == "Z" else {"axis_forward": "-Z", "axis_up": "Y"}
     manifest = storage.join(arguments.output, MANIFEST)
@@ -242,7 +249,7 @@ def _adopt(arguments: Adopt) -> int:
     return 1 if failures else 0
 
 
-def _told(asset: Asset, made: Adopted) -> str:
+def _told(asset: Asset, made: "Adopted") -> str:
     """Returns what an adopted scan is called, and what is to be known of it."""
     words = asset.words
     called = "(no words)" if words is None else " ".join(filter(None, (words.colour, words.noun)))

@@ -187,7 +187,7 @@ WRONG = {
     ),
     "step_not_seen": recoloured_pair(
         replace(TARGET, position=(-1.0, 2.5, 0), scale=0.62),
-        replace(OTHER, position=(0.8, -0.5, 0), scale=0.6),
+        replace(OTHER, asset="kubric:cube", position=(0.8, -0.5, 0)),
         claim=replace(LEFT, relation="larger"),
     ),
     "change_not_seen": pair(SCENE, scene(replace(TARGET, colour=(0.75, 0.03, 0.03)), OTHER), LEFT),
