@@ -4,17 +4,20 @@ A texture keeps its grain, its shading and its print: only what has the surface'
 another, each texel as much lighter or darker than the rest as it was.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eqforge.generators.scenes.palette import PALETTE, SHADES
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Vector
 
-Floats = NDArray[np.floating[Any]]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.floating[Any]]"
 
 SAMPLES_PER_TRIANGLE = 16
 """Points of a triangle at which its texture is looked at, at most."""
