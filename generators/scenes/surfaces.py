@@ -4,8 +4,6 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
-import numpy as np
-
 from eqforge.generators.scenes.tints import (
     decoded,
     encoded,
@@ -14,6 +12,7 @@ from eqforge.generators.scenes.tints import (
     sampled,
     shown_colours,
 )
+from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 
 NEUTRAL: Vector = (0.5, 0.5, 0.5)
