@@ -252,7 +252,10 @@ def measure(_: Config, planned: PlannedPair) -> dict[str, int]:
     if planned.pair is None:
         return {"pairs": 1, "rejects": 1}
     changed = planned.pair.change
-    of_attribute = {f"changing {each}": int(each == changed) for each in get_args(Attribute)}
+    is_attribute = planned.pair.kind == "attribute"
+    of_attribute = {
+        f"changing {each}": int(is_attribute and each == changed) for each in get_args(Attribute)
+    }
     return {"pairs": 1, f"of {planned.pair.kind}": 1, **of_attribute}
 
 

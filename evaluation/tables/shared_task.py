@@ -20,7 +20,7 @@ from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, mea
 from eqforge.evaluation.tables.sample_judges import SampleTask, Verdict, judge_as_pairs
 from eqforge.evaluation.tables.sample_tasks import SampleRules, samples_report
 from eqforge.evaluation.tables.samples import EVERYTHING, column_names, read_columns, text_array
-from eqforge.schemas.records.scenes import STEP_SIZE, STEP_UNITS
+from eqforge.schemas.records.scenes import STEP_SIZE, STEP_SIZES, STEP_UNITS
 from eqforge.schemas.visible import counted
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 LADDERS: Final = "graded"
 """The kind of pairs that are steps of a ladder."""
+
+EDGES: Final = 12
+"""Of a whole cube."""
 
 CUBES: Final = "cube"
 """The kind of pairs that are edges of a cube."""
@@ -65,6 +68,14 @@ STEPS_TASK: Final = SampleTask(
     by=("change",),
     judge=judge_as_steps,
 )
+
+
+def _nominal(change: str, size: float | None) -> int | None:
+    """Returns the step of a ladder that a size is nearest to: a twin's camera changes degrees."""
+    if size is None or change not in STEP_SIZES:
+        return None
+    places = np.log(np.array(STEP_SIZES[next(each for each in STEP_SIZES if each == change)]))
+    return int(np.abs(places - np.log(size)).argmin())
 
 
 def shares_scenes(dataset: Dataset) -> bool:
@@ -149,7 +160,7 @@ def _member(row: Mapping[str, Any]) -> _Member:
         source=row["source_id"],
         kind=row["kind"],
         change=row["change"],
-        said=(row["caption_0"], row["caption_1"], size),
+        said=(row["caption_0"], row["caption_1"], _nominal(row["change"], size)),
         size=size,
         twin=twin,
     )
@@ -163,7 +174,9 @@ class _Ladders:
     """
 
     def __init__(self, members: Sequence[_Member]) -> None:
-        steps = [each for each in members if each.kind == LADDERS and each.size]
+        steps = [
+            each for each in members if each.kind == LADDERS and each.size and each.twin is None
+        ]
         self._curves = FittedCurves()
         self._units = {each.change for each in steps}
         self._keys = text_array([each.key for each in steps])
@@ -178,6 +191,8 @@ class _Ladders:
         is_step = self._keys[place] == judged.keys
         changes = set(self._changes[place[is_step]].tolist())
         if (subset == EVERYTHING and len(self._units) > 1) or len(changes) != 1:
+            return
+        if subset == EVERYTHING and not is_step.all():
             return
         sizes = np.where(is_step, self._sizes[place], np.nan)
         there = np.unique(sizes[is_step])
@@ -209,10 +224,12 @@ class _Groups:
     """
 
     def __init__(self, members: Sequence[_Member]) -> None:
-        self._cubes: dict[str, list[str]] = {}
+        cubes: dict[str, list[str]] = {}
         for each in members:
             if each.kind == CUBES and each.twin is None:
-                self._cubes.setdefault(each.source, []).append(each.key)
+                cubes.setdefault(each.source, []).append(each.key)
+        self._cubes = {source: keys for source, keys in cubes.items() if len(keys) == EDGES}
+        self._parts = len(cubes) - len(self._cubes)
         first = {(each.source, each.said): each.key for each in members if each.twin is None}
         self._twins: dict[str, list[tuple[str, str]]] = {}
         for each in members:
@@ -249,6 +266,8 @@ class _Groups:
         """Yields what a reader has to know of the groups."""
         if self._cubes:
             yield f"{counted(len(self._cubes), 'cubes')}: whole where all their edges are right."
+        if self._parts:
+            yield f"{counted(self._parts, 'cubes')} without some of their twelve edges: not counted."
         if self._twins:
             number = sum(map(len, self._twins.values()))
             yield f"{counted(number, 'twins')}: alike where pair and twin are both right, or both"

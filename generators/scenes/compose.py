@@ -49,6 +49,9 @@ RAISED_SIDE = 0.7
 SHRINK = 0.3
 """By how much copies shrink over the first quarter of the tries."""
 
+STEEPEST_DEG = 70.0
+"""How high the camera is at most where it is higher than all of its elevations."""
+
 SUPPORT_TURN_DEG = 15.0
 """How far the nearest side of a support is turned from the camera at most."""
 
@@ -135,7 +138,8 @@ def draw_standpoint(
     Above 1 it is higher than all of them, by so many of their ranges less 1.
     """
     low, high = settings.elevations_deg
-    low += max(raised, min(raised + 4 * progress, 1.0)) * (high - low)
+    share = max(raised, min(raised + 4 * progress, 1.0))
+    low = min(low + share * (high - low), max(high, STEEPEST_DEG))
     high = max(low, high)
     if settings.elevation_deg is None:
         high += STEEPER_DEG * progress

@@ -192,7 +192,10 @@ class SceneProposer:
                 number, turns = number // family.group, family.turns
             turn, sort = divmod(number, turns)
             space = kind if turns == 1 else f"{kind}/{sort}"
-            place = self._content(space, turn, family.size(vocabulary) // turns) * turns + sort
+            most = family.size(vocabulary)
+            if isinstance(family, Grouped):
+                most = family.size_of(vocabulary, sort)
+            place = self._content(space, turn, most) * turns + sort
             return family.draft(self._drafter, vocabulary, place, rng)
         if kind == "counting":
             place = self._content(kind, number, vocabulary.countings)
@@ -224,6 +227,10 @@ class SceneProposer:
 
     def _what_lacks(self, kind: Kind) -> str:
         """Returns what is missing where no thing of the manifest can be of two materials."""
+        if kind == "graded" and not self.supply[kind]:
+            return (
+                "; ladders of lightness need assets that may be recoloured (`parts` of their words)"
+            )
         asked = kind == "attribute" and "material" in self._settings.attributes
         if not asked or self.material_nouns[0]:
             return ""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from eqforge.generators.scenes.claims import names_of
 from eqforge.generators.scenes.manifest import AssetWords
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.generators.scenes.steps import COMPARED, is_left
+from eqforge.generators.scenes.steps import COMPARED, is_left, step_size
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, ScenePair, SceneSpec
 
 _PLACES: Mapping[str, Relation] = {
@@ -126,6 +126,10 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
 
 def _wrong_side(caption: str, claim: Claim, scene: SceneSpec) -> str | None:
     """Returns what is wrong with the sides of two things that a caption compares."""
+    if not {*names_of(claim)} <= {item.name for item in scene.objects}:
+        return "speaks of what is not in its scene"
+    if step_size(scene, claim) <= 0:
+        return f"says {claim.relation} of what is not"
     assert claim.reference is not None
     first, second = (
         (claim.reference, claim.others[0])

@@ -104,7 +104,8 @@ class SceneSettings:
         for name, is_right, rule in (
             ("pairs", self.pairs >= 0, "0 or more"),
             ("kinds", _are_some(self.kinds), "one or more, none twice"),
-            ("twins", self._may_have_twins, "none twice, and --stage photo"),
+            ("twins", len(set(self.twins)) == len(self.twins), "none twice"),
+            ("twins", self.stage == "photo" or not self.twins, "none, but on --stage photo"),
             ("attributes", _are_some(self.attributes), "one or more, none twice"),
             ("max_count", 2 <= self.max_count <= 10, "2 to 10"),
             ("max_distractors", 0 <= self.bystanders <= 5, "0 to 5"),
@@ -121,11 +122,6 @@ class SceneSettings:
             if not is_right:
                 flag = name.replace("_", "-")
                 raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
-
-    @property
-    def _may_have_twins(self) -> bool:
-        is_stage = self.stage == "photo" or not self.twins
-        return is_stage and len(set(self.twins)) == len(self.twins)
 
     @property
     def bystanders(self) -> int:

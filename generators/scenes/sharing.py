@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from eqforge.generators.scenes.assets import AssetLibrary
+from eqforge.generators.scenes.compose import STEEPEST_DEG
 from eqforge.generators.scenes.environments import draw_environment, place_of
 from eqforge.generators.scenes.families.base import Grouped
 from eqforge.generators.scenes.families.registry import FAMILIES
@@ -105,7 +106,9 @@ def _stepped_back(camera: SceneCamera) -> SceneCamera:
     """Returns a camera that looks at the same point from farther away and higher up."""
     x, y, z = (a - b for a, b in zip(camera.position, camera.look_at, strict=True))
     flat, far = math.hypot(x, y), FARTHER * math.hypot(x, y, z)
-    elevation = math.atan2(z, flat) + math.radians(HIGHER_DEG)
+    steep = math.atan2(z, flat)
+    higher = min(steep + math.radians(HIGHER_DEG), math.radians(STEEPEST_DEG))
+    elevation = max(steep, higher)
     reach = far * math.cos(elevation) / flat
     place = (x * reach, y * reach, far * math.sin(elevation))
     seen = zip(camera.look_at, place, strict=True)
@@ -117,11 +120,13 @@ def _other_light(backdrop: Backdrop, camera: SceneCamera, around: Surroundings) 
     """Returns a backdrop with another environment of its kind, or the same from another side."""
     assert backdrop.environment is not None
     before = backdrop.environment.asset
-    found = backdrop.environment
+    found, place = backdrop.environment, place_of(before)
     for _ in range(TRIES):
-        found = draw_environment(around.rng, around.library, around.settings, camera)
-        if found.asset != before and place_of(found.asset) == place_of(before):
-            break
+        drawn = draw_environment(around.rng, around.library, around.settings, camera)
+        if place_of(drawn.asset) == place:
+            found = drawn
+            if drawn.asset != before:
+                break
     return replace(backdrop, environment=found)
 
 

@@ -44,6 +44,15 @@ STEP_UNITS: Mapping[Grade, str] = {
 """What sizes of steps are measured in."""
 
 
+STEP_SIZES: Mapping[Grade, tuple[float, ...]] = {
+    "size": (2.5, 5.0, 10.0, 20.0),
+    "lightness": (2.3, 4.6, 9.2, 18.4),
+    "place": (0.5, 1.0, 2.0, 4.0),
+    "count": (1.0, 2.0, 4.0, 8.0),
+}
+"""The steps of a ladder: one, two, four and eight just-noticeable differences."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneObject:
     """An object that stands on the floor.

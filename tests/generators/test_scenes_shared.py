@@ -226,7 +226,7 @@ def test_a_pair_of_a_group_does_not_depend_on_the_others(
 def test_twins_need_the_photographic_stage_and_groups_are_not_the_paper_s(
     library: AssetLibrary,
 ) -> None:
-    with pytest.raises(InputError, match=r"--twins .*stage photo"):
+    with pytest.raises(InputError, match=r"--twins .*none, but on --stage photo"):
         SceneSettings(stage="plain", twins=("light",))
     with pytest.raises(InputError, match="none twice"):
         SceneSettings(twins=("light", "light"))

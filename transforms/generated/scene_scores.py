@@ -181,7 +181,9 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
     )
     yield FRAME_MARGIN, _frame_margin(view, spoken_of)
     yield VISIBLE_AREA, min(shown.visible_px for shown in view.objects) / view.numbers.size
-    yield NAMED_AREA, min(shown.visible_px for shown in spoken_of) / view.numbers.size
+    named_area = min(shown.visible_px for shown in spoken_of) / view.numbers.size
+    # Of many small copies one has to see how many there are, not each of them at leisure.
+    yield NAMED_AREA, None if claim.relation == "more" else named_area
     yield LARGEST_AREA, max(shown.visible_px for shown in spoken_of) / view.numbers.size
     yield LIGHTNESS, float(lab.lightness(view.pixels).mean(dtype=np.float64)) * 100 / 255
     yield BLOWN_OUT, float((view.pixels >= WHITE).all(axis=-1).mean(dtype=np.float64))

@@ -87,6 +87,9 @@ class Grouped(Family, Protocol):
     def turns(self) -> int:
         """How many sorts of contents take turns; content n is of the sort n modulo this number."""
 
+    def size_of(self, vocabulary: Vocabulary, sort: int) -> int:
+        """Returns how many contents of a sort there are."""
+
     def member(self, pair: ScenePair, draft: StagedDraft, place: int) -> ScenePair:
         """Returns one of these pairs.
 

@@ -11,11 +11,10 @@ from random import Random
 
 from eqforge.generators.scenes.captions import counted_where
 from eqforge.generators.scenes.contents import Noun, Vocabulary, far_colours, recolourable
-from eqforge.generators.scenes.drafts import Drafter, called
+from eqforge.generators.scenes.drafts import Drafter, called, usual_scale
 from eqforge.generators.scenes.families.base import Spots, StagedDraft
 from eqforge.generators.scenes.palette import PALETTE, distinct_pairs
 from eqforge.generators.scenes.pieces import Piece
-from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Claim, Kind, Relation, SceneObject, ScenePair, SceneSpec
 
 Corner = tuple[int, int, int]
@@ -60,6 +59,11 @@ class Cube:
         """Returns how many cubes there are."""
         return len(_heads(vocabulary)) * len(COUNTS) * (len(vocabulary.nouns) - 1)
 
+    def size_of(self, vocabulary: Vocabulary, sort: int) -> int:
+        """Returns how many contents there are, which are of one sort."""
+        del sort
+        return self.size(vocabulary)
+
     def draft(
         self, drafter: Drafter, vocabulary: Vocabulary, number: int, rng: Random
     ) -> StagedDraft:
@@ -72,18 +76,22 @@ class Cube:
         reference = drafter.piece(other, said, "reference", rng)
         asset = rng.choice(recolourable(noun, colours))
         copy = drafter.piece(noun, colours[0], "copy", rng)
-        scale = round(copy.variants[0].scale * COPY_FACTOR, DECIMALS)
+        scale = usual_scale(asset, COPY_FACTOR)
         item = replace(copy.variants[0], asset=asset.asset_id, scale=scale)
         pieces = [
-            replace(copy, asset=asset, variants=(replace(item, name=f"copy{each}"),) * 2)
+            replace(
+                copy,
+                asset=asset,
+                colours=colours,
+                variants=(replace(item, name=f"copy{each}"),) * 2,
+            )
             for each in range(1, max(COUNTS[counts]) + 1)
         ]
-        seen = [replace(reference), *(replace(each, colours=colours) for each in pieces)]
         claims = [_claim(side, len(pieces)) for side in SIDES]
         return StagedDraft(
             change="cube",
             pieces=(reference, *pieces),
-            distractors=drafter.bystanders((noun, other), seen, rng),
+            distractors=drafter.bystanders((noun, other), (reference, *pieces), rng),
             claims=(claims[0], claims[1]),
             captions=("", ""),
             corners=(colours, COUNTS[counts]),

@@ -12,7 +12,7 @@ from random import Random
 from typing import get_args
 
 from eqforge.generators.scenes.contents import Noun, Vocabulary, recolourable
-from eqforge.generators.scenes.drafts import Drafter, either_way
+from eqforge.generators.scenes.drafts import Drafter, either_way, usual_scale
 from eqforge.generators.scenes.families.base import CLOSE, Spots, StagedDraft
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import Piece
@@ -73,6 +73,10 @@ class Graded:
     def size(self, vocabulary: Vocabulary) -> int:
         """Returns how many ladders there are."""
         return min(map(len, _heads(vocabulary).values())) * len(GRADES)
+
+    def size_of(self, vocabulary: Vocabulary, sort: int) -> int:
+        """Returns how many ladders of one change there are."""
+        return len(_heads(vocabulary)[GRADES[sort]])
 
     def draft(
         self, drafter: Drafter, vocabulary: Vocabulary, number: int, rng: Random
@@ -153,7 +157,10 @@ def _tinted(drafter: Drafter, noun: Noun, colour: str, rng: Random) -> Piece:
     asset = rng.choice(recolourable(noun, [colour]))
     piece = drafter.piece(noun, colour, LEFT, rng)
     item = replace(
-        piece.variants[0], asset=asset.asset_id, colour=paled(PALETTE[colour], LIGHTNESS, CHROMA)
+        piece.variants[0],
+        asset=asset.asset_id,
+        scale=usual_scale(asset),
+        colour=paled(PALETTE[colour], LIGHTNESS, CHROMA),
     )
     return replace(piece, asset=asset, variants=(item, item))
 
