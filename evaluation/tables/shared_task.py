@@ -267,7 +267,7 @@ class _Groups:
         if self._cubes:
             yield f"{counted(len(self._cubes), 'cubes')}: whole where all their edges are right."
         if self._parts:
-            yield f"{counted(self._parts, 'cubes')} without some of their twelve edges: not counted."
+            yield f"{counted(self._parts, 'cubes')} without some of their edges: not counted."
         if self._twins:
             number = sum(map(len, self._twins.values()))
             yield f"{counted(number, 'twins')}: alike where pair and twin are both right, or both"

@@ -8,7 +8,14 @@ from collections.abc import Mapping
 
 from eqforge.generators.scenes.tints import lightness_of
 from eqforge.generators.scenes.view import camera_axes, to_camera
-from eqforge.schemas.records.scenes import Claim, Comparison, Grade, SceneObject, SceneSpec
+from eqforge.schemas.records.scenes import (
+    STEP_SIZES,
+    Claim,
+    Comparison,
+    Grade,
+    SceneObject,
+    SceneSpec,
+)
 
 STEPS = (1, 2, 4, 8)
 """Of a ladder, in just-noticeable differences."""
@@ -20,12 +27,7 @@ COMPARED: Mapping[Comparison, Grade] = {
     "more": "count",
 }
 
-JUST_NOTICEABLE: Mapping[Grade, float] = {
-    "size": 2.5,
-    "lightness": 2.3,
-    "place": 0.5,
-    "count": 1.0,
-}
+JUST_NOTICEABLE: Mapping[Grade, float] = {grade: sizes[0] for grade, sizes in STEP_SIZES.items()}
 """One step. A length has to differ by about a fortieth and a colour by 2.3 of CIE 1976 to be told
 from another one (Ono 1967, Weber's law for length; Mahy et al. 1994, Color Research & Application
 19); half a degree of the view is 2.6 of 256 pixels at eqforge's lens."""
