@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from eqforge.generators.scenes.manifest import Asset
+from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Relation, SceneObject, Vector
 
 
@@ -62,6 +63,14 @@ class Piece:
         width, depth, _ = self.asset_in(number).extent
         scale = self.variants[number].scale
         return width * scale, depth * scale
+
+    def scaled(self, factor: float) -> "Piece":
+        """Returns it in another size."""
+        first, second = (
+            replace(variant, scale=round(variant.scale * factor, DECIMALS))
+            for variant in self.variants
+        )
+        return replace(self, variants=(first, second))
 
     def painted(self, colour: Vector) -> SceneObject:
         """Returns it in a colour, if it may have another than its own."""

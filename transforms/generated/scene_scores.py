@@ -6,13 +6,10 @@ captions mention and which were meant to change.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from eqforge.generators.scenes.claims import names_of, side_margin
+from eqforge.generators.scenes.claims import names_of
 from eqforge.generators.scenes.steps import COMPARED, step_size
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import (
@@ -25,8 +22,19 @@ from eqforge.schemas.records.scenes import (
 )
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters import lab, minimality
-from eqforge.transforms.generated.scene_colours import colour_share, core
+from eqforge.transforms.generated.scene_colours import colour_share
 from eqforge.transforms.generated.scene_materials import material_contrast
+from eqforge.transforms.generated.scene_places import (
+    copy_gap,
+    depth_apart,
+    depth_margin,
+    gap,
+    height_margin,
+    ordered_margin,
+    within_margin,
+)
+from eqforge.transforms.generated.scene_steps import seen_step
+from eqforge.transforms.generated.scene_view import RenderedView
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,39 +73,8 @@ MATERIAL_CONTRAST = "material_contrast"
 ROOMS = frozenset({"in", "under"})
 """Relations to what has room for the target."""
 
-COUNTED = 0.3
-"""Share of a copy that has to be visible for it to count."""
-
 WHITE = 254
 """Least value of all three channels of a pixel that is blown out."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class RenderedView:
-    """A rendered scene with its pixels.
-
-    Attributes:
-      pixels: uint8 of shape (height, width, 3), RGB.
-      numbers: the instance mask, integers of shape (height, width): 0 is the backdrop, objects
-        count from 1.
-      objects: what the image shows of each, in the order of their numbers.
-      overlaps: the pairs of objects that intersect.
-    """
-
-    pixels: NDArray[np.uint8]
-    numbers: NDArray[np.integer[Any]]
-    objects: tuple[RenderedObject, ...]
-    overlaps: tuple[Overlap, ...]
-
-    def mask(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """Returns the mask of some objects' visible pixels; objects not in the scene have none."""
-        wanted = set(names)
-        numbers = [number for number, shown in enumerate(self.objects, 1) if shown.name in wanted]
-        return np.isin(self.numbers, numbers)
-
-    def shown(self, name: str) -> RenderedObject:
-        """Returns what the picture shows of an object."""
-        return next(shown for shown in self.objects if shown.name == name)
 
 
 def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> tuple[Score, ...]:
@@ -188,18 +165,18 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
     yield LIGHTNESS, float(lab.lightness(view.pixels).mean(dtype=np.float64)) * 100 / 255
     yield BLOWN_OUT, float((view.pixels >= WHITE).all(axis=-1).mean(dtype=np.float64))
     yield OCCLUSION, 1 - min(shown.visible_fraction for shown in spoken_of)
-    yield COPY_GAP, _copy_gap(view, claim.copies)
-    yield SIDE_MARGIN, _side_margin(view, claim)
-    yield DEPTH_MARGIN, _depth_margin(view, claim)
+    yield COPY_GAP, copy_gap(view, claim.copies)
+    yield SIDE_MARGIN, ordered_margin(view, claim)
+    yield DEPTH_MARGIN, depth_margin(view, claim)
     if claim.relation == "near":
-        yield NEAR_GAP, _gap(view, claim)
-        yield NEAR_DEPTH, _depth_apart(view, claim)
+        yield NEAR_GAP, gap(view, claim)
+        yield NEAR_DEPTH, depth_apart(view, claim)
     elif claim.relation == "far":
-        yield FAR_GAP, _gap(view, claim)
+        yield FAR_GAP, gap(view, claim)
     elif claim.relation == "on":
-        yield HEIGHT_MARGIN, _height_margin(view, claim)
+        yield HEIGHT_MARGIN, height_margin(view, claim)
     elif claim.relation in ROOMS:
-        yield WITHIN_MARGIN, _within_margin(view, claim)
+        yield WITHIN_MARGIN, within_margin(view, claim)
 
 
 def _of_colours(
@@ -219,12 +196,12 @@ def _of_colours(
 
 def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[str, float | None]]:
     is_open = _placed(other) != _placed(claim)
-    yield CROSSED_SIDE_MARGIN, _side_margin(view, other) if is_open else None
-    yield CROSSED_DEPTH_MARGIN, _depth_margin(view, other) if is_open else None
+    yield CROSSED_SIDE_MARGIN, ordered_margin(view, other) if is_open else None
+    yield CROSSED_DEPTH_MARGIN, depth_margin(view, other) if is_open else None
     if other.relation == "on":
-        yield CROSSED_HEIGHT_MARGIN, _height_margin(view, other)
+        yield CROSSED_HEIGHT_MARGIN, height_margin(view, other)
     elif other.relation in ROOMS:
-        yield CROSSED_WITHIN_MARGIN, _within_margin(view, other)
+        yield CROSSED_WITHIN_MARGIN, within_margin(view, other)
 
 
 def _is_odd(overlap: Overlap, claim: Claim) -> bool:
@@ -233,24 +210,6 @@ def _is_odd(overlap: Overlap, claim: Claim) -> bool:
         claim.target,
         claim.reference,
     }
-
-
-def _within_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Returns how far a target is from the ends of its reference's box, inside of it.
-
-    Those are its left, its right and its lower end, and its upper one where it is under it.
-    """
-    assert claim.reference is not None
-    target, around = view.shown(claim.target).box, view.shown(claim.reference).box
-    if target is None or around is None:
-        return None
-    slack = [
-        target.x - around.x,
-        around.x + around.width - target.x - target.width,
-        around.y + around.height - target.y - target.height,
-        *([target.y - around.y] if claim.relation == "under" else []),
-    ]
-    return min(slack) / view.numbers.shape[1]
 
 
 def _placed(claim: Claim) -> tuple[object, ...]:
@@ -268,108 +227,12 @@ def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float 
     return min(margins) / width if margins else None
 
 
-def _gap(view: RenderedView, claim: Claim) -> float | None:
-    """Returns the gap between a target and its reference, as `_copy_gap` does."""
-    assert claim.reference is not None
-    return _copy_gap(view, (claim.target, claim.reference))
-
-
-def _depth_apart(view: RenderedView, claim: Claim) -> float | None:
-    """Returns how far a target and its reference are apart in depth, in metres."""
-    assert claim.reference is not None
-    target, reference = view.shown(claim.target), view.shown(claim.reference)
-    if target.box is None or reference.box is None:
-        return None
-    return abs(target.depth_m - reference.depth_m)
-
-
-def _height_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Returns how much higher the lowest pixel of a target is, as a share of the height."""
-    assert claim.reference is not None
-    target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
-    if target is None or reference is None:
-        return None
-    return (reference.y + reference.height - target.y - target.height) / view.numbers.shape[0]
-
-
-def _copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
-    """Returns the least gap of two copies as a share of the width; 0 if 8-connected."""
-    import scipy.ndimage  # type: ignore[import-untyped]
-
-    masks = [mask for name in copies if (mask := view.mask([name])).any()]
-    gaps = [
-        int(scipy.ndimage.distance_transform_cdt(~first, "chessboard")[second].min()) - 1
-        for first, second in combinations(masks, 2)
-    ]
-    return min(gaps) / view.numbers.shape[1] if gaps else None
-
-
-def _side_margin(view: RenderedView, claim: Claim) -> float | None:
-    if claim.relation not in ("left", "right", "between", "row"):
-        return None
-    boxes = {name: view.shown(name).box for name in names_of(claim)}
-    middles = {name: box.x + box.width / 2 for name, box in boxes.items() if box is not None}
-    if len(middles) < len(boxes):
-        return None
-    return side_margin(claim, middles) / view.numbers.shape[1]
-
-
-def _depth_margin(view: RenderedView, claim: Claim) -> float | None:
-    if claim.relation not in ("front", "behind") or claim.reference is None:
-        return None
-    target, reference = view.shown(claim.target), view.shown(claim.reference)
-    if target.box is None or reference.box is None:
-        return None
-    shift = target.depth_m - reference.depth_m
-    return shift if claim.relation == "behind" else -shift
-
-
 def _of_steps(
     view: RenderedView, claim: Claim, scene: SceneSpec
 ) -> Iterator[tuple[str, float | None]]:
     if claim.relation in COMPARED:
-        seen = _seen_step(view, claim, scene)
+        seen = seen_step(view, claim, scene)
         yield STEP_SHARE, None if seen is None else seen / step_size(scene, claim)
-
-
-def _seen_step(view: RenderedView, claim: Claim, scene: SceneSpec) -> float | None:
-    """Returns by how much two things differ in the picture, in the units of `step_size`."""
-    shown = {each.name: each for each in view.objects}
-    if claim.relation == "more":
-        sides = claim.copies, (str(claim.reference), *claim.others)
-        many, few = (
-            sum(shown[name].visible_fraction >= COUNTED for name in side) for side in sides
-        )
-        return many - few
-    target, reference = shown[claim.target], shown[str(claim.reference)]
-    if claim.relation == "larger":
-        if not reference.full_px:
-            return None
-        return 100 * (math.sqrt(target.full_px / reference.full_px) - 1)
-    if claim.relation == "lighter":
-        light, dark = (_mean_lightness(view, each.name) for each in (target, reference))
-        return None if light is None or dark is None else light - dark
-    here, near, far = (_heading(view, name, scene) for name in names_of(claim))
-    if here is None or near is None or far is None:
-        return None
-    return abs(far - here) - abs(near - here)
-
-
-def _mean_lightness(view: RenderedView, name: str) -> float | None:
-    mask = view.mask([name])
-    if not mask.any():
-        return None
-    return float(lab.lightness(view.pixels)[core(mask)].mean(dtype=np.float64)) * 100 / 255
-
-
-def _heading(view: RenderedView, name: str, scene: SceneSpec) -> float | None:
-    """Returns how far to the right of the line of sight the middle of a thing is, in degrees."""
-    box = view.shown(name).box
-    if box is None:
-        return None
-    aside = (box.x + box.width / 2) / view.numbers.shape[1] - 0.5
-    lens = scene.camera.sensor_width_mm / scene.camera.focal_length_mm
-    return math.degrees(math.atan(aside * lens))
 
 
 def _of_both(

@@ -25,6 +25,14 @@ GAP_M = (0.05, 0.2)
 CLOSE = 0.85
 """Share of two radii at which things that stand side by side seldom touch."""
 
+FORWARD = 0.7
+"""Share of the difference of two radii by which a thing next to a large one stands nearer to the
+camera: their front sides are about in line, so that the lower end of neither is higher in the
+picture."""
+
+OFF_M = 0.1
+"""How much nearer or farther than that it stands at most."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StagedDraft:
@@ -173,3 +181,10 @@ def close_m(first: Piece, second: Piece, rng: Random) -> float:
 def aside(rng: Random) -> float:
     """Draws a side: 1 is to the right, -1 to the left."""
     return 1.0 if rng.random() < 0.5 else -1.0
+
+
+def next_to(target: Piece, reference: Piece, rng: Random) -> Spot:
+    """Draws a spot on the floor for a thing next to a larger one in the middle."""
+    right = aside(rng) * close_m(target, reference, rng)
+    forward = FORWARD * (reference.radius - target.radius)
+    return (right, rng.uniform(-OFF_M, OFF_M) - forward, 0.0)

@@ -1,7 +1,7 @@
 """A thing on another, or on the floor next to it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
 from eqforge.generators.scenes.contents import Noun, Vocabulary
@@ -9,12 +9,10 @@ from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.families.base import (
     Spots,
     StagedDraft,
-    aside,
     cast,
-    close_m,
     moving,
+    next_to,
 )
-from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Kind, Relation
 
@@ -23,13 +21,6 @@ ROOM = 0.95
 
 LARGER = 1.25
 """How much larger than usual what it stands on is."""
-
-FORWARD = 0.7
-"""Share of the difference of their radii by which a thing on the floor stands nearer to the camera:
-their front sides are about in line, so that the lower end of neither is higher in the picture."""
-
-OFF_M = 0.1
-"""How much nearer or farther than that it stands at most."""
 
 _SAID: Mapping[Relation, str] = {"on": "on", "near": "next to"}
 
@@ -51,19 +42,17 @@ class Support:
         noun, colour, carrier = _contents(vocabulary)[number]
         nouns = (noun, carrier)
         target, reference = cast(drafter, nouns, ("target", "reference"), colour, rng)
-        reference = _scaled(reference, LARGER)
+        reference = reference.scaled(LARGER)
         room = ROOM * min(reference.sides()) / (2 * target.radius)
-        target = _scaled(target, min(1.0, room))
+        target = target.scaled(min(1.0, room))
         return moving(drafter, nouns, (target, reference), _SAID, rng, stand=reference)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         """Draws where the thing stands: in the middle of the other's top, or at its side."""
         target, reference = draft.pieces
-        right = aside(rng) * close_m(target, reference, rng)
-        forward = FORWARD * (reference.radius - target.radius)
         place = {
             "on": (0.0, 0.0, round(reference.height, DECIMALS)),
-            "near": (right, rng.uniform(-OFF_M, OFF_M) - forward, 0.0),
+            "near": next_to(target, reference, rng),
         }
         first, second = (
             {"reference": (0.0, 0.0, 0.0), "target": place[str(claim.relation)]}
@@ -81,11 +70,3 @@ def _contents(vocabulary: Vocabulary) -> list[tuple[Noun, str, Noun]]:
         if noun.words.noun not in carriers
         for carrier in stands
     ]
-
-
-def _scaled(piece: Piece, factor: float) -> Piece:
-    first, second = (
-        replace(variant, scale=round(variant.scale * factor, DECIMALS))
-        for variant in piece.variants
-    )
-    return replace(piece, variants=(first, second))

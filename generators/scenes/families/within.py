@@ -10,10 +10,9 @@ from eqforge.generators.scenes.families.base import (
     Spot,
     Spots,
     StagedDraft,
-    aside,
     cast,
-    close_m,
     moving,
+    next_to,
 )
 from eqforge.generators.scenes.manifest import Room
 from eqforge.generators.scenes.pieces import Piece
@@ -31,11 +30,6 @@ SUNK = 0.6
 
 RAISED = 0.6
 """Share of the camera's elevations that is left out: one looks into a container from above."""
-
-FORWARD = 0.7
-"""As in `support`, of what stands next to it."""
-
-OFF_M = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +57,11 @@ class Within:
         noun, colour, roomy = self._contents(vocabulary)[number]
         nouns = (noun, roomy)
         target, reference = cast(drafter, nouns, ("target", "reference"), colour, rng)
-        reference = _scaled(reference, LARGER)
+        reference = reference.scaled(LARGER)
         room = self._room(reference)
-        target = _scaled(target, SNUG * min(
-            1.0, room.radius / target.radius, room.height / target.height
-        ))  # fmt: skip
+        target = target.scaled(
+            SNUG * min(1.0, room.radius / target.radius, room.height / target.height)
+        )
         said: Mapping[Relation, str] = {self.relation: self.relation, "near": "next to"}
         draft = moving(drafter, nouns, (target, reference), said, rng, stand=reference)
         return replace(draft, raised=self.raised, least=0.01)
@@ -77,11 +71,9 @@ class Within:
         target, reference = draft.pieces
         room = self._room(reference)
         height = max(room.floor, room.rim - SUNK * target.height)
-        right = aside(rng) * close_m(target, reference, rng)
-        forward = FORWARD * (reference.radius - target.radius)
         place: Mapping[Relation, Spot] = {
             self.relation: (0.0, 0.0, round(height, DECIMALS)),
-            "near": (right, rng.uniform(-OFF_M, OFF_M) - forward, 0.0),
+            "near": next_to(target, reference, rng),
         }
         first, second = (
             {"reference": (0.0, 0.0, 0.0), "target": place[claim.relation or "near"]}
@@ -106,14 +98,6 @@ class Within:
             if noun.words.noun not in names
             for other in roomy
         ]
-
-
-def _scaled(piece: Piece, factor: float) -> Piece:
-    first, second = (
-        replace(variant, scale=round(variant.scale * factor, DECIMALS))
-        for variant in piece.variants
-    )
-    return replace(piece, variants=(first, second))
 
 
 INSIDE = Within(kind="inside", relation="in", raised=RAISED)
