@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
@@ -32,7 +32,7 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.cache import cache_folder
 from eqforge.schemas.io.source_file import digest_input
-from eqforge.schemas.records.scenes import Attribute, Kind, RenderSettings, ScenePair
+from eqforge.schemas.records.scenes import Kind, RenderSettings, ScenePair
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
@@ -253,9 +253,7 @@ def measure(_: Config, planned: PlannedPair) -> dict[str, int]:
         return {"pairs": 1, "rejects": 1}
     changed = planned.pair.change
     is_attribute = planned.pair.kind == "attribute"
-    of_attribute = {
-        f"changing {each}": int(is_attribute and each == changed) for each in get_args(Attribute)
-    }
+    of_attribute = {f"changing {changed}": 1} if is_attribute else {}
     return {"pairs": 1, f"of {planned.pair.kind}": 1, **of_attribute}
 
 

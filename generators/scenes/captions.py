@@ -20,8 +20,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eqforge.generators.scenes.manifest import AssetWords
-from eqforge.schemas.records.scenes import Facing, Kind, Relation
+from eqforge.generators.scenes.manifest import AssetWords, Trim
+from eqforge.schemas.records.scenes import Facing, Kind, Posture, Relation
 
 Mode = Literal["paper", "corrected"]
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
@@ -118,6 +118,20 @@ def facing_caption(target: Phrase, facing: Facing) -> str:
     verb = "are" if target.words.is_plural else "is"
     where = "facing away from the camera" if facing == "facing away" else facing
     return f"The {target.singular} {verb} {where}."
+
+
+def posture_caption(target: Phrase, posture: Posture) -> str:
+    """Returns a caption that says how a thing is placed: "The mug is lying on its side."."""
+    verb, side = ("are", "their sides") if target.words.is_plural else ("is", "its side")
+    how = "standing upright" if posture == "upright" else f"lying on {side}"
+    return f"The {target.singular} {verb} {how}."
+
+
+def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:
+    """Returns a caption that says a part's colour: "The white toy house has a green roof."."""
+    verb = "have" if target.words.is_plural else "has"
+    article = "an " if colour[0] in "aeiou" else "a "
+    return f"The {target.singular} {verb} {'' if trim.is_plural else article}{colour} {trim.noun}."
 
 
 def counted_where(counted: Phrase, count: int, relation: Relation, reference: str) -> str:

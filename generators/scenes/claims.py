@@ -119,6 +119,8 @@ _CHANGED = {
     "material": "material",
     "position": "position",
     "orientation": "yaw_deg",
+    "posture": "posture",
+    "trim": "trims",
 }
 
 

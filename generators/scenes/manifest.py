@@ -6,7 +6,7 @@ Source: kubric's `AssetSource.from_manifest`. To an asset's entry eqforge adds `
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar, get_args
 
 from eqforge.generators.scenes.palette import PALETTE
@@ -49,6 +49,19 @@ class Room:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Trim:
+    """A part of a thing that captions may name by its colour: "The red toy house has a green roof".
+
+    Attributes:
+      noun: what it is called, such as `roof`.
+      is_plural: whether that is a plural, as `wheels` is.
+    """
+
+    noun: str
+    is_plural: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AssetWords:
     """How captions name an asset, and how scenes use it.
 
@@ -74,6 +87,8 @@ class AssetWords:
       holds, shelters: the room in it, as in a basket, and under it, as under a table; None where
         there is none.
       faces: whether its front shows where it faces, as that of a car does.
+      lies: whether it rests on its side when it is tipped over about its y axis, as a bottle does.
+      trims: by the names of materials that `parts` leaves out, the parts that have other colours.
     """
 
     noun: str
@@ -92,6 +107,8 @@ class AssetWords:
     holds: Room | None = None
     shelters: Room | None = None
     faces: bool = False
+    lies: bool = False
+    trims: Mapping[str, Trim] = field(default_factory=dict)
 
     @property
     def is_recolourable(self) -> bool:
@@ -131,6 +148,10 @@ class Asset:
     words: AssetWords | None
     entry: Mapping[str, Any] = field(repr=False)
 
+    def lying(self) -> "Asset":
+        """Returns it as it is when it is tipped over."""
+        return replace(self, bounds=tipped(self.bounds))
+
     @property
     def extent(self) -> Vector:
         """Width, depth and height of its box, in metres."""
@@ -145,6 +166,12 @@ class Manifest:
     name: str
     version: str
     assets: Mapping[str, Asset]
+
+
+def tipped(bounds: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
+    """Returns the box around a thing that was turned about its y axis, its top to its x axis."""
+    (x0, y0, z0), (x1, y1, z1) = bounds
+    return ((z0, y0, -x1), (z1, y1, -x0))
 
 
 def read_manifest(url: str) -> Manifest:
@@ -240,6 +267,7 @@ def read_words(node: Node) -> AssetWords:
     front, details = node.get("front_deg"), node.get("plural_detail")
     materials, stages = node.get("materials"), node.get("stages")
     holds, shelters, faces = node.get("holds"), node.get("shelters"), node.get("faces")
+    lies, trims = node.get("lies"), node.get("trims")
     is_plural = (flag := node.get("is_plural")) is not None and flag.flag()
     return AssetWords(
         noun=noun,
@@ -258,6 +286,8 @@ def read_words(node: Node) -> AssetWords:
         holds=None if holds is None else _read_room(holds),
         shelters=None if shelters is None else _read_room(shelters),
         faces=faces is not None and faces.flag(),
+        lies=lies is not None and lies.flag(),
+        trims={} if trims is None else {key: _read_trim(each) for key, each in trims.items()},
     )
 
 
@@ -272,6 +302,11 @@ def _read_room(node: Node) -> Room:
     return Room(
         **{"radius": _positive(node["radius"]), "height": _positive(node["height"]), **values}
     )
+
+
+def _read_trim(node: Node) -> Trim:
+    is_plural = node.get("is_plural")
+    return Trim(noun=node["noun"].name(), is_plural=is_plural is not None and is_plural.flag())
 
 
 def text_or(node: Node, key: str, default: str) -> str:

@@ -50,8 +50,9 @@ class Piece:
         return [self.asset_in(each).extent[2] * self.variants[each].scale for each in (0, 1)]
 
     def asset_in(self, number: int) -> Asset:
-        """Returns its asset in one of the scenes."""
-        return self.asset if self.other is None or number == 0 else self.other
+        """Returns its asset in one of the scenes, tipped over where it lies there."""
+        asset = self.asset if self.other is None or number == 0 else self.other
+        return asset.lying() if self.variants[number].posture == "lying" else asset
 
     @property
     def radius(self) -> float:

@@ -18,6 +18,8 @@ _PLACES: Mapping[str, Relation] = {
     r"facing right": "facing right",
     r"facing the camera": "facing the camera",
     r"facing away": "facing away",
+    r"standing upright": "upright",
+    r"lying on (?:its side|their sides)": "lying",
     r"larger than": "larger",
     r"lighter than": "lighter",
     r"nearer to": "nearer",
@@ -41,7 +43,8 @@ _COUNTED = re.compile(rf"(?:there are )?(\d+|{'|'.join(_NUMBERS)})\b", re.IGNORE
 _COLOURS = re.compile(rf"\b(?:{'|'.join(PALETTE)})\b")
 _SIDE = re.compile(r"\bon the (left|right)\b")
 _ROW = re.compile(r", the | and the ")
-_SUBJECT = re.compile(r"(?:There are )?(.*?) (?:is|are|on) ")
+_SUBJECT = re.compile(r"(?:There are )?(.*?) (?:is|are|on|has|have) ")
+_TRIM = re.compile(rf"\bha(?:s|ve) (?:an? )?({'|'.join(PALETTE)}) (.+)\.$")
 
 
 def misread(pair: ScenePair, words: Mapping[str, AssetWords] | None = None) -> Iterator[str]:
@@ -55,12 +58,14 @@ def misread(pair: ScenePair, words: Mapping[str, AssetWords] | None = None) -> I
     """
     for number, (caption, claim) in enumerate(zip(pair.captions, pair.claims, strict=True)):
         scene, other = pair.scenes[number], pair.scenes[1 - number]
-        if claim.relation is None or pair.kind == "cube":
+        if (claim.relation is None and claim.trim is None) or pair.kind == "cube":
             found = counted(caption)
             if found != len(claim.copies):
                 yield f"caption {number} counts {found}, and its picture has {len(claim.copies)}"
         if claim.relation is not None and (place := place_in(caption)) != claim.relation:
             yield f"caption {number} says {place!r}, and its claim {claim.relation!r}"
+        if claim.trim is not None and (wrong := _wrong_trim(caption, claim, scene, words or {})):
+            yield f"caption {number} {wrong}"
         if wrong := _wrong_words(caption, claim, scene, other):
             yield f"caption {number} {wrong}"
         if (noun := _missing_noun(caption, claim, scene, words or {})) is not None:
@@ -113,6 +118,8 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
     if claim.relation == "row":
         named = [here[name] for name in names_of(claim)]
         return _wrong_in_row([phrase.lower() for phrase in _ROW.split(caption)], named)
+    if claim.relation in ("upright", "lying") and claim.relation != target.posture:
+        return f"says {claim.relation} of what is {target.posture}"
     if target.material is not None:
         return None if target.material in subject else f"does not name {target.material}"
     colour = _palette_name(target)
@@ -122,6 +129,21 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
         size = "large" if target.scale > twin.scale else "small"
         return None if size in subject else f"does not call its subject {size}"
     return None
+
+
+def _wrong_trim(
+    caption: str, claim: Claim, scene: SceneSpec, words: Mapping[str, AssetWords]
+) -> str | None:
+    """Returns what is wrong with the colour of a part, or with what it is called."""
+    item = next(each for each in scene.objects if each.name == claim.target)
+    painted = dict(item.trims).get(claim.trim or "")
+    names = [name for name, colour in PALETTE.items() if colour == painted]
+    said = _TRIM.search(caption)
+    if said is None or [said[1]] != names:
+        return f"does not say that a part is {' '.join(names) or 'painted'}"
+    trims = {} if item.asset not in words else words[item.asset].trims
+    known = trims.get(claim.trim or "")
+    return None if known is None or known.noun == said[2] else f"does not name the {known.noun}"
 
 
 def _wrong_side(caption: str, claim: Claim, scene: SceneSpec) -> str | None:

@@ -32,9 +32,10 @@ class SceneSettings:
     """What the two scenes of a pair differ in: `attribute`, `counting`, `location`; by name also
     `beside` (next to or far from), `between` (or beyond), `row` (the order of three), `support`
     (on, or next to), `inside` and `under` (in or under, or next to), `facing` (two of four
-    directions), and `graded`: ladders in which two things are compared that differ by 1, 2, 4
-    and 8 just-noticeable steps in size, lightness, place or number; `cube`: the twelve edges
-    between eight scenes, of two colours, two places and two numbers."""
+    directions), `posture` (upright, or on its side), `trim` (the colour of a part), and `graded`:
+    ladders in which two things are compared that differ by 1, 2, 4 and 8 just-noticeable steps in
+    size, lightness, place or number; `cube`: the twelve edges between eight scenes, of two
+    colours, two places and two numbers."""
 
     twins: tuple[Nuisance, ...] = ()
     """Follow each pair by twins with the same captions and things, in both scenes of which the

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.blender import renderer_class
 from eqforge.generators.scenes.looks import give_look
+from eqforge.generators.scenes.manifest import tipped
 from eqforge.generators.scenes.photograph import photograph
 from eqforge.generators.scenes.surfaces import override_surface
 from eqforge.schemas.records.scenes import RenderSettings, SceneObject, SceneSpec, StageName, Vector
@@ -24,6 +25,8 @@ PRIMITIVES: dict[str, tuple[Vector, Vector]] = {
 
 FLOOR_THICKNESS = 0.2
 
+Quaternion = tuple[float, float, float, float]
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Placed:
@@ -32,7 +35,7 @@ class Placed:
     Attributes:
       spec: the object as the scene describes it.
       files: its asset's files; None for a primitive.
-      bounds: of its asset, in the asset's own units.
+      bounds: of its asset, in the asset's own units, tipped over where it lies.
     """
 
     spec: SceneObject
@@ -58,10 +61,11 @@ class Placed:
         return (x, y, z + self.spec.scale * (z1 - z0) / 2)
 
     @property
-    def quaternion(self) -> tuple[float, float, float, float]:
+    def quaternion(self) -> Quaternion:
         """Its rotation as a unit quaternion, real part first."""
         half = math.radians(self.spec.yaw_deg) / 2
-        return (math.cos(half), 0.0, 0.0, math.sin(half))
+        upright = (math.cos(half), 0.0, 0.0, math.sin(half))
+        return upright if self.spec.posture == "upright" else _tipped(upright)
 
     def _turned(self, x: float, y: float) -> tuple[float, float]:
         yaw = math.radians(self.spec.yaw_deg)
@@ -77,10 +81,17 @@ def place(spec: SceneObject, library: AssetLibrary) -> Placed:
     Raises:
       InputError: there is no such asset, or it cannot be fetched or unpacked.
     """
-    if spec.asset in PRIMITIVES:
-        return Placed(spec=spec, files=None, bounds=PRIMITIVES[spec.asset])
-    files = library.unpack(spec.asset)
-    return Placed(spec=spec, files=files, bounds=files.bounds)
+    files = None if spec.asset in PRIMITIVES else library.unpack(spec.asset)
+    bounds = PRIMITIVES[spec.asset] if files is None else files.bounds
+    is_upright = spec.posture == "upright"
+    return Placed(spec=spec, files=files, bounds=bounds if is_upright else tipped(bounds))
+
+
+def _tipped(upright: Quaternion) -> Quaternion:
+    """Returns a turn about the vertical after one about the y axis, from z to x, by 90 degrees."""
+    real, _, _, up = upright
+    half = math.sqrt(0.5)
+    return (real * half, -up * half, real * half, up * half)
 
 
 class Stage:
@@ -176,6 +187,8 @@ class Stage:
             give_look(made, colour, material, parts)
         else:
             override_surface(made, colour, material, parts)
+        for part, trim in placed.spec.trims:
+            override_surface(made, trim, "rubber", (part,))  # a colour that shines looks another
         return thing
 
     def _made(self, index: int) -> Any:

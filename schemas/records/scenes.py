@@ -17,7 +17,7 @@ from eqforge.schemas.records.numbers import Int32
 Vector = tuple[float, float, float]
 Kind = Literal[
     "attribute", "counting", "location", "beside", "between", "row", "support",
-    "inside", "under", "facing", "graded", "cube",
+    "inside", "under", "facing", "posture", "trim", "graded", "cube",
 ]  # fmt: skip
 Attribute = Literal["colour", "size", "material"]
 Grade = Literal["size", "lightness", "place", "count"]
@@ -26,7 +26,8 @@ Place = Literal[
     "left", "right", "front", "behind", "near", "far", "between", "row", "on", "in", "under"
 ]
 Facing = Literal["facing left", "facing right", "facing the camera", "facing away"]
-Relation = Place | Comparison | Facing
+Posture = Literal["upright", "lying"]
+Relation = Place | Comparison | Facing | Posture
 SurfaceMaterial = Literal["rubber", "metal", "glass", "wooden"]
 Nuisance = Literal["camera", "light", "floor"]
 StageName = Literal["photo", "plain"]
@@ -65,6 +66,8 @@ class SceneObject:
       scale: factor on the asset's own size.
       colour: red, green and blue in [0, 1], linear; None keeps the asset's own texture.
       material: of its surface; None keeps the asset's own.
+      posture: as the asset stands, or tipped over about its y axis, its top towards its x axis.
+      trims: by the names of materials, the colours of parts besides, linear.
     """
 
     name: str
@@ -74,6 +77,8 @@ class SceneObject:
     scale: float = 1.0
     colour: Vector | None = None
     material: SurfaceMaterial | None = None
+    posture: Posture = "upright"
+    trims: tuple[tuple[str, Vector], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -210,11 +215,16 @@ class SceneSpec:
 
 
 def lean_spec(scene: SceneSpec) -> dict[str, Any]:
-    """Returns a scene as JSON values, without the fields that only photographic scenes fill.
+    """Returns a scene as JSON values, without the fields that only some scenes fill.
 
-    So the specs of plain scenes, and the ids and seeds made of them, stay what they were.
+    So the specs of other scenes, and the ids and seeds made of them, stay what they were.
     """
     spec: dict[str, Any] = msgspec.to_builtins(scene)
+    for item in spec["objects"]:
+        if item["posture"] == "upright":
+            del item["posture"]
+        if not item["trims"]:
+            del item["trims"]
     backdrop = spec["backdrop"]
     spec["backdrop"] = {
         key: value
@@ -235,6 +245,7 @@ class Claim:
       reference: name of the object it is related to.
       others: names of further objects that it is related to; in a `row`, of what
         follows the reference, from left to right.
+      trim: name of the material of a part of the target whose colour the caption says.
     """
 
     target: str
@@ -242,16 +253,18 @@ class Claim:
     relation: Relation | None = None
     reference: str | None = None
     others: tuple[str, ...] = ()
+    trim: str | None = None
 
 
 def lean_claim(claim: Claim) -> dict[str, Any]:
-    """Returns a claim as JSON values, without the others where there are none.
+    """Returns a claim as JSON values, without the others and the part where there are none.
 
     So the rows of claims about two objects stay what they were.
     """
     values: dict[str, Any] = msgspec.to_builtins(claim)
-    if not claim.others:
-        del values["others"]
+    for name in ("others", "trim"):
+        if not values[name]:
+            del values[name]
     return values
 
 
@@ -262,8 +275,8 @@ class ScenePair:
     Attributes:
       sample_id: the id the sample will have, such as `eq-kubric/attribute/000017`.
       kind: what sort of thing differs.
-      change: which: `colour`, `size` or `material`; `count`; `position`; or `order`, where two
-        objects change places.
+      change: which: `colour`, `size` or `material`; `count`; `position`; `order`, where two objects
+        change places; `orientation`; `posture`; or `trim`, the colour of a part.
       scenes: the first and the second scene.
       captions: caption i describes scene i.
       claims: what caption i says of scene i.

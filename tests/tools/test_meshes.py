@@ -54,6 +54,22 @@ def test_every_part_of_a_model_is_a_closed_solid_seen_from_outside(name: str) ->
         assert volume(solid) > 0
 
 
+@pytest.mark.parametrize("name", [name for name, each in CATALOGUE.items() if each.words.lies])
+def test_what_is_said_to_lie_rests_on_its_side(name: str) -> None:
+    """On points of the floor on both sides of its middle, and along a third of its length."""
+    corners = np.concatenate([solid.vertices for solid in normalised(CATALOGUE[name].model())])
+    along, height = corners[:, 2], -corners[:, 0]
+    low = along[height < height.min() + 0.015 * np.ptp(along)]
+    assert low.min() < (along.min() + along.max()) / 2 + 1e-6 < low.max() + 1e-2
+    assert np.ptp(low) > np.ptp(along) / 3
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_part_with_a_name_is_in_the_model(name: str) -> None:
+    words = CATALOGUE[name].words
+    assert {*words.trims} <= {solid.material for solid in CATALOGUE[name].model()} - {"paint"}
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
     return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from eqforge.generators.scenes.manifest import AssetWords, Room
+from eqforge.generators.scenes.manifest import AssetWords, Room, Trim
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.schemas.records.scenes import SurfaceMaterial
 from tools.meshes import household, textured, things
@@ -86,6 +86,7 @@ def _textured(
         parts=() if paint is None else (PAINT,),
         stages=("photo",),
         holds=HOLDS.get(model.__name__),
+        lies=model.__name__ in LIES,
         **words,
     )
     return Entry(model=model, category=category, words=said, texture=paint)
@@ -105,6 +106,8 @@ def _entry(model: Callable[[], Model], category: str, colour: str, **words: Any)
         holds=HOLDS.get(model.__name__),
         shelters=SHELTERS.get(model.__name__),
         faces=model.__name__ in FACES,
+        lies=model.__name__ in LIES,
+        trims=TRIMS.get(model.__name__, {}),
         **words,
     )
     return Entry(model=model, category=category, words=said)
@@ -129,6 +132,23 @@ SHELTERS = {
 
 FACES = frozenset({"chair", "duck", "toy_car", "boots"})
 """Models whose front shows where they face."""
+
+LIES = frozenset({"bottle", "chair", "stool", "barrel", "cylinder", "tin_can"})
+"""Models that rest on their side: half of them at least is on the floor when they are tipped."""
+
+TRIMS: Mapping[str, Mapping[str, Trim]] = {
+    "toy_house": {"roof": Trim(noun="roof")},
+    "hat": {"red": Trim(noun="band")},
+    "ball": {"white": Trim(noun="stripes", is_plural=True)},
+    "traffic_cone": {"white": Trim(noun="bands", is_plural=True)},
+    "suitcase": {"leather": Trim(noun="straps", is_plural=True)},
+    "barrel": {"metal": Trim(noun="hoops", is_plural=True)},
+    "boots": {"black": Trim(noun="soles", is_plural=True)},
+    "toy_car": {"black": Trim(noun="wheels", is_plural=True)},
+    "duck": {"orange": Trim(noun="beak")},
+    "lamp": {"metal": Trim(noun="base")},
+}
+"""Parts of models that captions may name by their colour."""
 
 FLAT = ("object", "stand")
 """Roles of what has a flat top, on which another thing may stand."""

@@ -23,6 +23,14 @@ LEAST_PX: Final = 30
 """Pixels of a thing that are enough to leave out its outline, which mixes with what is around."""
 
 
+def colour_area(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector) -> float:
+    """Returns the share of the picture where a thing may look like a colour of the palette.
+
+    The arguments are those of `colour_share`.
+    """
+    return (colour_share(pixels, mask, colour) or 0.0) * np.count_nonzero(mask) / mask.size
+
+
 def colour_share(
     pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector
 ) -> float | None:

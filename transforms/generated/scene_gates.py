@@ -98,6 +98,10 @@ class SceneGates:
     """Greatest mean difference of the pixels outside the changed objects, in [0, 1]: a parasol's
     shadow gives 0.018."""
 
+    max_unchanged_block: float | None = None
+    """Greatest mean difference of a block outside the changed objects, a sixteenth of the picture
+    wide, in [0, 1]; only pairs on the photographic stage are judged."""
+
     min_change: float | None = 0.06
     """Least mean difference of the pixels where objects changed, in [0, 1]: black rubber and black
     metal differ by 0.04, a red and a blue mug by 0.3."""
@@ -109,6 +113,13 @@ class SceneGates:
     min_step_share: float | None = 0.5
     """Least difference that a picture shows of two things which are compared, as a share of the
     step that the ladder is at."""
+
+    min_posture_margin: float | None = 0.1
+    """How much taller and narrower a thing looks upright than lying, as log2 of the ratio."""
+
+    min_trim_area: float | None = 0.0015
+    """Least share of the picture on which a thing looks like the colour that its caption gives to a
+    part of it, and not like the other caption's."""
 
     def __post_init__(self) -> None:
         """Refuses limits that no measure can reach.
@@ -145,9 +156,12 @@ _HIGHEST = {
     "min_unchanged_iou": 1.0,
     "min_unchanged_ssim": 1.0,
     "max_unchanged_difference": 1.0,
+    "max_unchanged_block": 1.0,
     "min_change": 1.0,
     "min_material_contrast": math.inf,
     "min_step_share": math.inf,
+    "min_posture_margin": math.inf,
+    "min_trim_area": 1.0,
 }
 """The maximum of each limit; the minimum is 0."""
 
@@ -170,6 +184,8 @@ SCENE_REASONS = {
     "unchanged_moved": "An object that was to stay as it is does not cover the same pixels.",
     "background_changed": "Outside the changed objects the images differ more than allowed.",
     "change_not_seen": "The objects that were to change look too much as before.",
+    "posture_not_seen": "It is not plain that a thing stands in one picture and lies in the other.",
+    "part_not_seen": "A part does not plainly have the colour that the caption gives it.",
     "step_not_seen": "Two things that are compared differ by less in the picture than they should.",
     "material_not_seen": "The pictures do not plainly show the materials that the captions name.",
 }
@@ -205,9 +221,12 @@ _GATES = (
         ("",),
         "background_changed",
     ),
+    ("max_unchanged_block", scene_scores.UNCHANGED_BLOCK, ("",), "background_changed"),
     ("min_change", scene_scores.CHANGE, ("",), "change_not_seen"),
     ("min_material_contrast", scene_scores.MATERIAL_CONTRAST, ("",), "material_not_seen"),
     ("min_step_share", scene_scores.STEP_SHARE, _BOTH, "step_not_seen"),
+    ("min_posture_margin", scene_scores.POSTURE_MARGIN, ("",), "posture_not_seen"),
+    ("min_trim_area", scene_scores.TRIM_AREA, _BOTH, "part_not_seen"),
 )
 """Setting, score, the score's endings and reason, in the order in which they are checked."""
 
@@ -220,6 +239,7 @@ _OF_SOME = frozenset(
             scene_scores.NEAR_DEPTH,
         ),
         *(scene_scores.STEP_SHARE, scene_scores.WITHIN_MARGIN, scene_scores.CROSSED_WITHIN_MARGIN),
+        *(scene_scores.UNCHANGED_BLOCK, scene_scores.POSTURE_MARGIN, scene_scores.TRIM_AREA),
         *(scene_scores.FAR_GAP, scene_scores.HEIGHT_MARGIN, scene_scores.CROSSED_HEIGHT_MARGIN),
     }
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 
 from eqforge.generators.scenes.claims import names_of, side_margin
@@ -61,6 +62,27 @@ def copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
         for first, second in combinations(masks, 2)
     ]
     return min(gaps) / view.numbers.shape[1] if gaps else None
+
+
+def posture_margin(
+    views: tuple[RenderedView, RenderedView], claims: tuple[Claim, Claim]
+) -> float | None:
+    """Returns how much taller and narrower an upright thing looks than the same one lying.
+
+    Both pictures are taken by one camera, so that their boxes can be compared.
+
+    Returns:
+      The lesser of the two, as log2 of the ratio of the sides; negative where a claim is false, and
+      None where one of the two is not seen.
+    """
+    boxes = {
+        claim.relation: view.shown(claim.target).box
+        for view, claim in zip(views, claims, strict=True)
+    }
+    upright, lying = boxes["upright"], boxes["lying"]
+    if upright is None or lying is None:
+        return None
+    return math.log2(min(upright.height / lying.height, lying.width / upright.width))
 
 
 def ordered_margin(view: RenderedView, claim: Claim) -> float | None:

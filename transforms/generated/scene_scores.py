@@ -22,7 +22,7 @@ from eqforge.schemas.records.scenes import (
 )
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters import lab, minimality
-from eqforge.transforms.generated.scene_colours import colour_share
+from eqforge.transforms.generated.scene_colours import colour_area, colour_share
 from eqforge.transforms.generated.scene_materials import material_contrast
 from eqforge.transforms.generated.scene_places import (
     copy_gap,
@@ -31,6 +31,7 @@ from eqforge.transforms.generated.scene_places import (
     gap,
     height_margin,
     ordered_margin,
+    posture_margin,
     within_margin,
 )
 from eqforge.transforms.generated.scene_steps import seen_step
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCORER = "eqforge.scenes"
-VERSION = "4"
+VERSION = "5"
 
 OVERLAP = "overlap_m"
 FRAME_MARGIN = "frame_margin"
@@ -66,12 +67,18 @@ NAMED_COLOUR = "named_colour"
 UNCHANGED_IOU = "unchanged_iou"
 UNCHANGED_SSIM = "unchanged_ssim"
 UNCHANGED_DIFFERENCE = "unchanged_difference"
+UNCHANGED_BLOCK = "unchanged_block"
 CHANGE = "change"
 STEP_SHARE = "step_share"
 MATERIAL_CONTRAST = "material_contrast"
+POSTURE_MARGIN = "posture_margin"
+TRIM_AREA = "trim_area"
 
 ROOMS = frozenset({"in", "under"})
 """Relations to what has room for the target."""
+
+BLOCKS = 16
+"""Rows and columns of blocks of a picture, of which the one is looked for that differs most."""
 
 WHITE = 254
 """Least value of all three channels of a pixel that is blown out."""
@@ -113,6 +120,9 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
         is spoken of, and was given a colour, that look like that colour: see `colour_share` in
         `scene_colours`; None where all have their own colours.
 
+      trim_area: only of claims that name the colour of a part, on how much more of the picture the
+        thing looks like that colour than like the other caption's, as a share of the picture.
+
       step_share: only of claims that compare two things, by how much they differ in the picture
         the way the claim says, as a share of the step.
 
@@ -123,7 +133,13 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
         and b*; None where nothing is outside.
       unchanged_difference: mean absolute difference of the pixels outside those masks, in [0, 1]:
         another colour of the floor, which has no structure.
-      change: the same within those masks; None for a step of a ladder, which may be hardly seen.
+      unchanged_block: only on the photographic stage, the largest change outside those masks: the
+        same mean, of that one of 16 x 16 blocks of the picture which differs most. Shadows and what
+        a floor mirrors are part of it.
+      change: the same within those masks; None for a step of a ladder, which may be hardly seen,
+        and for a part that changes its colour.
+      posture_margin: only of claims that a thing is upright or lies, how much taller and narrower
+        it is in the picture where it is upright: see `posture_margin` in `scene_places`.
       step_size: only of a step of a ladder, by how much things differ that the captions compare, in
         the units of `step_size` in `generators/scenes/steps`.
       material_contrast: only of pairs that change a material on the photographic stage, how plainly
@@ -137,6 +153,7 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
             *_of_other(view, claim, pair.claims[1 - number]),
             *_of_colours(view, claim, pair.scenes[number]),
             *_of_steps(view, claim, pair.scenes[number]),
+            *_of_trims(view, claim, pair.scenes, number),
         )
     ]
     both = (*_of_both(pair, views), *_of_materials(pair, views))
@@ -177,6 +194,22 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
         yield HEIGHT_MARGIN, height_margin(view, claim)
     elif claim.relation in ROOMS:
         yield WITHIN_MARGIN, within_margin(view, claim)
+
+
+def _of_trims(
+    view: RenderedView, claim: Claim, scenes: tuple[SceneSpec, SceneSpec], number: int
+) -> Iterator[tuple[str, float | None]]:
+    if claim.trim is None:
+        return
+    own, other = (
+        dict(item.trims)[claim.trim]
+        for scene in (scenes[number], scenes[1 - number])
+        for item in scene.objects
+        if item.name == claim.target
+    )
+    mask = view.mask([claim.target])
+    areas = (colour_area(view.pixels, mask, colour) for colour in (own, other))
+    yield TRIM_AREA, next(areas) - next(areas)
 
 
 def _of_colours(
@@ -246,8 +279,13 @@ def _of_both(
     yield UNCHANGED_SSIM, minimality.background_similarity(look_0, look_1, changed)
     difference = np.abs(views[1].pixels.astype(np.int16) - views[0].pixels.astype(np.int16))
     yield UNCHANGED_DIFFERENCE, _mean(difference[~changed]) / 255
+    if pair.scenes[0].stage == "photo":
+        yield UNCHANGED_BLOCK, _largest_block(difference, ~changed) / 255
     is_step = pair.claims[0].relation in COMPARED
-    yield CHANGE, None if is_step else _mean(difference[changed]) / 255
+    is_small = is_step or pair.change == "trim"
+    yield CHANGE, None if is_small else _mean(difference[changed]) / 255
+    if pair.change == "posture":
+        yield POSTURE_MARGIN, posture_margin(views, pair.claims)
     if is_step:
         yield STEP_SIZE, step_size(pair.scenes[0], pair.claims[0])
 
@@ -265,6 +303,21 @@ def _of_materials(
         pictures = views[0].pixels, views[1].pixels
         masks = views[0].mask([pair.claims[0].target]), views[1].mask([pair.claims[1].target])
         yield MATERIAL_CONTRAST, material_contrast((first, second), pictures, masks)
+
+
+def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> float:
+    """Returns the greatest mean of a block's values within a mask; of a full block, if it is small.
+
+    Args:
+      difference: int16 of shape (side, side, 3).
+      where: bool of shape (side, side).
+    """
+    side = where.shape[0]
+    edges = [side * number // BLOCKS for number in range(BLOCKS)]
+    inside = np.where(where, difference.sum(axis=-1, dtype=np.int64), 0)
+    sums = np.add.reduceat(np.add.reduceat(inside, edges, axis=0), edges, axis=1)
+    sizes = np.diff([*edges, side])
+    return float((sums / (3 * np.outer(sizes, sizes))).max())
 
 
 def _mean(values: NDArray[np.int16]) -> float:

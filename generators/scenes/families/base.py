@@ -173,6 +173,44 @@ def moving(
     )
 
 
+def alone(
+    drafter: Drafter,
+    noun: Noun,
+    piece: Piece,
+    change: str,
+    claims: Sequence[Claim],
+    captions: Sequence[str],
+    rng: Random,
+) -> StagedDraft:
+    """Returns a draft of one thing in the middle, of which both captions speak.
+
+    Args:
+      drafter: makes what no caption names.
+      noun: of the thing.
+      piece: the thing, as both scenes have it.
+      change: what differs.
+      claims: of both scenes.
+      captions: of both scenes.
+      rng: what to draw with.
+    """
+    first, second = claims
+    one, other = captions
+    return StagedDraft(
+        change=change,
+        pieces=(piece,),
+        distractors=drafter.bystanders((noun,), (piece,), rng),
+        claims=(first, second),
+        captions=(one, other),
+        is_even=True,
+    )
+
+
+def in_the_middle() -> tuple[Spots, Spots]:
+    """Returns where a thing stands that stays in the middle, in both scenes."""
+    there: Spots = {"target": (0.0, 0.0, 0.0)}
+    return there, there
+
+
 def close_m(first: Piece, second: Piece, rng: Random) -> float:
     """Draws a distance of the middles of two things that stand side by side."""
     return CLOSE * (first.radius + second.radius) + rng.uniform(*GAP_M)

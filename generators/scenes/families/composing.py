@@ -44,9 +44,9 @@ def compose_staged(
     )
     placed = _in_place(draft, spots, camera_before(standpoint), rng)
     boxes = [
-        corners(item, piece.asset.bounds)
+        corners(item, asset.bounds)
         for piece, items in placed
-        for item in dict.fromkeys(items)
+        for item, asset in {each: piece.asset_in(scene) for scene, each in enumerate(items)}.items()
     ]
     subjects = Subjects(points=np.concatenate(boxes), boxes=boxes, is_centred=draft.is_even)
     layout = Layout(camera=frame(subjects, standpoint, settings, progress, rng), settings=settings)
@@ -98,4 +98,6 @@ def _add(layout: Layout, draft: StagedDraft, placed: InPlace) -> bool:
         return layout.add_support(first, piece.asset)
     if first == second:
         return layout.add(first, piece.asset)
-    return layout.add(first, piece.asset, (0,)) and layout.add(second, piece.asset, (1,))
+    return layout.add(first, piece.asset_in(0), (0,)) and layout.add(
+        second, piece.asset_in(1), (1,)
+    )

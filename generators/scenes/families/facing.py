@@ -8,7 +8,13 @@ from random import Random
 from eqforge.generators.scenes.captions import facing_caption
 from eqforge.generators.scenes.contents import Noun, Vocabulary
 from eqforge.generators.scenes.drafts import Drafter, called, either_way
-from eqforge.generators.scenes.families.base import Spots, StagedDraft, cast
+from eqforge.generators.scenes.families.base import (
+    Spots,
+    StagedDraft,
+    alone,
+    cast,
+    in_the_middle,
+)
 from eqforge.schemas.records.scenes import Claim, Facing, Kind
 
 TURNS_DEG: Mapping[Facing, float] = {
@@ -46,20 +52,12 @@ class Turned:
         piece = replace(target, variants=(first, second))
         claims = [Claim(target="target", copies=("target",), relation=each) for each in relations]
         captions = [facing_caption(called(target), each) for each in relations]
-        return StagedDraft(
-            change="orientation",
-            pieces=(piece,),
-            distractors=drafter.bystanders((noun,), (piece,), rng),
-            claims=(claims[0], claims[1]),
-            captions=(captions[0], captions[1]),
-            is_even=True,
-        )
+        return alone(drafter, noun, piece, "orientation", claims, captions, rng)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         """Returns where the thing stands, in both scenes."""
         del draft, rng
-        there: Spots = {"target": (0.0, 0.0, 0.0)}
-        return there, there
+        return in_the_middle()
 
 
 def _heads(vocabulary: Vocabulary) -> Sequence[tuple[Noun, str]]:

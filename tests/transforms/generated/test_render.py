@@ -152,6 +152,27 @@ def black_metal_and_white_rubber() -> ScenePair:
     return replace(pair(first, second, LEFT), change="material")
 
 
+ROOF = Claim(target="target", copies=("target",), trim="roof")
+LIES = Claim(target="target", copies=("target",), relation="lying")
+
+
+def tipped_cube() -> ScenePair:
+    """A cube in two colours that is said to lie: it looks the same."""
+    first, second = (replace(TARGET, position=(0, 0, 0), colour=each) for each in (RED, BLUE))
+    upright = replace(LIES, relation="upright")
+    tipped = scene(replace(second, posture="lying"))
+    return replace(pair(scene(first), tipped, upright, LIES), change="posture")
+
+
+def cube_without_a_roof() -> ScenePair:
+    """A cube that is said to have a roof in two colours."""
+    first, second = (
+        scene(replace(TARGET, position=(0, 0, 0), trims=(("roof", PALETTE[each]),)))
+        for each in ("red", "blue")
+    )
+    return replace(pair(first, second, ROOF), change="trim")
+
+
 WRONG = {
     "overlap": recoloured_pair(TARGET, replace(OTHER, position=(-0.6, 0.3, 0)), claim=ONE),
     "too_few_pixels": recoloured_pair(replace(TARGET, scale=0.05), OTHER),
@@ -190,6 +211,8 @@ WRONG = {
         replace(OTHER, asset="kubric:cube", position=(0.8, -0.5, 0)),
         claim=replace(LEFT, relation="larger"),
     ),
+    "posture_not_seen": tipped_cube(),
+    "part_not_seen": cube_without_a_roof(),
     "change_not_seen": pair(SCENE, scene(replace(TARGET, colour=(0.75, 0.03, 0.03)), OTHER), LEFT),
     "colour_not_seen": blue_in_red_light(),
     "material_not_seen": black_metal_and_white_rubber(),
@@ -225,6 +248,29 @@ def test_a_wrong_pair_is_refused_for_its_fault(
     assert [(reject.stage, reject.reason) for reject in work.rejects] == [("renders", reason)]
     assert work.tallies[-1].kept == 0
     assert not list(samples_of(work, "d"))
+
+
+@needs_blender
+def test_a_bottle_that_lies_is_seen_to_lie_and_a_roof_has_its_colour(
+    rules: RenderRules, renderer: SceneRenderer
+) -> None:
+    """And not where the captions are exchanged."""
+    bottle = replace(TARGET, asset="bottle", position=(0, 0, 0), scale=1.8)
+    upright = replace(LIES, relation="upright")
+    tipped = pair(scene(bottle), scene(replace(bottle, posture="lying")), upright, LIES)
+    tipped = replace(tipped, change="posture")
+    house = replace(bottle, asset="toy_house", scale=2.0)
+    red, blue = (replace(house, trims=(("roof", PALETTE[each]),)) for each in ("red", "yellow"))
+    roofs = replace(pair(scene(red), scene(blue), ROOF), change="trim")
+
+    for sound, scores in ((tipped, ["posture_margin"]), (roofs, ["trim_area_0", "trim_area_1"])):
+        work = render_pair(sound, rules, renderer)
+        assert work.rejects == ()
+        assert work.made is not None
+        kept = {score.name: score.value or 0.0 for score in work.made.scores}
+        assert min(kept[name] for name in scores) > 0.01
+    work = render_pair(replace(tipped, claims=tipped.claims[::-1]), rules, renderer)
+    assert [reject.reason for reject in work.rejects] == ["posture_not_seen"]
 
 
 def test_every_gate_has_a_pair_that_is_wrong() -> None:

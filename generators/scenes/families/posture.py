@@ -1,0 +1,72 @@
+"""A thing that stands upright, or lies on its side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from random import Random
+
+from eqforge.generators.scenes.captions import posture_caption
+from eqforge.generators.scenes.contents import Noun, Vocabulary
+from eqforge.generators.scenes.drafts import Drafter, called, either_way
+from eqforge.generators.scenes.families.base import (
+    Spots,
+    StagedDraft,
+    alone,
+    cast,
+    in_the_middle,
+)
+from eqforge.generators.scenes.manifest import Asset
+from eqforge.schemas.records.scenes import Claim, Kind, Posture
+
+TALL = 1.2
+"""How much taller than wide a thing is at least, so that one sees whether it lies."""
+
+_POSTURES: tuple[Posture, Posture] = ("upright", "lying")
+
+
+@dataclass(frozen=True, slots=True)
+class Tipped:
+    """A thing upright, and tipped over."""
+
+    kind: Kind = "posture"
+
+    def size(self, vocabulary: Vocabulary) -> int:
+        """Returns how many contents there are."""
+        return len(_heads(vocabulary))
+
+    def draft(
+        self, drafter: Drafter, vocabulary: Vocabulary, number: int, rng: Random
+    ) -> StagedDraft:
+        """Returns a draft of one of the contents."""
+        noun, colour = _heads(vocabulary)[number]
+        (target,) = cast(drafter, (noun,), ("target",), colour, rng)
+        postures = either_way(_POSTURES, rng)
+        # It lies across the view; what has no front may show any side, its top may lie to the left.
+        front_deg = target.front_deg
+        turn = rng.choice((90.0, 270.0)) if front_deg is None else (front_deg + 90.0) % 360.0
+        item = replace(target.variants[0], yaw_deg=turn)
+        first, second = (replace(item, posture=each) for each in postures)
+        claims = [Claim(target="target", copies=("target",), relation=each) for each in postures]
+        captions = [posture_caption(called(target), each) for each in postures]
+        piece = replace(target, variants=(first, second))
+        return alone(drafter, noun, piece, "posture", claims, captions, rng)
+
+    def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
+        """Returns where the thing is, in both scenes."""
+        del draft, rng
+        return in_the_middle()
+
+
+def _heads(vocabulary: Vocabulary) -> list[tuple[Noun, str]]:
+    """Returns the nouns of things that may lie, with the assets that may."""
+    heads = []
+    for noun, colour in vocabulary.coloured:
+        able = tuple(asset for asset in noun.colours[colour] if _lies(asset))
+        colours: Mapping[str, tuple[Asset, ...]] = {colour: able}
+        if able:
+            heads.append((replace(noun, colours=colours), colour))
+    return heads
+
+
+def _lies(asset: Asset) -> bool:
+    width, _, height = asset.extent
+    return asset.words is not None and asset.words.lies and height >= TALL * width
