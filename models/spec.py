@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Protocol, get_args
 
 from eqforge.models.blip2_itm import Blip2ItmScorer
 from eqforge.models.blip_itm import BlipItmScorer
@@ -13,9 +13,9 @@ from eqforge.models.dual_encoders import ARCHITECTURES
 from eqforge.models.lxmert import REGIONS, LxmertScorer
 from eqforge.models.open_clip import OpenClipFiles, OpenClipScorer
 from eqforge.models.oscar.scorer import MAX_REGIONS, MAX_TOKENS, OscarFiles, OscarScorer
-from eqforge.models.pretrained import Precision, Weights
+from eqforge.models.pretrained import Precision, Weights, check_device
 from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
-from eqforge.models.scorer import Scorer
+from eqforge.models.scorer import Identity, Scorer
 from eqforge.models.vilt import ViltScorer
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io.source_file import unchanged
@@ -167,6 +167,32 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
         revision=commit[2],
         options=tuple(sorted(options.items())),
     )
+
+
+class Identified(Protocol):
+    """A loaded model."""
+
+    @property
+    def identity(self) -> Identity:
+        """What it is."""
+
+
+def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Identity:
+    """Returns the identity of a model that workers will load; it is loaded once, as a check.
+
+    Here it is loaded on the CPU: the accelerator's memory is for the workers.
+
+    Args:
+      spec: names the model.
+      load: loads it.
+
+    Raises:
+      InputError: it cannot be loaded, or its device is not there.
+      MissingExtra: a package is not installed.
+    """
+    if spec.text("device") is not None:
+        check_device(spec.device)
+    return load(spec.on_cpu()).identity
 
 
 def load_scorer(spec: ScorerSpec) -> Scorer:

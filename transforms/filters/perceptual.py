@@ -164,13 +164,10 @@ def encoders_named(text: str) -> tuple[Identity, ...]:
       InputError, MissingExtra: see prepare_perceptual.
     """
     from eqforge.models.image_encoders import load_encoder
-    from eqforge.models.pretrained import check_device
+    from eqforge.models.spec import identify
 
     spec = _spec_of(text)
-    if spec.text("device") is not None:
-        check_device(spec.device)
-    # The driver only identifies the model; the accelerator's memory is for the workers.
-    return (load_encoder(spec.on_cpu()).identity,)
+    return (identify(spec, load_encoder),)
 
 
 def refuse_perceptual(scores: Sequence[Score], settings: PerceptualSettings) -> Rejection | None:

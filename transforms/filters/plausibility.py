@@ -166,13 +166,10 @@ def weighers_of(text: str) -> tuple[Identity, ...]:
     Raises:
       InputError, MissingExtra: see prepare_plausibility.
     """
-    from eqforge.models.pretrained import check_device
+    from eqforge.models.spec import identify
 
     spec = _spec_of(text)
-    if spec.text("device") is not None:
-        check_device(spec.device)
-    # The driver only identifies the model; the accelerator's memory is for the workers.
-    return (_loaded(spec.on_cpu()).identity,)
+    return (identify(spec, _loaded),)
 
 
 def refuse_implausible(

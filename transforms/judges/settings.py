@@ -251,10 +251,7 @@ def judges_of(named: tuple[str, ...]) -> tuple[Identity, ...]:
 
 @functools.cache
 def _identify(spec: ScorerSpec) -> Identity:
-    from eqforge.models.pretrained import check_device
+    from eqforge.models.spec import identify
     from eqforge.transforms.judges.models import load_judge
 
-    if spec.text("device") is not None:
-        check_device(spec.device)
-    # The driver only identifies the model; the accelerator's memory is for the workers.
-    return load_judge(spec.on_cpu()).identity
+    return identify(spec, load_judge)

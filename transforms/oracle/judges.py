@@ -133,13 +133,9 @@ def judges_of(text: str) -> tuple[Identity, ...]:
 
 @functools.cache
 def _identify(spec: ScorerSpec) -> Identity:
-    from eqforge.models.pretrained import check_device
-    from eqforge.models.spec import load_scorer
+    from eqforge.models.spec import identify, load_scorer
 
-    if spec.text("device") is not None:
-        check_device(spec.device)
-    # The driver only identifies the model; the accelerator's memory is for the workers.
-    return load_scorer(spec.on_cpu()).identity
+    return identify(spec, load_scorer)
 
 
 def score_pair(

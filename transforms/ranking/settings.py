@@ -139,15 +139,11 @@ def directions_of(text: str) -> tuple[Identity, ...]:
     Raises:
       InputError, MissingExtra: see prepare_ranking.
     """
-    from eqforge.models.pretrained import check_device
-    from eqforge.models.spec import load_scorer
+    from eqforge.models.spec import identify, load_scorer
 
     spec = RankSettings(direction=text).direction_spec
     assert spec is not None
-    if spec.text("device") is not None:
-        check_device(spec.device)
-    # The driver only identifies the model; the accelerator's memory is for the workers.
-    return (load_scorer(spec.on_cpu()).identity,)
+    return (identify(spec, load_scorer),)
 
 
 @functools.cache
@@ -157,14 +153,12 @@ def answerers_of(text: str) -> tuple[Identity, ...]:
     Raises:
       InputError, MissingExtra: see prepare_ranking.
     """
-    from eqforge.models.pretrained import check_device
+    from eqforge.models.spec import identify
     from eqforge.transforms.judges.models import load_judge
 
     spec = RankSettings(vqascore=text).vqa_spec
     assert spec is not None
-    if spec.text("device") is not None:
-        check_device(spec.device)
-    return (load_judge(spec.on_cpu()).identity,)
+    return (identify(spec, load_judge),)
 
 
 def ranking_warnings(settings: RankSettings, has_oracle: bool) -> Iterator[str]:
