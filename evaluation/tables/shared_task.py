@@ -253,13 +253,14 @@ class _Groups:
                 for name in _WHOLE
             }
             firsts = np.array([some[0] for some in cubes])
-            yield from measure(model, "cubes", _of_groups(judged, whole, firsts), rules)[1]
+            part = _of_groups(judged, whole, firsts, len(self._cubes))
+            yield from measure(model, "cubes", part, rules)[1]
         for twin, pairs in sorted(self._twins.items()):
             both = np.array([(place[a], place[b]) for a, b in pairs if a in place and b in place])
             if len(both):
                 alike = {name: _alike(judged, both, name) for name in _WHOLE}
                 found = {f"{name} alike": shares for name, shares in alike.items()}
-                part = _of_groups(judged, found, both[:, 0])
+                part = _of_groups(judged, found, both[:, 0], len(pairs))
                 yield from measure(model, f"twins, {twin}", part, rules)[1]
 
     def notes(self) -> Iterator[str]:
@@ -280,16 +281,26 @@ def _alike(judged: Judged, both: NDArray[np.int64], name: str) -> NDArray[np.flo
 
 
 def _of_groups(
-    judged: Judged, credits: Mapping[str, NDArray[np.float64]], firsts: NDArray[np.int64]
+    judged: Judged,
+    credits: Mapping[str, NDArray[np.float64]],
+    firsts: NDArray[np.int64],
+    expected: int,
 ) -> Judged:
-    """Returns what is measured of groups, each in the cluster of one of its samples."""
+    """Returns what is measured of groups, each in the cluster of one of its samples.
+
+    Args:
+      judged: the samples.
+      credits: of the groups that have all their scores.
+      firsts: a sample of each of these.
+      expected: how many groups there are, with those whose scores are missing.
+    """
     assert judged.clusters is not None
     return Judged(
         credits=credits,
         chance={},
         tied=None,
         clusters=judged.clusters[firsts],
-        expected=len(firsts),
+        expected=expected,
     )
 
 

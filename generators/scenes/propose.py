@@ -250,15 +250,20 @@ class SceneProposer:
 
 
 def _check_published(settings: SceneSettings) -> None:
-    """Checks that all kinds of pairs are the paper's.
+    """Checks that all kinds of pairs are the paper's, and that they have no twins.
 
     Raises:
-      InputError: one is not.
+      InputError: one is not, or they have.
     """
     if new := [kind for kind in settings.kinds if kind in FAMILIES]:
         raise InputError(
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
             "build with --mode corrected, or take attribute, counting and location"
+        )
+    if settings.twins:
+        raise InputError(
+            f"--twins {' '.join(settings.twins)}: not in the paper, whose pairs --mode paper makes; "
+            "build with --mode corrected"
         )
 
 

@@ -51,17 +51,22 @@ def install(home: Path, packages: tuple[str, ...]) -> Path:
     python = home / "bin" / "python"
     (site,) = (home / "lib").glob("python3*/site-packages")
     (site / "seen.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    pip: list[Any] = [
-        python,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
-        "--no-deps",
-    ]
-    subprocess.run([*pip, *packages], check=True, timeout=600)
+    pip: list[Any] = [python, "-m", "pip", "--disable-pip-version-check", "install"]
+    options = ["--quiet", "--no-deps", "--no-compile"]
+    subprocess.run([*pip, *options, *packages], check=True, timeout=600)
     return python
+
+
+@pytest.fixture(scope="module")
+def lmms_eval(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the Python of an environment with lmms-eval."""
+    return install(tmp_path_factory.mktemp("lmms-eval"), LMMS_EVAL)
+
+
+@pytest.fixture(scope="module")
+def vlmevalkit(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the Python of an environment with VLMEvalKit."""
+    return install(tmp_path_factory.mktemp("vlmevalkit"), VLMEVALKIT)
 
 
 def run(command: list[Any], folder: Path, **environment: str) -> str:
@@ -80,15 +85,14 @@ def run(command: list[Any], folder: Path, **environment: str) -> str:
 
 @pytest.mark.timeout(1200)
 def test_lmms_eval_runs_the_task_and_prints_what_metrics_measures(
-    home: Path, tmp_path: Path
+    lmms_eval: Path, tmp_path: Path
 ) -> None:
     dataset = pairs(tmp_path / "d", CAPTIONS)
     task = export(dataset, "lmms-eval", tmp_path / "task")
-    python = install(home, LMMS_EVAL)
     model = ["--model", "dummy", "--model_args", "response=A", "--batch_size", 1]
     what = ["--tasks", "eqforge_eq_video", "--include_path", task, "--log_samples"]
     where = ["--output_path", tmp_path / "logs"]
-    run([python, "-m", "lmms_eval", "eval", *model, *what, *where], tmp_path)
+    run([lmms_eval, "-m", "lmms_eval", "eval", *model, *what, *where], tmp_path)
 
     (log,) = (tmp_path / "logs").rglob("*_samples_*.jsonl")
     (printed,) = (tmp_path / "logs").rglob("*_results.json")
@@ -106,9 +110,8 @@ def test_lmms_eval_runs_the_task_and_prints_what_metrics_measures(
 
 @pytest.mark.timeout(1200)
 def test_lmms_eval_asks_a_benchmarks_questions_and_counts_their_groups(
-    home: Path, tmp_path: Path
+    lmms_eval: Path, tmp_path: Path
 ) -> None:
-    python = install(home, LMMS_EVAL)
     for benchmark, said in (("natural-bench", "Yes"), ("mmvp", "A")):
         folder = tmp_path / benchmark
         dataset = questions(folder, benchmark)
@@ -117,7 +120,7 @@ def test_lmms_eval_asks_a_benchmarks_questions_and_counts_their_groups(
         model = ["--model", "dummy", "--model_args", f"response={said}", "--batch_size", 1]
         what = ["--tasks", name, "--include_path", task, "--log_samples"]
         where = ["--output_path", folder / "logs"]
-        run([python, "-m", "lmms_eval", "eval", *model, *what, *where], folder)
+        run([lmms_eval, "-m", "lmms_eval", "eval", *model, *what, *where], folder)
 
         (log,) = (folder / "logs").rglob("*_samples_*.jsonl")
         (printed,) = (folder / "logs").rglob("*_results.json")
@@ -160,14 +163,13 @@ def service() -> Iterator[str]:
 
 @pytest.mark.timeout(1200)
 def test_vlmevalkit_reads_the_table_and_prints_the_accuracy_that_metrics_measures(
-    home: Path, tmp_path: Path, service: str
+    vlmevalkit: Path, tmp_path: Path, service: str
 ) -> None:
     dataset = pairs(tmp_path / "d", CAPTIONS)
     table = export(dataset, "vlmevalkit", tmp_path / "LMUData")
-    python = install(home, VLMEVALKIT)
     model = ["--model", "digest", "--base-url", service, "--judge", "exact_matching"]
     what = ["--data", "eqforge_eq_video", "--work-dir", tmp_path / "out"]
-    run([python, "-m", "vlmeval.run", *model, *what], tmp_path, LMUData=str(table))
+    run([vlmevalkit, "-m", "vlmeval.run", *model, *what], tmp_path, LMUData=str(table))
 
     (found,) = (tmp_path / "out").rglob("digest_eqforge_eq_video.xlsx")
     with found.with_name(f"{found.stem}_acc.csv").open() as stream:
@@ -179,8 +181,9 @@ def test_vlmevalkit_reads_the_table_and_prints_the_accuracy_that_metrics_measure
 
 
 @pytest.mark.timeout(1200)
-def test_vlmevalkit_asks_a_benchmarks_questions(home: Path, tmp_path: Path, service: str) -> None:
-    python = install(home, VLMEVALKIT)
+def test_vlmevalkit_asks_a_benchmarks_questions(
+    vlmevalkit: Path, tmp_path: Path, service: str
+) -> None:
     for benchmark, mode in (("natural-bench", "infer"), ("mmvp", "all")):
         folder = tmp_path / benchmark
         dataset = questions(folder, benchmark)
@@ -188,7 +191,7 @@ def test_vlmevalkit_asks_a_benchmarks_questions(home: Path, tmp_path: Path, serv
         name = f"eqforge_{benchmark.replace('-', '_')}"
         model = ["--model", "digest", "--base-url", service, "--judge", "exact_matching"]
         what = ["--data", name, "--work-dir", folder / "out", "--mode", mode]
-        run([python, "-m", "vlmeval.run", *model, *what], folder, LMUData=str(table))
+        run([vlmevalkit, "-m", "vlmeval.run", *model, *what], folder, LMUData=str(table))
         (found,) = (folder / "out").rglob(f"digest_{name}.xlsx")
         ours = values(measured(folder, dataset, found))
         if benchmark == "natural-bench":  # the service answers letters: neither yes nor no

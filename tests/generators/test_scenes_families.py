@@ -295,6 +295,9 @@ def test_a_pair_does_not_depend_on_the_others(
 def test_paper_mode_has_the_papers_kinds_alone(library: AssetLibrary) -> None:
     with pytest.raises(InputError, match="--kinds row beside: not in the paper"):
         proposer(library, "counting", "row", "beside", mode="paper")
+    settings = SceneSettings(pairs=3, twins=("floor",))
+    with pytest.raises(InputError, match="--twins floor: not in the paper"):
+        SceneProposer(settings, library, "paper", seed=1)
 
 
 def test_what_is_asked_for_beyond_the_supply_is_said(library: AssetLibrary) -> None:

@@ -95,12 +95,18 @@ def cubes_and_twins() -> list[Row]:
 
 
 def measured(
-    folder: Path, rows: Sequence[Row], values: Any, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    rows: Sequence[Row],
+    values: Any,
+    capsys: pytest.CaptureFixture[str],
+    left_out: int = 0,
 ) -> tuple[Found, list[str]]:
     dataset = write_dataset(folder / "d", "eq-kubric", {"samples": rows}, group_rows=500)
-    table = score_rows([each["sample_id"] for each in rows], np.asarray(values, np.float32))
+    keys = [each["sample_id"] for each in rows][left_out:]
+    table = score_rows(keys, np.asarray(values, np.float32)[left_out:])
     scores = write_scores(folder / "s", dataset, "pairs", {"scores": table}, model="m")
     command = [str(dataset), str(scores), "--output", str(folder / "t"), "--resamples", "200"]
+    command += ["--allow-missing"] if left_out else []
     assert main(command) == 0
     report = json.loads((folder / "t" / "metrics.json").read_text())
     capsys.readouterr()
@@ -174,6 +180,19 @@ def test_a_cube_is_right_as_a_whole_and_twins_are_answered_alike(
     assert found["twins, light", "text alike"]["expected"] == 40
     assert any(note.startswith("10 cubes") for note in notes)
     assert any(note.startswith("80 twins") for note in notes)
+
+
+def test_groups_without_all_their_scores_are_counted_as_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = cubes_and_twins()
+    rows = [*rows[119:], *rows[:119]]  # an edge of the last cube, and a pair and its first twin
+    found, _ = measured(tmp_path, rows, np.ones((len(rows), 4)), capsys, left_out=3)
+
+    assert found["cubes", "whole group"]["missing"] == 1
+    assert found["cubes", "whole group"]["scored"] == 9
+    assert found["twins, light", "group alike"]["missing"] == 1
+    assert found["twins, camera", "group alike"]["missing"] == 1
 
 
 def test_rows_in_another_order_give_the_same_table(
