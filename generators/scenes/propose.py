@@ -262,8 +262,8 @@ def _check_published(settings: SceneSettings) -> None:
         )
     if settings.twins:
         raise InputError(
-            f"--twins {' '.join(settings.twins)}: not in the paper, whose pairs --mode paper makes; "
-            "build with --mode corrected"
+            f"--twins {' '.join(settings.twins)}: not in the paper, whose pairs --mode paper "
+            "makes; build with --mode corrected"
         )
 
 
