@@ -73,13 +73,13 @@ def posture_margin(
 
     Returns:
       The lesser of the two, as log2 of the ratio of the sides; negative where a claim is false, and
-      None where one of the two is not seen.
+      None where one of the two is not seen, or not claimed.
     """
     boxes = {
         claim.relation: view.shown(claim.target).box
         for view, claim in zip(views, claims, strict=True)
     }
-    upright, lying = boxes["upright"], boxes["lying"]
+    upright, lying = boxes.get("upright"), boxes.get("lying")
     if upright is None or lying is None:
         return None
     return math.log2(min(upright.height / lying.height, lying.width / upright.width))

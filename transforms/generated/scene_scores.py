@@ -202,14 +202,17 @@ def _of_trims(
     if claim.trim is None:
         return
     own, other = (
-        dict(item.trims)[claim.trim]
+        dict(item.trims).get(claim.trim)
         for scene in (scenes[number], scenes[1 - number])
         for item in scene.objects
         if item.name == claim.target
     )
     mask = view.mask([claim.target])
-    areas = (colour_area(view.pixels, mask, colour) for colour in (own, other))
-    yield TRIM_AREA, next(areas) - next(areas)
+    if own is None or other is None:
+        yield TRIM_AREA, None
+        return
+    shown, crossed = (colour_area(view.pixels, mask, colour) for colour in (own, other))
+    yield TRIM_AREA, shown - crossed
 
 
 def _of_colours(
