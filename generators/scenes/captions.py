@@ -128,10 +128,14 @@ def posture_caption(target: Phrase, posture: Posture) -> str:
 
 
 def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:
-    """Returns a caption that says a part's colour: "The white toy house has a green roof."."""
+    """Returns a caption that says a part's colour: "The white toy house has a green roof.".
+
+    What follows the noun elsewhere, such as "with red straps", is left out: it may be that part.
+    """
     verb = "have" if target.words.is_plural else "has"
     article = "an " if colour[0] in "aeiou" else "a "
-    return f"The {target.singular} {verb} {'' if trim.is_plural else article}{colour} {trim.noun}."
+    named = " ".join((*target.adjectives, target.words.noun))
+    return f"The {named} {verb} {'' if trim.is_plural else article}{colour} {trim.noun}."
 
 
 def counted_where(counted: Phrase, count: int, relation: Relation, reference: str) -> str:

@@ -88,7 +88,8 @@ class AssetWords:
         there is none.
       faces: whether its front shows where it faces, as that of a car does.
       lies: whether it rests on its side when it is tipped over about its y axis, as a bottle does.
-      trims: by the names of materials that `parts` leaves out, the parts that have other colours.
+      trims: parts that captions may name by their colour, by the names of materials that `parts`
+        leaves out; those with the same words are one part.
     """
 
     noun: str
@@ -256,12 +257,7 @@ def read_words(node: Node) -> AssetWords:
     Raises:
       InputError: a field is unknown, missing or has an invalid value.
     """
-    known = [field_.name for field_ in fields(AssetWords)]
-    for key, member in node.items():
-        if key not in known:
-            raise InputError(
-                f"{node.file}: {member.where}: no such field; words have {', '.join(known)}"
-            )
+    _check_fields(node, AssetWords, "words have")
     noun, parts, size = node["noun"].name(), node.get("parts"), node.get("size")
     clashes, roles, colour = node.get("clashes"), node.get("roles"), node.get("colour")
     front, details = node.get("front_deg"), node.get("plural_detail")
@@ -287,24 +283,36 @@ def read_words(node: Node) -> AssetWords:
         shelters=None if shelters is None else _read_room(shelters),
         faces=faces is not None and faces.flag(),
         lies=lies is not None and lies.flag(),
-        trims={} if trims is None else {key: _read_trim(each) for key, each in trims.items()},
+        trims={} if trims is None else _read_trims(trims, None if parts is None else parts.names()),
     )
 
 
-def _read_room(node: Node) -> Room:
-    known = [each.name for each in fields(Room)]
+def _check_fields(node: Node, kind: type[Any], has: str) -> None:
+    known = [each.name for each in fields(kind)]
     for key, member in node.items():
         if key not in known:
             raise InputError(
-                f"{node.file}: {member.where}: no such field; a room has {', '.join(known)}"
+                f"{node.file}: {member.where}: no such field; {has} {', '.join(known)}"
             )
+
+
+def _read_room(node: Node) -> Room:
+    _check_fields(node, Room, "a room has")
     values = {key: member.number() for key, member in node.items()}
     return Room(
         **{"radius": _positive(node["radius"]), "height": _positive(node["height"]), **values}
     )
 
 
+def _read_trims(node: Node, parts: tuple[str, ...] | None) -> Mapping[str, Trim]:
+    for key, member in node.items():
+        if parts is None or key in parts:
+            member.fail("the name of a material that `parts`, which has to be there, leaves out")
+    return {key: _read_trim(member) for key, member in node.items()}
+
+
 def _read_trim(node: Node) -> Trim:
+    _check_fields(node, Trim, "a trim has")
     is_plural = node.get("is_plural")
     return Trim(noun=node["noun"].name(), is_plural=is_plural is not None and is_plural.flag())
 

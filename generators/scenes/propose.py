@@ -231,6 +231,8 @@ class SceneProposer:
             return (
                 "; ladders of lightness need assets that may be recoloured (`parts` of their words)"
             )
+        if kind in _NEEDS and not self.supply[kind]:
+            return f"; that needs {_NEEDS[kind]}"
         asked = kind == "attribute" and "material" in self._settings.attributes
         if not asked or self.material_nouns[0]:
             return ""
@@ -247,6 +249,17 @@ class SceneProposer:
     def material_nouns(self) -> tuple[int, int]:
         """How many nouns have pairs of materials, and how many nouns there are."""
         return self._vocabulary.of_materials, len(self._vocabulary.nouns)
+
+
+_NEEDS: Mapping[Kind, str] = {
+    "posture": "assets whose words say `lies`, with a box 1.2 times as tall as wide",
+    "trim": "assets whose words name `trims`",
+    "facing": "assets whose words say `faces`, with their `front_deg`",
+    "inside": "assets whose words say what room they have (`holds`)",
+    "under": "assets whose words say what room is under them (`shelters`)",
+    "support": "assets with the role `stand`",
+}
+"""Of kinds that not every manifest has pairs of."""
 
 
 def _check_published(settings: SceneSettings) -> None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from eqforge.generators.scenes.claims import names_of
-from eqforge.generators.scenes.manifest import AssetWords
+from eqforge.generators.scenes.manifest import AssetWords, Trim
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.steps import COMPARED, is_left, step_size
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, ScenePair, SceneSpec
@@ -44,7 +44,10 @@ _COLOURS = re.compile(rf"\b(?:{'|'.join(PALETTE)})\b")
 _SIDE = re.compile(r"\bon the (left|right)\b")
 _ROW = re.compile(r", the | and the ")
 _SUBJECT = re.compile(r"(?:There are )?(.*?) (?:is|are|on|has|have) ")
-_TRIM = re.compile(rf"\bha(?:s|ve) (?:an? )?({'|'.join(PALETTE)}) (.+)\.$")
+_TRIM = re.compile(
+    rf"The (?P<thing>.+) ha(?:s|ve) (?P<article>a (?![aeiou])|an (?=[aeiou]))?"
+    rf"(?P<colour>{'|'.join(PALETTE)}) (?P<part>.+)\."
+)
 
 
 def misread(pair: ScenePair, words: Mapping[str, AssetWords] | None = None) -> Iterator[str]:
@@ -62,11 +65,13 @@ def misread(pair: ScenePair, words: Mapping[str, AssetWords] | None = None) -> I
             found = counted(caption)
             if found != len(claim.copies):
                 yield f"caption {number} counts {found}, and its picture has {len(claim.copies)}"
+        if claim.trim is not None and (place := place_in(caption)) is not None:
+            yield f"caption {number} says {place!r}, and its claim nothing of a place"
         if claim.relation is not None and (place := place_in(caption)) != claim.relation:
             yield f"caption {number} says {place!r}, and its claim {claim.relation!r}"
         if claim.trim is not None and (wrong := _wrong_trim(caption, claim, scene, words or {})):
             yield f"caption {number} {wrong}"
-        if wrong := _wrong_words(caption, claim, scene, other):
+        if wrong := _wrong_words(caption, claim, scene, other, words or {}):
             yield f"caption {number} {wrong}"
         if (noun := _missing_noun(caption, claim, scene, words or {})) is not None:
             yield f"caption {number} does not name the {noun} where its claim does"
@@ -100,15 +105,24 @@ def _missing_noun(
     named = (claim.target, *(last or ("support",)))
     start = 0
     for known in (words[assets[name]] for name in named if assets.get(name, "") in words):
-        nouns = "|".join(map(re.escape, (known.plural, known.noun)))
-        found = re.compile(rf"\b(?:{nouns})\b").search(caption, start)
+        found = re.compile(rf"\b(?:{_nouns(known)})\b").search(caption, start)
         if found is None:
             return known.noun
         start = found.end()
     return None
 
 
-def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec) -> str | None:
+def _nouns(words: AssetWords) -> str:
+    return "|".join(map(re.escape, (words.plural, words.noun)))
+
+
+def _wrong_words(
+    caption: str,
+    claim: Claim,
+    scene: SceneSpec,
+    other: SceneSpec,
+    words: Mapping[str, AssetWords],
+) -> str | None:
     if claim.relation in COMPARED:
         return _wrong_side(caption, claim, scene)
     here, there = ({item.name: item for item in each.objects} for each in (scene, other))
@@ -123,6 +137,8 @@ def _wrong_words(caption: str, claim: Claim, scene: SceneSpec, other: SceneSpec)
     if target.material is not None:
         return None if target.material in subject else f"does not name {target.material}"
     colour = _palette_name(target)
+    if target.colour is None and target.asset in words:
+        colour = words[target.asset].colour
     if colour is not None and colour not in subject:
         return f"does not name {colour}, the colour of its subject"
     if twin is not None and twin.scale != target.scale:
@@ -136,14 +152,20 @@ def _wrong_trim(
 ) -> str | None:
     """Returns what is wrong with the colour of a part, or with what it is called."""
     item = next(each for each in scene.objects if each.name == claim.target)
-    painted = dict(item.trims).get(claim.trim or "")
-    names = [name for name, colour in PALETTE.items() if colour == painted]
-    said = _TRIM.search(caption)
-    if said is None or [said[1]] != names:
-        return f"does not say that a part is {' '.join(names) or 'painted'}"
-    trims = {} if item.asset not in words else words[item.asset].trims
-    known = trims.get(claim.trim or "")
-    return None if known is None or known.noun == said[2] else f"does not name the {known.noun}"
+    names = [name for name, colour in PALETTE.items() if colour in dict(item.trims).values()]
+    said = _TRIM.fullmatch(caption)
+    if said is None or [said["colour"]] != names:
+        return f"does not say that a part is {' or '.join(names) or 'painted'}"
+    if said["part"] != claim.trim:
+        return f"does not name the {claim.trim}"
+    if item.asset not in words:
+        return None
+    known = words[item.asset]
+    if re.fullmatch(rf"(?:\w+ )?(?:{_nouns(known)})", said["thing"]) is None:
+        return f"says more than a colour of the {known.noun}"
+    parts = {known.trims.get(part) for part, _ in item.trims}
+    expected = Trim(noun=said["part"], is_plural=said["article"] is None)
+    return None if parts == {expected} else f"does not name its {said['part']} as its words do"
 
 
 def _wrong_side(caption: str, claim: Claim, scene: SceneSpec) -> str | None:

@@ -14,7 +14,8 @@ from eqforge.generators.scenes.blender import renderer_class
 from eqforge.generators.scenes.looks import give_look
 from eqforge.generators.scenes.manifest import tipped
 from eqforge.generators.scenes.photograph import photograph
-from eqforge.generators.scenes.surfaces import override_surface
+from eqforge.generators.scenes.surfaces import changed_slots, override_surface
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import RenderSettings, SceneObject, SceneSpec, StageName, Vector
 
 PRIMITIVES: dict[str, tuple[Vector, Vector]] = {
@@ -188,6 +189,11 @@ class Stage:
         else:
             override_surface(made, colour, material, parts)
         for part, trim in placed.spec.trims:
+            if not changed_slots(made, (part,)):
+                raise InputError(
+                    f"asset {placed.spec.asset!r}: its words name {part!r} among its `trims`, and "
+                    "its mesh has no such material"
+                )
             override_surface(made, trim, "rubber", (part,))  # a colour that shines looks another
         return thing
 

@@ -245,7 +245,7 @@ class Claim:
       reference: name of the object it is related to.
       others: names of further objects that it is related to; in a `row`, of what
         follows the reference, from left to right.
-      trim: name of the material of a part of the target whose colour the caption says.
+      trim: noun of a part of the target whose colour the caption says, such as `roof`.
     """
 
     target: str

@@ -387,6 +387,18 @@ def test_data_dir_says_where_the_archives_are(tmp_path: Path) -> None:
         ),
         ({"words": {"noun": "thing", "colour": "Rde"}}, "colour: expected one of red, orange"),
         ({"words": {"noun": "thing", "clashes": ["gold"]}}, r"clashes\[0\]: expected one of red"),
+        (
+            {"words": {"noun": "thing", "trims": {"roof": {"noun": "roof"}}}},
+            r"trims\.roof: expected the name of a material that `parts`",
+        ),
+        (
+            {"words": {"noun": "thing", "parts": ["a"], "trims": {"a": {"noun": "roof"}}}},
+            r"trims\.a: expected the name of a material that `parts`",
+        ),
+        (
+            {"words": {"noun": "a", "parts": [], "trims": {"b": {"noun": "c", "colour": "red"}}}},
+            r"trims\.b\.colour: no such field; a trim has noun, is_plural",
+        ),
         ({"kwargs": {"bounds": [[0, 0], [1, 1]], "render_filename": "a.obj"}}, "two corners"),
         (
             {"kwargs": {"bounds": [[0] * 3, [0] * 3], "render_filename": "a.obj"}},

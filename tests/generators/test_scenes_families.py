@@ -15,6 +15,7 @@ from eqforge.generators.scenes.claims import difference, differs_as_declared, si
 from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.families.base import Grouped
 from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.manifest import Trim
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
@@ -219,6 +220,20 @@ def test_a_part_has_the_colour_that_its_caption_says(
             nouns.add(matched[3])
         assert are_distinct(*colours)
     assert len(nouns) > 4
+
+
+def test_two_assets_whose_roofs_are_other_materials_say_nothing_twice(
+    library: AssetLibrary,
+) -> None:
+    house = library.assets["toy_house"]
+    assert house.words is not None
+    words = replace(house.words, trims={"brick": Trim(noun="roof"), "roof": Trim(noun="roof")})
+    bricks = replace(house, asset_id="a_house", words=words)
+    assets = {**library.assets, "a_house": bricks}
+    vocabulary = Vocabulary(assets.values(), 5)
+    assert FAMILIES["trim"].size(vocabulary) == FAMILIES["trim"].size(
+        Vocabulary(library.assets.values(), 5)
+    )
 
 
 def test_between_and_beyond_are_said_where_they_are_so(

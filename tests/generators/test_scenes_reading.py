@@ -79,6 +79,43 @@ def test_subject_and_reference_that_changed_places_are_noticed(
     assert count > 10
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The {thing} never has {rest}",
+        "The {thing} is behind a cat and has {rest}",
+        "Two {thing} has {rest}",
+        "The {thing} has {rest} has pink wheels.",
+        "The {thing} has an {rest}",
+    ],
+)
+def test_more_or_less_than_the_colour_of_a_part_is_noticed(
+    pairs: list[ScenePair], words: dict[str, AssetWords], said: str
+) -> None:
+    for pair in (pair for pair in pairs if pair.kind == "trim"):
+        matched = re.fullmatch("The (.+?) ha(?:s|ve) (.+)", pair.captions[0])
+        assert matched is not None
+        rest = matched[2].removeprefix("an ") if " an {" in said else matched[2]
+        text = said.format(thing=matched[1], rest=rest)
+        if text != pair.captions[0]:
+            assert [*misread(replace(pair, captions=(text, pair.captions[1])), words)], text
+
+
+def test_another_colour_than_its_own_is_noticed_of_what_eqforge_brings(
+    pairs: list[ScenePair], words: dict[str, AssetWords]
+) -> None:
+    found = 0
+    for pair in pairs:
+        target = next(each for each in pair.scenes[0].objects if each.name == pair.claims[0].target)
+        own = words[target.asset].colour
+        if target.colour is None and target.material is None and own is not None:
+            text = pair.captions[0].replace(own, "pink" if own != "pink" else "red", 1)
+            if text != pair.captions[0] and pair.kind not in ("row", "graded"):
+                assert [*misread(replace(pair, captions=(text, pair.captions[1])), words)], text
+                found += 1
+    assert found > 3
+
+
 def test_exchanged_captions_are_noticed_wherever_their_words_tell(pairs: list[ScenePair]) -> None:
     """All but rows of which an object that changed its place has its own colour."""
     silent = [pair for pair in pairs if not [*misread(replace(pair, captions=pair.captions[::-1]))]]

@@ -38,6 +38,26 @@ def renderer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SceneRenderer
     renderer.close()
 
 
+def test_what_lies_is_where_rays_find_it_tipped(renderer: SceneRenderer) -> None:
+    """A thin plate, which stands on its edge then."""
+    plate = SceneObject(
+        name="plate", asset="platform", position=(0.4, 0.2, 0.0), yaw_deg=50.0, posture="lying"
+    )
+    extent = 4.0 / 25  # its height beside its width
+    plate = dataclasses.replace(plate, scale=2.0)
+    (render,) = renderer.render([scene(plate)])
+    hits = box((0.4, 0.2, 1.0), (2.0 * extent / 4, 2.0, 2.0), 50.0)
+    assert agree(mask(render) == 1, hits(*rays(CAMERA)))
+    assert render.objects[0].depth_m == pytest.approx(
+        np.dot(
+            np.subtract((0.4, 0.2, 1.0), CAMERA.position),
+            np.subtract(CAMERA.look_at, CAMERA.position)
+            / np.linalg.norm(np.subtract(CAMERA.look_at, CAMERA.position)),
+        ),
+        abs=1e-3,
+    )
+
+
 def test_masks_boxes_and_depths_are_those_that_rays_find(renderer: SceneRenderer) -> None:
     (render,) = renderer.render([scene(BALL, BRICK)])
     numbers = mask(render)

@@ -114,7 +114,7 @@ def test_the_most_draws_are_those_allowed_and_there() -> None:
 
 
 QUICK = ["--model", "tiny", "--steps", "2", "--guidance-scale", "50", "--cpu-threads", "1"]
-GATES = ["--min-changed-area", "0.3", "--max-changed-area", "0.9", "--min-background-ssim", "None"]
+GATES = ["--min-changed-area", "0.2", "--max-changed-area", "0.9", "--min-background-ssim", "None"]
 ASKED = ["--object-pairs", "4", "--attribute-pairs", "2", *QUICK, *GATES]
 
 

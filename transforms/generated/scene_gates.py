@@ -119,7 +119,7 @@ class SceneGates:
 
     min_trim_area: float | None = 0.0015
     """Least share of the picture on which a thing looks like the colour that its caption gives to a
-    part of it, and not like the other caption's."""
+    part of it, beyond that of the other picture."""
 
     def __post_init__(self) -> None:
         """Refuses limits that no measure can reach.

@@ -120,8 +120,8 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
         is spoken of, and was given a colour, that look like that colour: see `colour_share` in
         `scene_colours`; None where all have their own colours.
 
-      trim_area: only of claims that name the colour of a part, on how much more of the picture the
-        thing looks like that colour than like the other caption's, as a share of the picture.
+      trim_area: only of claims that name the colour of a part, on how much more of this picture the
+        thing looks like that colour than on the other one, as a share of the picture.
 
       step_share: only of claims that compare two things, by how much they differ in the picture
         the way the claim says, as a share of the step.
@@ -153,10 +153,9 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
             *_of_other(view, claim, pair.claims[1 - number]),
             *_of_colours(view, claim, pair.scenes[number]),
             *_of_steps(view, claim, pair.scenes[number]),
-            *_of_trims(view, claim, pair.scenes, number),
         )
     ]
-    both = (*_of_both(pair, views), *_of_materials(pair, views))
+    both = (*_of_both(pair, views), *_of_materials(pair, views), *_of_trims(pair, views))
     return (*scores, *(_score(name, value) for name, value in both))
 
 
@@ -194,25 +193,6 @@ def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | Non
         yield HEIGHT_MARGIN, height_margin(view, claim)
     elif claim.relation in ROOMS:
         yield WITHIN_MARGIN, within_margin(view, claim)
-
-
-def _of_trims(
-    view: RenderedView, claim: Claim, scenes: tuple[SceneSpec, SceneSpec], number: int
-) -> Iterator[tuple[str, float | None]]:
-    if claim.trim is None:
-        return
-    own, other = (
-        dict(item.trims).get(claim.trim)
-        for scene in (scenes[number], scenes[1 - number])
-        for item in scene.objects
-        if item.name == claim.target
-    )
-    mask = view.mask([claim.target])
-    if own is None or other is None:
-        yield TRIM_AREA, None
-        return
-    shown, crossed = (colour_area(view.pixels, mask, colour) for colour in (own, other))
-    yield TRIM_AREA, shown - crossed
 
 
 def _of_colours(
@@ -321,6 +301,25 @@ def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> f
     sums = np.add.reduceat(np.add.reduceat(inside, edges, axis=0), edges, axis=1)
     sizes = np.diff([*edges, side])
     return float((sums / (3 * np.outer(sizes, sizes))).max())
+
+
+def _of_trims(
+    pair: ScenePair, views: tuple[RenderedView, RenderedView]
+) -> Iterator[tuple[str, float | None]]:
+    for number, claim in enumerate(pair.claims):
+        if claim.trim is None:
+            continue
+        items = {item.name: item for item in pair.scenes[number].objects}
+        colours = {colour for _, colour in items[claim.target].trims}
+        if len(colours) != 1:
+            yield f"{TRIM_AREA}_{number}", None
+            continue
+        (colour,) = colours
+        own, other = (
+            colour_area(view.pixels, view.mask([claim.target]), colour)
+            for view in (views[number], views[1 - number])
+        )
+        yield f"{TRIM_AREA}_{number}", own - other
 
 
 def _mean(values: NDArray[np.int16]) -> float:

@@ -40,9 +40,10 @@ class Tipped:
         noun, colour = _heads(vocabulary)[number]
         (target,) = cast(drafter, (noun,), ("target",), colour, rng)
         postures = either_way(_POSTURES, rng)
-        # It lies across the view; what has no front may show any side, its top may lie to the left.
-        front_deg = target.front_deg
-        turn = rng.choice((90.0, 270.0)) if front_deg is None else (front_deg + 90.0) % 360.0
+        # It lies across the view, its top to either side but where its back would be seen then.
+        turn = ((target.front_deg or 0.0) + 90.0) % 180.0
+        if target.asset.words is None or not target.asset.words.faces:
+            turn += rng.choice((0.0, 180.0))
         item = replace(target.variants[0], yaw_deg=turn)
         first, second = (replace(item, posture=each) for each in postures)
         claims = [Claim(target="target", copies=("target",), relation=each) for each in postures]

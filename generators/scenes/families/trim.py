@@ -14,7 +14,7 @@ from eqforge.generators.scenes.families.base import (
     cast,
     in_the_middle,
 )
-from eqforge.generators.scenes.manifest import Asset
+from eqforge.generators.scenes.manifest import Asset, Trim
 from eqforge.generators.scenes.palette import PALETTE, are_distinct, distinct_pairs
 from eqforge.schemas.records.scenes import Claim, Kind
 
@@ -33,17 +33,17 @@ class Trimmed:
         self, drafter: Drafter, vocabulary: Vocabulary, number: int, rng: Random
     ) -> StagedDraft:
         """Returns a draft of one of the contents."""
-        noun, colour, part, pair = _heads(vocabulary)[number]
+        noun, colour, trim, pair = _heads(vocabulary)[number]
         (target,) = cast(drafter, (noun,), ("target",), colour, rng)
-        words = target.asset.words
-        assert words is not None
+        parts = sorted(part for part, known in _trims(target.asset).items() if known == trim)
         values = either_way(pair, rng)
         first, second = (
-            replace(target.variants[0], trims=((part, PALETTE[each]),)) for each in values
+            replace(target.variants[0], trims=tuple((part, PALETTE[each]) for part in parts))
+            for each in values
         )
         piece = replace(target, variants=(first, second), colours=(*target.colours, *values))
-        claim = Claim(target="target", copies=("target",), trim=part)
-        captions = [trim_caption(called(target), words.trims[part], each) for each in values]
+        claim = Claim(target="target", copies=("target",), trim=trim.noun)
+        captions = [trim_caption(called(target), trim, each) for each in values]
         return alone(drafter, noun, piece, "trim", (claim, claim), captions, rng)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
@@ -52,23 +52,23 @@ class Trimmed:
         return in_the_middle()
 
 
-def _heads(vocabulary: Vocabulary) -> list[tuple[Noun, str, str, tuple[str, str]]]:
+def _heads(vocabulary: Vocabulary) -> list[tuple[Noun, str, Trim, tuple[str, str]]]:
     """Returns things in their own colour, a part of theirs, and two colours unlike that."""
     heads = []
     for noun, colour in vocabulary.coloured:
-        parts = sorted({part for asset in noun.colours[colour] for part in _parts(asset)})
-        for part in parts:
-            able = tuple(asset for asset in noun.colours[colour] if part in _parts(asset))
+        trims = {trim for asset in noun.colours[colour] for trim in _trims(asset).values()}
+        for trim in sorted(trims, key=lambda each: (each.noun, each.is_plural)):
+            able = tuple(each for each in noun.colours[colour] if trim in _trims(each).values())
             colours: Mapping[str, tuple[Asset, ...]] = {colour: able}
             some = replace(noun, colours=colours)
             heads += [
-                (some, colour, part, pair) for pair in distinct_pairs() if _differs(colour, pair)
+                (some, colour, trim, pair) for pair in distinct_pairs() if _differs(colour, pair)
             ]
     return heads
 
 
-def _parts(asset: Asset) -> list[str]:
-    return [] if asset.words is None else [*asset.words.trims]
+def _trims(asset: Asset) -> Mapping[str, Trim]:
+    return {} if asset.words is None else asset.words.trims
 
 
 def _differs(colour: str, others: tuple[str, str]) -> bool:

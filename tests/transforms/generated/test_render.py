@@ -14,6 +14,7 @@ from PIL import Image
 from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST
 from eqforge.generators.scenes.kubric_import import PACKAGES
 from eqforge.generators.scenes.palette import PALETTE
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.records.scenes import (
     Backdrop,
@@ -164,11 +165,12 @@ def tipped_cube() -> ScenePair:
     return replace(pair(scene(first), tipped, upright, LIES), change="posture")
 
 
-def cube_without_a_roof() -> ScenePair:
-    """A cube that is said to have a roof in two colours."""
+def house_with_one_roof() -> ScenePair:
+    """A house that is said to have a roof in two colours, and only its walls do."""
+    house = replace(TARGET, asset="toy_house", position=(0, 0, 0), scale=2.0)
     first, second = (
-        scene(replace(TARGET, position=(0, 0, 0), trims=(("roof", PALETTE[each]),)))
-        for each in ("red", "blue")
+        scene(replace(house, colour=each, trims=(("roof", PALETTE["yellow"]),)))
+        for each in (RED, BLUE)
     )
     return replace(pair(first, second, ROOF), change="trim")
 
@@ -212,7 +214,7 @@ WRONG = {
         claim=replace(LEFT, relation="larger"),
     ),
     "posture_not_seen": tipped_cube(),
-    "part_not_seen": cube_without_a_roof(),
+    "part_not_seen": house_with_one_roof(),
     "change_not_seen": pair(SCENE, scene(replace(TARGET, colour=(0.75, 0.03, 0.03)), OTHER), LEFT),
     "colour_not_seen": blue_in_red_light(),
     "material_not_seen": black_metal_and_white_rubber(),
@@ -292,6 +294,13 @@ def test_a_relation_in_depth_is_checked_by_the_depths(
 
     assert [r.reason for r in render_pair(beside, rules, renderer).rejects] == ["relation_not_seen"]
     assert render_pair(before, rules, renderer).rejects == ()
+
+
+@needs_blender
+def test_a_part_that_the_mesh_lacks_is_said(rules: RenderRules, renderer: SceneRenderer) -> None:
+    house = replace(TARGET, asset="toy_house", trims=(("rooff", RED),))
+    with pytest.raises(InputError, match="asset 'toy_house': its words name 'rooff' among its"):
+        render_pair(pair(scene(house), recoloured(scene(house)), ROOF), rules, renderer)
 
 
 @needs_blender
