@@ -6,7 +6,7 @@ no two pairs say the same, and any pair can be made without the ones before it.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -178,13 +178,24 @@ class Vocabulary:
     @cached_property
     def stands(self) -> list[Noun]:
         """The nouns of things with a flat top on which another may stand, without other things."""
-        able = [(noun, _standing(noun)) for noun in self.nouns]
-        return [replace(noun, colours=colours) for noun, colours in able if colours]
+        return self.of_those(lambda asset: _has_role(asset, STAND))
 
     def with_room(self, inside: bool) -> list[Noun]:
         """Returns the nouns of things that hold another one, or under which another may stand."""
-        able = [(noun, _with_room(noun, inside)) for noun in self.nouns]
-        return [replace(noun, colours=colours) for noun, colours in able if colours]
+        return self.of_those(lambda asset: _room_of(asset, inside) is not None)
+
+    def of_those(self, is_able: Callable[[Asset], bool]) -> list[Noun]:
+        """Returns the nouns of some assets, without the other ones."""
+        able = [
+            {colour: tuple(filter(is_able, some)) for colour, some in noun.colours.items()}
+            for noun in self.nouns
+        ]
+        kept = ({colour: some for colour, some in colours.items() if some} for colours in able)
+        return [
+            replace(noun, colours=colours)
+            for noun, colours in zip(self.nouns, kept, strict=True)
+            if colours
+        ]
 
     @cached_property
     def _countable(self) -> list[tuple[Noun, str, Asset]]:
@@ -225,26 +236,9 @@ class Vocabulary:
 _RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELATIONS, 2))
 
 
-def _with_room(noun: Noun, inside: bool) -> dict[str, tuple[Asset, ...]]:
-    able = {
-        colour: tuple(asset for asset in some if _room_of(asset, inside))
-        for colour, some in noun.colours.items()
-    }
-    return {colour: some for colour, some in able.items() if some}
-
-
 def _room_of(asset: Asset, inside: bool) -> Room | None:
     words = asset.words
     return None if words is None else words.holds if inside else words.shelters
-
-
-def _standing(noun: Noun) -> dict[str, tuple[Asset, ...]]:
-    """Returns the assets of a noun on which another thing may stand, by colour."""
-    able = {
-        colour: tuple(asset for asset in some if _has_role(asset, STAND))
-        for colour, some in noun.colours.items()
-    }
-    return {colour: some for colour, some in able.items() if some}
 
 
 def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:

@@ -1,6 +1,5 @@
 """A thing that stands upright, or lies on its side."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -58,14 +57,8 @@ class Tipped:
 
 
 def _heads(vocabulary: Vocabulary) -> list[tuple[Noun, str]]:
-    """Returns the nouns of things that may lie, with the assets that may."""
-    heads = []
-    for noun, colour in vocabulary.coloured:
-        able = tuple(asset for asset in noun.colours[colour] if _lies(asset))
-        colours: Mapping[str, tuple[Asset, ...]] = {colour: able}
-        if able:
-            heads.append((replace(noun, colours=colours), colour))
-    return heads
+    """Returns the nouns of things that may lie, in all their colours."""
+    return [(noun, colour) for noun in vocabulary.of_those(_lies) for colour in noun.colours]
 
 
 def _lies(asset: Asset) -> bool:

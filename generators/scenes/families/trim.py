@@ -1,6 +1,6 @@
 """A part of a thing in two colours: a toy house with a green roof, or with a blue one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -54,17 +54,22 @@ class Trimmed:
 
 def _heads(vocabulary: Vocabulary) -> list[tuple[Noun, str, Trim, tuple[str, str]]]:
     """Returns things in their own colour, a part of theirs, and two colours unlike that."""
-    heads = []
-    for noun, colour in vocabulary.coloured:
-        trims = {trim for asset in noun.colours[colour] for trim in _trims(asset).values()}
-        for trim in sorted(trims, key=lambda each: (each.noun, each.is_plural)):
-            able = tuple(each for each in noun.colours[colour] if trim in _trims(each).values())
-            colours: Mapping[str, tuple[Asset, ...]] = {colour: able}
-            some = replace(noun, colours=colours)
-            heads += [
-                (some, colour, trim, pair) for pair in distinct_pairs() if _differs(colour, pair)
-            ]
-    return heads
+    assets = [
+        asset for noun in vocabulary.nouns for some in noun.colours.values() for asset in some
+    ]
+    trims = {trim for asset in assets for trim in _trims(asset).values()}
+    return [
+        (noun, colour, trim, pair)
+        for trim in sorted(trims, key=lambda each: (each.noun, each.is_plural))
+        for noun in vocabulary.of_those(_having(trim))
+        for colour in noun.colours
+        for pair in distinct_pairs()
+        if _differs(colour, pair)
+    ]
+
+
+def _having(trim: Trim) -> Callable[[Asset], bool]:
+    return lambda asset: trim in _trims(asset).values()
 
 
 def _trims(asset: Asset) -> Mapping[str, Trim]:
