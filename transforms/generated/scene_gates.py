@@ -98,9 +98,10 @@ class SceneGates:
     """Greatest mean difference of the pixels outside the changed objects, in [0, 1]: a parasol's
     shadow gives 0.018."""
 
-    max_unchanged_block: float | None = None
+    max_unchanged_block: float | None = 0.45
     """Greatest mean difference of a block outside the changed objects, a sixteenth of the picture
-    wide, in [0, 1]; only pairs on the photographic stage are judged."""
+    wide, in [0, 1]: the shadow of a thing that moves gives up to 0.37. Only pairs on the
+    photographic stage are judged."""
 
     min_change: float | None = 0.06
     """Least mean difference of the pixels where objects changed, in [0, 1]: black rubber and black

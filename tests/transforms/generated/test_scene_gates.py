@@ -425,6 +425,30 @@ def test_materials_that_the_pictures_do_not_show_as_named_are_refused() -> None:
     assert refused(asked, (steel, wood), min_material_contrast=None) is None
 
 
+def test_a_patch_that_differs_is_seen_where_the_mean_of_all_hides_it() -> None:
+    """By hand: one of 16 x 16 blocks, of 6 or 7 pixels, is grey in one picture and white in one."""
+    sky = Environment(asset="sky", turn_deg=0.0, exposure=1.0, clamp=1.0)
+    first, second = pair().scenes
+    asked = replace(pair(), scenes=(on_stage(first, sky), on_stage(second, sky)))
+    before, after = drawn(SOUND), drawn({**SOUND, "mug": (MUG, BLUE)})
+    pixels = after.pixels.copy()
+    pixels[:6, :6] = 255
+    patched = replace(after, pixels=pixels)
+    grey = before.pixels[:6, :6].astype(float)
+
+    scores = score_scenes(asked, (before, patched))
+    assert value_of(scores, "unchanged_block") == pytest.approx((255 - grey).mean() / 255, abs=1e-6)
+    assert 0 < (value_of(scores, "unchanged_difference") or 0) < 0.003
+    assert value_of(score_scenes(asked, (before, after)), "unchanged_block") == 0
+    assert refused(asked, (before, patched), max_unchanged_block=0.5) == "background_changed"
+    assert refused(asked, (before, patched), max_unchanged_block=0.6) is None
+    assert "unchanged_block" not in {each.name for each in score_scenes(pair(), (before, after))}
+
+
+def on_stage(plain: SceneSpec, sky: Environment) -> SceneSpec:
+    return replace(plain, backdrop=replace(plain.backdrop, environment=sky))
+
+
 def test_materials_are_judged_only_on_the_photographic_stage() -> None:
     wood, steel = (drawn({**SOUND, "mug": (MUG, colour)}) for colour in (WOOD, STEEL))
     names = {score.name for score in score_scenes(of_materials(None), (steel, wood))}
