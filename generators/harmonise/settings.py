@@ -101,7 +101,9 @@ class NamedModel:
 
 def named(text: str, settings: HarmoniseSettings) -> NamedModel:
     """Returns a model of a setting: a folder, or an id with a commit behind an @."""
-    model, _, commit = text.partition("@")
+    # A folder's own name may hold an @; an id on the hub cannot.
+    is_folder = text.startswith((".", "/"))
+    model, _, commit = (text, "", "") if is_folder else text.partition("@")
     return NamedModel(
         model=model,
         revision=commit or None,

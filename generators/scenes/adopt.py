@@ -91,11 +91,11 @@ def adopt(
     mesh = _mesh_of(folder)
     notes: list[str] = []
     files = {mesh.name: mesh.read_bytes()}
-    if mesh.suffix == ".obj":
+    if mesh.suffix.lower() == ".obj":
         files, notes = _with_library(mesh, _textures(folder))
     low, high, shown, hull = _looked_at(mesh, axes, files)
     files |= {COLLISION: hull, SIMULATION: _body(folder.name, mesh.name)}
-    words = _words(folder, nouns, shown, mesh.suffix == ".obj")
+    words = _words(folder, nouns, shown, mesh.suffix.lower() == ".obj")
     if words is None:
         notes.append("no word of its name says what it is: captions do not speak of it")
     archive = packed(files)
@@ -201,7 +201,7 @@ def _looked_at(
     try:
         made: Any = trimesh.load(
             _buffer(files[mesh.name]),
-            file_type=mesh.suffix[1:],
+            file_type=mesh.suffix[1:].lower(),
             resolver=trimesh.resolvers.ZipResolver(
                 {name: _buffer(data) for name, data in files.items()}
             ),

@@ -128,7 +128,7 @@ def plain_surfaces(render: Path) -> Iterator[str]:
     A picture that a library names and that is missing is rendered in magenta, and is an error; a
     library that is missing, or names no picture, makes a grey surface.
     """
-    if render.suffix != ".obj":
+    if render.suffix.lower() != ".obj":
         return
     libraries = sorted(PurePosixPath(name).name for name in _OBJ_LIBRARY.findall(_text(render)))
     for name in libraries:
@@ -154,9 +154,9 @@ def pictures_named(library: Path) -> set[str]:
 
 def _named_in(path: Path, folder: Path) -> set[str]:
     """Returns the names of the files that a file of an asset needs; directories are cut off."""
-    if path.suffix == ".urdf":
+    if path.suffix.lower() == ".urdf":
         return {PurePosixPath(name).name for name in _URDF_FILE.findall(_text(path))}
-    if path.suffix != ".obj":
+    if path.suffix.lower() != ".obj":
         return set()
     libraries = {PurePosixPath(name).name for name in _OBJ_LIBRARY.findall(_text(path))}
     return {name for library in libraries for name in pictures_named(folder / library)}

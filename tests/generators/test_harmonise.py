@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings
+from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings, named
 from eqforge.schemas.errors import InputError
 
 pytest.importorskip("torch", reason="the extra `models` is not installed")
@@ -145,3 +145,19 @@ def test_a_model_that_cannot_be_held_is_told_so(tmp_path: Path) -> None:
                 controlnet=str(folder),
             )
         )
+
+
+@pytest.mark.parametrize(
+    ("text", "model", "revision"),
+    [
+        ("/data/a@b/model", "/data/a@b/model", None),
+        ("./a@b", "./a@b", None),
+        ("someone/depth@0123abc", "someone/depth", "0123abc"),
+        ("someone/depth", "someone/depth", None),
+    ],
+)
+def test_a_folder_may_hold_an_at_and_an_id_has_its_commit_behind_it(
+    text: str, model: str, revision: str | None
+) -> None:
+    found = named(text, HarmoniseSettings())
+    assert (found.model, found.revision) == (model, revision)

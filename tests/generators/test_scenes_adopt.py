@@ -78,6 +78,15 @@ def test_a_scan_is_an_asset_with_a_name_a_colour_and_a_box(layout: object, tmp_p
     assert adopt(folder, {}, AS_STORED, "CC-BY-4.0") == made
 
 
+def test_a_file_whose_name_ends_in_capitals_keeps_its_texture(tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Mug", RED)
+    (folder / "model.obj").rename(folder / "model.OBJ")
+    made = adopt(folder, {}, AS_STORED, "")
+    assert made.entry["words"]["colour"] == "red"
+    with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
+        assert {"model.OBJ", "model.mtl", "texture.png"} <= {*archive.getnames()}
+
+
 def test_a_file_with_y_up_has_its_height_along_z(tmp_path: Path) -> None:
     folder = mujoco(tmp_path, "Mug", RED)
     axes = {"axis_forward": "-Z", "axis_up": "Y"}
