@@ -133,6 +133,7 @@ class Harmoniser:
 
         Raises:
           InputError: the caption is longer than the model reads.
+          RuntimeError: the model's own checker flagged the picture, and made it black.
         """
         import torch
 
@@ -158,6 +159,8 @@ class Harmoniser:
                 generator=torch.Generator("cpu").manual_seed(seed),
                 output_type="np",
             )
+        if any(getattr(output, "nsfw_content_detected", None) or ()):
+            raise RuntimeError("the model's own safety checker flagged a picture and made it black")
         return canvas.restore((output.images[0] * 255).round().astype(np.uint8))
 
 

@@ -89,6 +89,10 @@ def adopt(
       InputError: it holds no mesh or several, or one that cannot be read.
     """
     mesh = _mesh_of(folder)
+    if mesh.suffix.lower() == ".glb" and axes.get("axis_up", "Z") != "Z":
+        raise InputError(
+            f"{mesh}: GLB files are taken in their own axes, without --axis-up: save it with z up"
+        )
     notes: list[str] = []
     files = {mesh.name: mesh.read_bytes()}
     if mesh.suffix.lower() == ".obj":
@@ -98,7 +102,10 @@ def adopt(
     words = _words(folder, nouns, shown, mesh.suffix.lower() == ".obj")
     if words is None:
         notes.append("no word of its name says what it is: captions do not speak of it")
-    archive = packed(files)
+    try:
+        archive = packed(files)
+    except ValueError as error:
+        raise InputError(f"{folder}: its files cannot be packed: {error}") from error
     entry: dict[str, Any] = {
         "asset_type": "FileBasedObject",
         "id": folder.name,
@@ -216,10 +223,16 @@ def _looked_at(
         ) from error
     if not (low < high).all() or not np.isfinite(corners).all():
         raise InputError(f"{mesh}: it is flat, or has no corners")
-    hull = trimesh.convex.convex_hull(corners)
+    try:
+        hull, shown = trimesh.convex.convex_hull(corners), _shown(made)
+    except Exception as error:
+        raise InputError(
+            f"{mesh}: no body with a texture that can be read: {type(error).__name__}: "
+            f"{str(error).strip().splitlines()[0] if str(error).strip() else 'no reason given'}"
+        ) from error
     lines = [f"v {x:.6f} {y:.6f} {z:.6f}\n" for x, y, z in hull.vertices]
     lines += [f"f {a} {b} {c}\n" for a, b, c in hull.faces + 1]
-    return low.round(6).tolist(), high.round(6).tolist(), _shown(made), "".join(lines).encode()
+    return low.round(6).tolist(), high.round(6).tolist(), shown, "".join(lines).encode()
 
 
 def _body(name: str, mesh: str) -> bytes:

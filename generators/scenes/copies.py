@@ -4,6 +4,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from html import unescape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -155,7 +156,7 @@ def pictures_named(library: Path) -> set[str]:
 def _named_in(path: Path, folder: Path) -> set[str]:
     """Returns the names of the files that a file of an asset needs; directories are cut off."""
     if path.suffix.lower() == ".urdf":
-        return {PurePosixPath(name).name for name in _URDF_FILE.findall(_text(path))}
+        return {PurePosixPath(name).name for name in _URDF_FILE.findall(unescape(_text(path)))}
     if path.suffix.lower() != ".obj":
         return set()
     libraries = {PurePosixPath(name).name for name in _OBJ_LIBRARY.findall(_text(path))}

@@ -85,7 +85,8 @@ def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
         _set(socket, (*colour, 1.0))
         return
     image = texture.image
-    is_encoded = image.colorspace_settings.name == "sRGB"
+    # A picture of more than 8 bits is held in linear light, whatever its colour space is called.
+    is_encoded = not image.is_float and image.colorspace_settings.name == "sRGB"
     texels = np.empty(4 * image.size[0] * image.size[1], np.float32)
     image.pixels.foreach_get(texels)
     texels = texels.reshape(image.size[1], image.size[0], 4)[::-1]  # Blender's first row is below

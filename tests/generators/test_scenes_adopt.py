@@ -87,12 +87,46 @@ def test_a_file_whose_name_ends_in_capitals_keeps_its_texture(tmp_path: Path) ->
         assert {"model.OBJ", "model.mtl", "texture.png"} <= {*archive.getnames()}
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (f"{CORNERS}{PLACES}usemtl m\n{FACES}", "v 0 0 0\nv 1 0 1\nv 1 1 2\nf 1 2 3\n"),
+        (PLACES, "vt nan nan\n" * 4),
+    ],
+)
+def test_a_scan_that_cannot_be_read_is_refused_and_the_others_are_kept(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    mujoco(tmp_path / "scans", "A_Mug", RED)
+    bad = mujoco(tmp_path / "scans", "B_Mug", RED) / "model.obj"
+    bad.write_text(bad.read_text().replace(old, new))
+    output = tmp_path / "out"
+    assert command.main(["adopt", str(tmp_path / "scans"), "--output", str(output)]) == 1
+    assert list(read_manifest(str(output / "manifest.json")).assets) == ["A_Mug"]
+
+
 def test_a_file_with_y_up_has_its_height_along_z(tmp_path: Path) -> None:
     folder = mujoco(tmp_path, "Mug", RED)
     axes = {"axis_forward": "-Z", "axis_up": "Y"}
     made = adopt(folder, {}, axes, "CC-BY-4.0")
     assert made.entry["kwargs"]["bounds"] == [[0, -1.2, 0], [1, 0, 0.8]]
     assert made.entry["kwargs"]["render_import_kwargs"] == axes
+
+
+@pytest.mark.parametrize("name", ["кружка.obj", "a&b.obj"])
+def test_a_mesh_may_have_any_name(name: str, tmp_path: Path) -> None:
+    (mujoco(tmp_path / "scans", "Mug", RED) / "model.obj").rename(tmp_path / "scans" / "Mug" / name)
+    output = tmp_path / "out"
+    assert command.main(["adopt", str(tmp_path / "scans"), "--output", str(output)]) == 0
+    (asset,) = read_manifest(str(output / "manifest.json")).assets.values()
+    assert [found.text for found in findings_of(asset)] == []
+
+
+def test_a_glb_with_y_up_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "Mug").mkdir()
+    (tmp_path / "Mug" / "model.glb").write_bytes(b"glTF")
+    with pytest.raises(InputError, match="save it with z up"):
+        adopt(tmp_path / "Mug", {}, {"axis_forward": "-Z", "axis_up": "Y"}, "")
 
 
 def test_a_thing_of_many_colours_has_none_and_is_not_recoloured(tmp_path: Path) -> None:

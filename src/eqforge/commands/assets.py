@@ -107,7 +107,7 @@ class Adopt:
 
     axis_up: Literal["Z", "Y"] = "Z"
     """Which axis of the files points up: Z in both layouts of Google Scanned Objects, Y in many
-    others."""
+    others. A GLB file has to have it along Z."""
 
     licence: str = SCANS_LICENCE
     """Of the scans, for the manifest: that of Google Scanned Objects."""
