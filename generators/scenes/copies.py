@@ -9,19 +9,19 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from eqforge.generators.scenes.assets import fetch_archive, files_of, unpack_into
+from eqforge.generators.scenes.gltf import files_named, read_gltf
 from eqforge.generators.scenes.manifest import Asset, read_words
+from eqforge.generators.scenes.wavefront import libraries_of, pictures_named, read_text
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import Node, load_json
+from eqforge.schemas.io.pictures import FILE_SUFFIXES
 
 GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
 """Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""
 
-PICTURES = (".png", ".jpg", ".jpeg")
 _URDF_FILE = re.compile(r'filename="([^"]*)"')
-_OBJ_LIBRARY = re.compile(r"^mtllib\s+(.+?)\s*$", re.MULTILINE)
-_MTL_PICTURE = re.compile(r"^\s*map_\w+\s+(?:.*\s)?(\S+)\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,7 +115,7 @@ def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
         there = set(unpack_into(asset, data, folder))
         files = files_of(asset, folder)
         for path in filter(None, (files.render, files.simulation)):
-            for name in sorted(_named_in(path, folder) - there):
+            for name in sorted(_named_in(path) - there):
                 yield Finding(
                     text=f"asset {asset.asset_id!r}: {path.name} names {name}, which is not there"
                 )
@@ -131,40 +131,33 @@ def plain_surfaces(render: Path) -> Iterator[str]:
     """
     if render.suffix.lower() != ".obj":
         return
-    libraries = sorted(PurePosixPath(name).name for name in _OBJ_LIBRARY.findall(_text(render)))
-    for name in libraries:
-        if not (render.parent / name).is_file():
+    for name, path in libraries_of(render).items():
+        if path is None:
             yield f"{render.name} names {name}, which is not there: its surfaces are grey"
-    named = {name for each in libraries for name in pictures_named(render.parent / each)}
-    unused = sorted(
-        path.name
-        for path in render.parent.iterdir()
-        if path.suffix.lower() in PICTURES and path.name not in named
+    named = _pictures_of(render)
+    pictures = (
+        path for path in sorted(render.parent.iterdir()) if path.suffix.lower() in FILE_SUFFIXES
     )
+    unused = [path.name for path in pictures if path.name not in named]
     if unused and not named:
         yield f"no surface of {render.name} shows {unused[0]}; no .mtl names it"
 
 
-def pictures_named(library: Path) -> set[str]:
-    """Returns the names of the pictures that an MTL file names; none where it is missing."""
-    if not library.is_file():
-        return set()
-    named = _MTL_PICTURE.findall(_text(library).replace("\\", "/"))
-    return {PurePosixPath(name).name for name in named}
-
-
-def _named_in(path: Path, folder: Path) -> set[str]:
+def _named_in(path: Path) -> set[str]:
     """Returns the names of the files that a file of an asset needs; directories are cut off."""
     if path.suffix.lower() == ".urdf":
-        return {PurePosixPath(name).name for name in _URDF_FILE.findall(unescape(_text(path)))}
-    if path.suffix.lower() != ".obj":
-        return set()
-    libraries = {PurePosixPath(name).name for name in _OBJ_LIBRARY.findall(_text(path))}
-    return {name for library in libraries for name in pictures_named(folder / library)}
+        found = _URDF_FILE.findall(unescape(read_text(path)))
+        return {PurePosixPath(name).name for name in found}
+    if path.suffix.lower() == ".gltf":
+        return set(files_named(read_gltf(path.read_bytes(), path.name)))
+    return _pictures_of(path) if path.suffix.lower() == ".obj" else set()
 
 
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+def _pictures_of(mesh: Path) -> set[str]:
+    """Returns the names of the pictures that the libraries of an OBJ file name."""
+    libraries = (path for path in libraries_of(mesh).values() if path is not None)
+    named = (name for path in libraries for name in pictures_named(read_text(path)))
+    return {PurePosixPath(name).name for name in named}
 
 
 def _ending(url: str) -> str:

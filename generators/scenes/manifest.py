@@ -202,10 +202,33 @@ def read_manifest(url: str) -> Manifest:
     )
 
 
-def write_manifest(url: str, name: str, version: str, assets: Mapping[str, Asset]) -> None:
+def manifest_to_grow(url: str, name: str) -> Manifest:
+    """Returns the manifest at a path or URL, or an empty one where there is none.
+
+    Args:
+      url: of a manifest whose archives lie beside it.
+      name: of a new one.
+
+    Raises:
+      InputError: it cannot be read, or its archives lie in another folder (`data_dir`).
+    """
+    if not storage.exists(url):
+        return Manifest(name=name, version="1", assets={})
+    known = read_manifest(url)
+    folder = text_or(parse_json(read_input(url).decode(), public(url)), "data_dir", "")
+    if folder:
+        raise InputError(
+            f"{public(url)}: its archives lie in {public(folder)} (data_dir), and new ones would "
+            "lie beside it: give another folder"
+        )
+    return known
+
+
+def write_manifest(url: str, manifest: Manifest) -> None:
     """Writes a manifest, to be kept beside its archives; it is written whole or not at all."""
+    assets = manifest.assets
     entries = {asset_id: dict(assets[asset_id].entry) for asset_id in sorted(assets)}
-    document = {"name": name, "version": version, "assets": entries}
+    document = {"name": manifest.name, "version": manifest.version, "assets": entries}
     storage.write_bytes(url, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
 
 

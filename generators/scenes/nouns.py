@@ -2,7 +2,8 @@
 
 import functools
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,30 +15,46 @@ NOUNS = str(Path(__file__).parent / "data" / "gso_nouns.json")
 """Words for phrases in the names of Google Scanned Objects, and for its categories."""
 
 Words = Mapping[str, Any]
-_PIECES = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+[A-Za-z]*")
+_SEEN = ("colour", "clashes")
+"""What is told by a scan's surface, not by its name."""
+
+_EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)")
 
 
 def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Words | None:
     """Returns the words for a scan, as a manifest has them; None where nothing says what it is.
 
     The words that a user gives count before those of eqforge, a whole name before the longest
-    phrase in it, of equally long ones the last, and a phrase before the category.
+    phrase in it, of equally long ones the last, and a phrase before the category. Capitals do not
+    count in a user's words. In those of eqforge, a dog food can is no dog; and colours are left
+    out, which textures tell.
 
     Args:
       name: of its folder, such as `ACE_Coffee_Mug_Kristen_16_oz_cup`.
       category: as its metadata has it.
-      own: a user's words, by name, by phrase in lower case or by category.
+      own: a user's words, by name, by phrase or by category.
     """
-    known = {**_table(), **_whole_names(), **own}
-    for key in (name, _phrase_in(name, own), category):
-        if key is not None and key in own:
-            return own[key]
+    key = key_for(name, category, own)
+    if key is not None:
+        return own[key]
+    known = {**_table(), **_whole_names()}
     if name in known:
-        return known[name]
-    phrase = _phrase_in(name, _table())
+        return {key: said for key, said in known[name].items() if key not in _SEEN}
+    phrase = _phrase_in(name, _table(), _heads())
     if phrase is not None:
         return known[phrase]
     return known.get(_categories().get(category or "", ""))
+
+
+def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
+    """Returns the key of the user's words that a scan gets; None where it gets none of them."""
+    if name in own:
+        return name
+    phrases = {" ".join(_pieces(key)): key for key in own}
+    phrase = _phrase_in(name, phrases)
+    if phrase is not None:
+        return phrases[phrase]
+    return phrases.get(" ".join(_pieces(category))) if category else None
 
 
 def load_nouns(path: str) -> dict[str, Words]:
@@ -49,16 +66,27 @@ def load_nouns(path: str) -> dict[str, Words]:
     return load_words(path)
 
 
-def _phrase_in(name: str, phrases: Mapping[str, Any]) -> str | None:
-    """Returns the longest run of words in a name that is a phrase, the last of equally long."""
-    pieces = [piece.lower() for piece in _PIECES.findall(name)]
+def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = ()) -> str | None:
+    """Returns the longest run of words in a name that is a phrase, the last of equally long.
+
+    A run that a head follows says only what that is for or of: a key, of a car key.
+    """
+    pieces = _pieces(name)
     for length in range(len(pieces), 0, -1):
         for start in range(len(pieces) - length, -1, -1):
-            run = pieces[start : start + length]
+            run, after = pieces[start : start + length], pieces[start + length : start + length + 1]
+            if after and after[0] in heads:
+                continue
             for said in (" ".join(run), " ".join((*run[:-1], _singular(run[-1])))):
                 if said in phrases:
                     return said
     return None
+
+
+def _pieces(name: str) -> list[str]:
+    """Returns the words of a name in lower case, in whatever letters it is written."""
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", name))
+    return [piece.lower() for word in words for piece in _EDGES.split(word)]
 
 
 def _singular(word: str) -> str:
@@ -77,6 +105,11 @@ def _table() -> Mapping[str, Words]:
 @functools.cache
 def _whole_names() -> Mapping[str, Words]:
     return load_words(GSO_WORDS)
+
+
+@functools.cache
+def _heads() -> frozenset[str]:
+    return frozenset(load_json(NOUNS)["modified"].names())
 
 
 @functools.cache

@@ -92,6 +92,7 @@ def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
     texels = texels.reshape(image.size[1], image.size[0], 4)[::-1]  # Blender's first row is below
     seen = texels[..., :3] if is_encoded else encoded(np.clip(texels[..., :3], 0, 1))
     corners, areas = _unwrapped(made, slot.slot_index)
+    corners = _laid(texture, corners)
     if not areas.sum() > 0:
         _set(socket, (*colour, 1.0))
         return
@@ -112,6 +113,18 @@ def _texture_of(socket: Any) -> Any:
         if node.type == "TEX_IMAGE" and node.image is not None and min(node.image.size) > 0:
             return node
     return None
+
+
+def _laid(texture: Any, corners: Any) -> Any:
+    """Returns where a picture is read at texture coordinates, which a node may scale and move."""
+    for link in texture.inputs["Vector"].links:
+        if link.from_node.type == "MAPPING":
+            inputs = link.from_node.inputs
+            scale, offset = (
+                np.array(inputs[name].default_value)[:2] for name in ("Scale", "Location")
+            )
+            return corners * scale + offset
+    return corners
 
 
 def _unwrapped(made: Any, slot: int) -> tuple[Any, Any]:
@@ -155,11 +168,11 @@ def _inputs(made: Any, parts: Collection[str] | None) -> Iterator[tuple[Any, Any
 
 
 def _name_of(slot: Any) -> str:
-    return "" if slot.material is None else _name_in_file(slot.material.name)
+    return "" if slot.material is None else name_in_file(slot.material.name)
 
 
-def _name_in_file(name: str) -> str:
-    """Removes the number that Blender appends to a material's name if it is taken."""
+def name_in_file(name: str) -> str:
+    """Returns a material's name without the number that Blender appends if it is taken."""
     return re.sub(r"\.\d{3,}$", "", name)
 
 

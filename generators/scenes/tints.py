@@ -38,6 +38,9 @@ which on it has another one."""
 _LIGHTER = (25.0, 45.0)
 """The same of how much lighter a texel is: a white stripe on black stays white."""
 
+_DARKER = (50.0, 65.0)
+"""The same of how much darker: black print on white stays black, and a shadow in a fold changes."""
+
 _RATIOS = (0.5, 1.25)
 """Least and greatest cube root of a texel's share of the mean luminance."""
 
@@ -171,7 +174,8 @@ def _main_share(linear: Floats, ratios: Floats, colour: Floats) -> NDArray[np.fl
     seen = _lab(linear * level)
     aside = np.linalg.norm(seen[..., 1:] - main[1:], axis=-1)
     lighter = _lab(linear)[..., 0] - main[0]
-    return (1 - _smooth(aside, _ALIKE, _ANOTHER)) * (1 - _smooth(lighter, *_LIGHTER))
+    another = _smooth(aside, _ALIKE, _ANOTHER), _smooth(lighter, *_LIGHTER)
+    return np.prod([1 - each for each in (*another, _smooth(-lighter, *_DARKER))], axis=0)
 
 
 def _smooth(value: Floats, low: float, high: float) -> NDArray[np.float64]:

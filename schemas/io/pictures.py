@@ -148,6 +148,16 @@ def opened(
             raise BadImage(said[:200] if said.isprintable() else ascii(said)[:200]) from error
 
 
+def stored_rgb(image: Image.Image) -> Image.Image:
+    """Returns an opened picture in RGB as it lies in its file, as renderers take textures.
+
+    Raises:
+      BadImage: its pixels are no colours.
+    """
+    image.load()
+    return _rgb(image, _grey_bits(image))
+
+
 def _upright_rgb(image: Image.Image) -> Image.Image:
     image.load()
     return _rgb(_upright(image), _grey_bits(image))

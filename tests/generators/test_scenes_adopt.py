@@ -1,9 +1,7 @@
 """Folders of scans become assets, in the layouts of Google Scanned Objects."""
 
-import io
 import json
 import random
-import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -11,80 +9,42 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import assets as command
-from eqforge.generators.scenes.adopt import adopt, scans_in
+from eqforge.generators.scenes.adopt import adopt
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.contents import Vocabulary, coloured_pairs
 from eqforge.generators.scenes.copies import findings_of
-from eqforge.generators.scenes.manifest import AS_STORED, read_manifest
+from eqforge.generators.scenes.manifest import read_manifest
 from eqforge.generators.scenes.nouns import words_for
 from eqforge.generators.scenes.propose import SceneProposer
+from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import ScenePair
 from tests.renders import mask, needs_blender, open_renderer, pixels, scene
+from tests.scans import BLUE, CORNERS, FACES, PLACES, RED, WHITE, files_in, gazebo, mujoco
 
 pytest.importorskip("trimesh", reason="the extra `render` is not installed")
-
-CORNERS = "".join(f"v {x} {y} {z}\n" for x in (0, 1) for y in (0, 0.8) for z in (0, 1.2))
-PLACES = "vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"
-SIDES = ((1, 5, 6, 2), (3, 4, 8, 7), (1, 2, 4, 3), (5, 7, 8, 6), (1, 3, 7, 5), (2, 6, 8, 4))
-FACES = "".join(
-    "f " + " ".join(f"{corner}/{place}" for place, corner in enumerate(side, 1)) + "\n"
-    for side in SIDES
-)
-BLUE, PINK, WHITE, RED = (20, 60, 190), (235, 120, 170), (235, 235, 235), (190, 20, 25)
-
-
-def texture(path: Path, colour: tuple[int, int, int]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    grain = np.random.default_rng(0).uniform(0.8, 1.1, (32, 32, 1))
-    Image.fromarray((grain * colour).clip(0, 255).astype(np.uint8)).save(path)
-
-
-def mujoco(root: Path, name: str, colour: tuple[int, int, int], library: str = "") -> Path:
-    folder = root / name
-    folder.mkdir(parents=True)
-    head = f"mtllib {library}\n" if library else ""
-    (folder / "model.obj").write_text(f"{head}o box\n{CORNERS}{PLACES}usemtl m\n{FACES}")
-    (folder / "model_collision_0.obj").write_text(f"{CORNERS}f 1 5 6\n")
-    (folder / "model.xml").write_text("<mujoco/>")
-    texture(folder / "texture.png", colour)
-    return folder
-
-
-def gazebo(root: Path, name: str, colour: tuple[int, int, int], category: str = "None") -> Path:
-    folder = root / name
-    (folder / "meshes").mkdir(parents=True)
-    obj = f"mtllib model.mtl\no box\n{CORNERS}{PLACES}usemtl m\n{FACES}"
-    (folder / "meshes" / "model.obj").write_text(obj)
-    map_of = "newmtl m\nKd 1 1 1\nmap_Kd ../materials/textures/texture.png\n"
-    (folder / "meshes" / "model.mtl").write_text(map_of)
-    texture(folder / "materials" / "textures" / "texture.png", colour)
-    (folder / "metadata.pbtxt").write_text(f'name: "x"\ncategories {{\n  first: "{category}"\n}}\n')
-    return folder
 
 
 @pytest.mark.parametrize("layout", [mujoco, gazebo])
 def test_a_scan_is_an_asset_with_a_name_a_colour_and_a_box(layout: object, tmp_path: Path) -> None:
     folder = layout(tmp_path, "Cole_Hardware_Mug_Classic", RED)  # type: ignore[operator]
-    made = adopt(folder, {}, AS_STORED, "CC-BY-4.0")
+    made = adopt(folder, {}, None, "CC-BY-4.0")
     assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red"}
     assert made.entry["kwargs"]["bounds"] == [[0, 0, 0], [1, 0.8, 1.2]]
-    with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
-        names = ["collision_geometry.obj", "model.mtl", "model.obj", "object.urdf", "texture.png"]
-        assert archive.getnames() == names
-        assert b"map_Kd texture.png" in archive.extractfile("model.mtl").read()  # type: ignore[union-attr]
+    names = ["collision_geometry.obj", "model.mtl", "model.obj", "object.urdf", "texture.png"]
+    assert list(files_in(made)) == names
+    assert b"map_Kd texture.png" in files_in(made)["model.mtl"]
     assert bool(made.notes) == (layout is mujoco)
-    assert adopt(folder, {}, AS_STORED, "CC-BY-4.0") == made
+    assert adopt(folder, {}, None, "CC-BY-4.0") == made
 
 
 def test_a_file_whose_name_ends_in_capitals_keeps_its_texture(tmp_path: Path) -> None:
     folder = mujoco(tmp_path, "Mug", RED)
     (folder / "model.obj").rename(folder / "model.OBJ")
-    made = adopt(folder, {}, AS_STORED, "")
+    made = adopt(folder, {}, None, "")
     assert made.entry["words"]["colour"] == "red"
-    with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
-        assert {"model.OBJ", "model.mtl", "texture.png"} <= {*archive.getnames()}
+    assert {"model.OBJ", "model.mtl", "texture.png"} <= files_in(made).keys()
 
 
 @pytest.mark.parametrize(
@@ -107,10 +67,12 @@ def test_a_scan_that_cannot_be_read_is_refused_and_the_others_are_kept(
 
 def test_a_file_with_y_up_has_its_height_along_z(tmp_path: Path) -> None:
     folder = mujoco(tmp_path, "Mug", RED)
-    axes = {"axis_forward": "-Z", "axis_up": "Y"}
-    made = adopt(folder, {}, axes, "CC-BY-4.0")
+    made = adopt(folder, {}, "Y", "CC-BY-4.0")
     assert made.entry["kwargs"]["bounds"] == [[0, -1.2, 0], [1, 0, 0.8]]
-    assert made.entry["kwargs"]["render_import_kwargs"] == axes
+    assert made.entry["kwargs"]["render_import_kwargs"] == {
+        "axis_forward": "-Z",
+        "axis_up": "Y",
+    }
 
 
 @pytest.mark.parametrize("name", ["кружка.obj", "a&b.obj"])
@@ -122,19 +84,12 @@ def test_a_mesh_may_have_any_name(name: str, tmp_path: Path) -> None:
     assert [found.text for found in findings_of(asset)] == []
 
 
-def test_a_glb_with_y_up_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "Mug").mkdir()
-    (tmp_path / "Mug" / "model.glb").write_bytes(b"glTF")
-    with pytest.raises(InputError, match="save it with z up"):
-        adopt(tmp_path / "Mug", {}, {"axis_forward": "-Z", "axis_up": "Y"}, "")
-
-
 def test_a_thing_of_many_colours_has_none_and_is_not_recoloured(tmp_path: Path) -> None:
     folder = mujoco(tmp_path, "Toy_Robot", RED)
     halves = np.zeros((32, 32, 3), np.uint8)
     halves[:16], halves[16:] = RED, BLUE
     Image.fromarray(halves).save(folder / "texture.png")
-    words = adopt(folder, {}, AS_STORED, "").entry["words"]
+    words = adopt(folder, {}, None, "").entry["words"]
     assert words == {"noun": "toy robot", "size": 0.95, "parts": []}
 
 
@@ -150,6 +105,10 @@ def test_a_thing_of_many_colours_has_none_and_is_not_recoloured(tmp_path: Path) 
         ("xJb4BPsKdTD", "Shoe", "shoe"),
         ("xJb4BPsKdTD", "Consumer Goods", None),
         ("Schleich_Hereford_Bull", None, "bull"),
+        ("Dog_Food_Can", None, None),
+        ("Car_Key_and_Wallet", None, "wallet"),
+        ("RubberDuckYellow2", None, "toy duck"),
+        ("XYZShoe", None, "shoe"),
     ],
 )
 def test_a_name_says_what_a_scan_is(name: str, category: str | None, noun: str | None) -> None:
@@ -192,9 +151,9 @@ def test_the_command_writes_a_manifest_that_builds_take(
 def test_a_folder_without_scans_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(InputError, match="no folder in it holds a mesh"):
-        list(scans_in(tmp_path))
+        (scans_in(tmp_path))
     with pytest.raises(InputError, match="no such folder"):
-        list(scans_in(tmp_path / "b"))
+        (scans_in(tmp_path / "b"))
 
 
 def test_a_library_as_windows_writes_it_and_a_mesh_without_surfaces(tmp_path: Path) -> None:
@@ -203,10 +162,9 @@ def test_a_library_as_windows_writes_it_and_a_mesh_without_surfaces(tmp_path: Pa
     library.write_text("newmtl only\nmap_Kd -s 1 1 1 ..\\materials\\textures\\texture.png\n")
     mesh = folder / "meshes" / "model.obj"
     mesh.write_text(mesh.read_text().replace("usemtl m\n", ""))
-    made = adopt(folder, {}, AS_STORED, "")
-    with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
-        assert b"usemtl only\nf " in archive.extractfile("model.obj").read()  # type: ignore[union-attr]
-        assert b"map_Kd texture.png" in archive.extractfile("model.mtl").read()  # type: ignore[union-attr]
+    made = adopt(folder, {}, None, "")
+    assert b"usemtl only\nf " in files_in(made)["model.obj"]
+    assert b"map_Kd -s 1 1 1 texture.png" in files_in(made)["model.mtl"]
     assert made.entry["words"]["colour"] == "red"
 
 
@@ -215,14 +173,14 @@ def test_a_flat_scan_is_refused(tmp_path: Path) -> None:
     mesh = folder / "model.obj"
     mesh.write_text(mesh.read_text().replace(" 1.2\n", " 0\n"))
     with pytest.raises(InputError, match="it is flat"):
-        adopt(folder, {}, AS_STORED, "")
+        adopt(folder, {}, None, "")
 
 
 def test_a_map_that_is_missing_is_an_error(tmp_path: Path) -> None:
     folder = gazebo(tmp_path, "Mug", RED)
     (folder / "materials" / "textures" / "texture.png").unlink()
-    with pytest.raises(InputError, match=r"names texture\.png, which is not there"):
-        adopt(folder, {}, AS_STORED, "")
+    with pytest.raises(InputError, match=r"names \.\./.*/texture\.png, which is not there"):
+        adopt(folder, {}, None, "")
 
 
 @pytest.fixture
@@ -278,10 +236,8 @@ def test_captions_of_an_exchange_name_the_colours_of_the_scans(manifest: str) ->
 
 
 def test_the_hull_of_a_scan_stands_where_it_is_seen(tmp_path: Path) -> None:
-    axes = {"axis_forward": "-Z", "axis_up": "Y"}
-    made = adopt(mujoco(tmp_path, "Mug", RED), {}, axes, "")
-    with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
-        text = archive.extractfile("collision_geometry.obj").read().decode()  # type: ignore[union-attr]
+    made = adopt(mujoco(tmp_path, "Mug", RED), {}, "Y", "")
+    text = files_in(made)["collision_geometry.obj"].decode()
     lines = [line.split()[1:] for line in text.splitlines() if line.startswith("v ")]
     corners = np.array(lines, float)
     assert [corners.min(axis=0).tolist(), corners.max(axis=0).tolist()] == made.entry["kwargs"][

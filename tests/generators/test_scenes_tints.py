@@ -77,6 +77,17 @@ def test_the_grain_is_kept() -> None:
     assert made.dtype == np.float32
 
 
+@pytest.mark.parametrize("to", ["red", "yellow", "blue"])
+def test_black_print_stays_black_and_a_fold_in_shadow_gets_the_colour(to: str) -> None:
+    seen = texture("white")
+    seen[22:34, 22:34] = 0.06
+    seen[:8, :8] *= 0.6
+    found = shown_colours(*sampled(SQUARE, HALVES, seen))
+    made = recoloured(seen, found, PALETTE[to])
+    assert np.abs(made[22:34, 22:34] - 0.06).max() < 0.01
+    assert not are_distinct(shown(made[:8, :8]), to)
+
+
 def test_what_has_no_main_colour_gets_the_colour_as_a_whole() -> None:
     seen = texture("red")
     seen[: SIZE // 2] = texture("green")[: SIZE // 2]

@@ -62,7 +62,7 @@ RENDERS_STAGE = Stage(
 RENDERED = "rendered"
 """The progress step that a worker counts for every pair that was rendered, or could not be."""
 
-VERSION = "3"
+VERSION = "4"
 """Incremented whenever the same pair and settings would be stored differently."""
 
 DETAIL = 500

@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -19,8 +19,8 @@ from eqforge.generators.scenes.copies import (
     with_words,
 )
 from eqforge.generators.scenes.manifest import (
-    AS_STORED,
     Asset,
+    manifest_to_grow,
     parse_asset,
     read_manifest,
     write_manifest,
@@ -30,9 +30,6 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines, visible
-
-if TYPE_CHECKING:
-    from eqforge.generators.scenes.adopt import Adopted
 
 MANIFEST = "manifest.json"
 SCANS_LICENCE = "CC-BY-4.0"
@@ -91,8 +88,8 @@ class Adopt:
     """Make assets of a folder of scanned objects, with words for captions and a manifest.
 
     Takes the layouts of Google Scanned Objects for Gazebo (NAME/meshes/model.obj) and for MuJoCo
-    (NAME/model.obj, NAME/texture.png), and folders that hold one OBJ or GLB file. What a scan is
-    called is told by its name, and its colour by its texture; look at both before you build.
+    (NAME/model.obj, NAME/texture.png), and folders that hold one OBJ, GLB or glTF file. What a scan
+    is called is told by its name, and its colour by its texture; look at both before you build.
     """
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -105,9 +102,9 @@ class Adopt:
     """JSON file with words by a phrase of the names, a whole name or a category, such as {"mug":
     {"noun": "mug"}}; they count before those that eqforge knows."""
 
-    axis_up: Literal["Z", "Y"] = "Z"
-    """Which axis of the files points up: Z in both layouts of Google Scanned Objects, Y in many
-    others. A GLB file has to have it along Z."""
+    axis_up: Literal["Z", "Y"] | None = None
+    """Which axis of the files points up. Without it, Z in OBJ files, as Google Scanned Objects have
+    it, and Y in GLB and glTF files, as their standard has it."""
 
     licence: str = SCANS_LICENCE
     """Of the scans, for the manifest: that of Google Scanned Objects."""
@@ -127,8 +124,11 @@ def choose(chosen: Chosen) -> Iterator[Asset]:
     """Yields the chosen assets by id.
 
     Raises:
-      InputError: the manifest cannot be read, or lacks an asset or a category that is asked for.
+      InputError: the manifest cannot be read, or lacks an asset or a category that is asked for;
+        less than one is asked for.
     """
+    if chosen.limit is not None and chosen.limit < 1:
+        raise InputError(f"--limit {chosen.limit}: expected 1 or more")
     library = AssetLibrary(chosen.manifest, "")
     categories = {asset.category for asset in library.assets.values()}
     if unknown := sorted(set(chosen.category) - categories):
@@ -160,9 +160,12 @@ def fetch_assets(
     Returns:
       Why assets could not be fetched, by id.
     """
-    manifest = storage.join(folder, MANIFEST)
-    copies = dict(read_manifest(manifest).assets) if storage.exists(manifest) else {}
-    failures = {}
+    url = storage.join(folder, MANIFEST)
+    there = manifest_to_grow(url, "copies")
+    copies, failures = dict(there.assets), {}
+
+    def pin() -> None:
+        write_manifest(url, replace(there, assets=copies))
 
     def copy(asset: Asset) -> Asset | InputError:
         said = words.get(asset.asset_id)
@@ -180,23 +183,27 @@ def fetch_assets(
             for number, (asset, result) in enumerate(done, start=1):
                 if isinstance(result, InputError):
                     failures[asset.asset_id] = str(result)
+                    verdict = ": failed"
                 else:
+                    verdict = _over(copies.get(asset.asset_id), result)
                     copies[asset.asset_id] = result
-                verdict = ": failed" if asset.asset_id in failures else ""
                 say(f"{number}/{len(assets)} {asset.asset_id}{verdict}")
                 if number % PINNED_EVERY == 0:
-                    write_manifest(manifest, "copies", "1", copies)
+                    pin()
     finally:
-        write_manifest(manifest, "copies", "1", copies)
+        pin()
     return failures
 
 
 def _list(assets: list[Asset]) -> int:
     width = max((len(asset.asset_id) for asset in assets), default=0)
     for asset in assets:
-        called = asset.words.noun if asset.words else "(no words)"
         pinned = "pinned" if asset.sha256 else "not pinned"
-        print(visible(f"{asset.asset_id:<{width}}  {asset.category:<12} {pinned:<11} {called}"))
+        print(
+            visible(
+                f"{asset.asset_id:<{width}}  {asset.category:<12} {pinned:<11} {_called(asset)}"
+            )
+        )
     print(f"{len(assets)} assets")
     return 0
 
@@ -213,7 +220,9 @@ def _check(assets: list[Asset]) -> int:
 
 
 def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
-    words = load_words(GSO_WORDS) | (load_words(arguments.words) if arguments.words else {})
+    theirs = {asset.asset_id for asset in assets if asset.words is not None}
+    ours = {key: words for key, words in load_words(GSO_WORDS).items() if key not in theirs}
+    words = ours | (load_words(arguments.words) if arguments.words else {})
     failures = fetch_assets(
         assets, arguments.output, words, lambda line: print(visible(line), file=sys.stderr)
     )
@@ -225,35 +234,53 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
 
 
 def _adopt(arguments: Adopt) -> int:
-    from eqforge.generators.scenes.adopt import adopt, scans_in
+    from eqforge.generators.scenes.adopt import adopt
+    from eqforge.generators.scenes.scan_folders import scans_in
 
     nouns = {} if arguments.nouns is None else load_nouns(str(arguments.nouns))
-    axes = AS_STORED if arguments.axis_up == "Z" else {"axis_forward": "-Z", "axis_up": "Y"}
-    manifest = storage.join(arguments.output, MANIFEST)
-    there = dict(read_manifest(manifest).assets) if storage.exists(manifest) else {}
-    folders, failures = list(scans_in(arguments.folder)), 0
-    for number, folder in enumerate(folders, start=1):
-        try:
-            made = adopt(folder, nouns, axes, arguments.licence)
-            asset = parse_asset(folder.name, made.entry, arguments.output)
-        except InputError as error:
-            failures += 1
-            print(visible(str(error)))
-            continue
-        storage.write_bytes(asset.archive, made.archive)
-        there[asset.asset_id] = asset
-        print(visible(f"{number}/{len(folders)} {_told(asset, made)}"), file=sys.stderr)
-    write_manifest(manifest, "adopted", "1", there)
-    mute = sum(asset.words is None for asset in there.values() if asset.kind == "object")
-    print(f"{manifest}: {len(there)} assets, {mute} without words, {failures} refused")
+    url = storage.join(arguments.output, MANIFEST)
+    there = manifest_to_grow(url, "adopted")
+    assets, failures, unused = dict(there.assets), 0, set(nouns)
+    folders, others = scans_in(arguments.folder)
+    for folder in others:
+        print(visible(f"{folder.name}: left out: no mesh in it"), file=sys.stderr)
+    try:
+        for number, folder in enumerate(folders, start=1):
+            try:
+                made = adopt(folder, nouns, arguments.axis_up, arguments.licence)
+                asset = parse_asset(folder.name, made.entry, arguments.output)
+            except (InputError, OSError) as error:
+                failures += 1
+                print(visible(str(error)))
+                continue
+            unused.discard(made.key or "")
+            known = assets.get(asset.asset_id)
+            if known is not None and made.key is None and known.sha256 == asset.sha256:
+                asset = with_words(asset, known.entry.get("words"))
+            storage.write_bytes(asset.archive, made.archive)
+            assets[asset.asset_id] = asset
+            said = "; ".join((f"{asset.asset_id}: {_called(asset)}", *made.notes))
+            print(visible(f"{number}/{len(folders)} {said}{_over(known, asset)}"), file=sys.stderr)
+    finally:
+        write_manifest(url, replace(there, assets=assets))
+    for key in sorted(unused):
+        said = f"{arguments.nouns}: nothing was called by its words for {key!r}"
+        print(visible(said), file=sys.stderr)
+    mute = sum(asset.words is None for asset in assets.values() if asset.kind == "object")
+    print(f"{url}: {len(assets)} assets, {mute} without words, {failures} refused")
     return 1 if failures else 0
 
 
-def _told(asset: Asset, made: "Adopted") -> str:
-    """Returns what an adopted scan is called, and what is to be known of it."""
+def _called(asset: Asset) -> str:
+    """Returns what captions call an asset."""
     words = asset.words
-    called = "(no words)" if words is None else " ".join(filter(None, (words.colour, words.noun)))
-    return "; ".join((f"{asset.asset_id}: {called}", *made.notes))
+    return "(no words)" if words is None else " ".join(filter(None, (words.colour, words.noun)))
+
+
+def _over(known: Asset | None, asset: Asset) -> str:
+    """Returns what is to be said where an asset takes the place of another one."""
+    is_other = known is not None and known.sha256 != asset.sha256
+    return "; takes the place of another one of that id" if is_other else ""
 
 
 main = shell("eqforge assets", List | Check | Fetch | Adopt, assets_command, keeps_output=True)

@@ -1,0 +1,125 @@
+"""Reads glTF files, and turns them from y up, as the standard has it, to z up.
+
+Source: Khronos Group, "glTF 2.0 Specification", sections 3.5.2 (transformations) and 4.4 (GLB).
+"""
+
+import base64
+import json
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from eqforge.schemas.errors import InputError
+
+SUFFIXES = (".glb", ".gltf")
+_MAGIC, _JSON = b"glTF", b"JSON"
+_STANDING = (1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1)
+"""Turns y up to z up; columns first, as the format has matrices."""
+
+_READ = ("KHR_materials_", "KHR_texture_transform", "KHR_lights_", "KHR_mesh_quantization")
+"""Extensions of which nothing is needed to tell a body's shape and its colours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gltf:
+    """A glTF file.
+
+    Attributes:
+      document: its JSON.
+      rest: what follows that in a GLB file; None for a file of JSON alone.
+    """
+
+    document: dict[str, Any]
+    rest: bytes | None
+
+    def encoded(self) -> bytes:
+        """Returns the file's bytes."""
+        text = json.dumps(self.document, ensure_ascii=False, separators=(",", ":")).encode()
+        if self.rest is None:
+            return text
+        text += b" " * (-len(text) % 4)
+        length = 12 + 8 + len(text) + len(self.rest)
+        header = _MAGIC + struct.pack("<II", 2, length) + struct.pack("<I", len(text)) + _JSON
+        return header + text + self.rest
+
+
+def read_gltf(data: bytes, file: str) -> Gltf:
+    """Reads a glTF or GLB file.
+
+    Raises:
+      InputError: it is none of version 2, or has a skeleton or an extension that is not read.
+    """
+    rest = None
+    try:
+        if data[:4] == _MAGIC:
+            version, _, size = struct.unpack("<III", data[4:16])
+            if version != 2 or data[16:20] != _JSON:
+                raise InputError(f"{file}: a GLB file of version {version}; 2 is read")
+            data, rest = data[20 : 20 + size], data[20 + size :]
+        document = json.loads(data)
+        if not str(document["asset"]["version"]).startswith("2."):
+            raise InputError(f"{file}: glTF of version {document['asset']['version']}; 2 is read")
+    except (struct.error, ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{file}: no glTF file: {type(error).__name__}: {error}") from error
+    if document.get("skins"):
+        raise InputError(f"{file}: it has a skeleton: apply its pose and save it without one")
+    needed = [each for each in document.get("extensionsRequired", ()) if not each.startswith(_READ)]
+    if needed:
+        raise InputError(f"{file}: it needs {needed[0]}: save it without that extension")
+    return Gltf(document=document, rest=rest)
+
+
+def stood_up(gltf: Gltf) -> Gltf:
+    """Returns a file with y up as one with z up: its roots hang below a node that turns them."""
+    document = gltf.document
+    nodes = list(document.get("nodes", ()))
+    below = {child for node in nodes for child in node.get("children", ())}
+    scenes = document.get("scenes") or [
+        {"nodes": [at for at in range(len(nodes)) if at not in below]}
+    ]
+    turned = []
+    for scene in scenes:
+        if scene.get("nodes"):
+            nodes.append({"name": "z up", "matrix": list(_STANDING), "children": scene["nodes"]})
+            scene = {**scene, "nodes": [len(nodes) - 1]}
+        turned.append(scene)
+    document = {"scene": 0, **document, "nodes": nodes, "scenes": turned}
+    return Gltf(document=document, rest=gltf.rest)
+
+
+def files_named(gltf: Gltf) -> list[str]:
+    """Returns the files beside it that it names, in its order; none twice."""
+    return list(dict.fromkeys(unquote(each["uri"]) for each in _outside(gltf.document)))
+
+
+def pictures_named(gltf: Gltf) -> list[str]:
+    """Returns the pictures beside it that it names; none twice."""
+    found = _outside({"images": gltf.document.get("images", ())})
+    return list(dict.fromkeys(unquote(each["uri"]) for each in found))
+
+
+def pictures_inside(gltf: Gltf) -> Iterator[bytes]:
+    """Yields the encoded pictures that the file itself holds."""
+    views, chunk = gltf.document.get("bufferViews", ()), (gltf.rest or b"")[8:]
+    for image in gltf.document.get("images", ()):
+        if "bufferView" in image and not views[image["bufferView"]].get("buffer"):
+            view = views[image["bufferView"]]
+            start = view.get("byteOffset", 0)
+            yield chunk[start : start + view["byteLength"]]
+        elif image.get("uri", "").startswith("data:"):
+            yield base64.b64decode(image["uri"].partition(",")[2])
+
+
+def with_files(gltf: Gltf, name_of: Callable[[str], str]) -> Gltf:
+    """Returns a file with other names of the files that it names."""
+    document = json.loads(json.dumps(gltf.document))
+    for each in _outside(document):
+        each["uri"] = quote(name_of(unquote(each["uri"])))
+    return Gltf(document=document, rest=gltf.rest)
+
+
+def _outside(document: dict[str, Any]) -> list[dict[str, Any]]:
+    parts = (*document.get("buffers", ()), *document.get("images", ()))
+    return [part for part in parts if not part.get("uri", "data:").startswith("data:")]

@@ -1,0 +1,177 @@
+"""Brings the files of a scan into the form of an asset: flat, z up, each texture where it is shown.
+
+What a file names lies beside it in the archive, under a plain name.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eqforge.generators.scenes import gltf, wavefront
+from eqforge.generators.scenes.scan_folders import pictures_of
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
+from eqforge.schemas.io.pictures import (
+    MAX_PIXELS,
+    BadImage,
+    TooManyPixels,
+    opened,
+    stored_rgb,
+)
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,90}")
+_TEXTURE = ("texture", "diffuse", "albedo", "basecolor", "base_color", "color")
+"""Stems of pictures that are shown although a library with surfaces does not name them."""
+
+
+@dataclass(kw_only=True, slots=True)
+class ScanFiles:
+    """The files of a scan.
+
+    Attributes:
+      mesh: name of the one to render.
+      library: name of the MTL file of an OBJ file; empty for another one.
+      data: their contents by name.
+      notes: what was mended, or is to be known.
+    """
+
+    mesh: str
+    library: str = ""
+    data: dict[str, bytes]
+    notes: list[str] = field(default_factory=list)
+
+
+def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
+    """Returns a scan's mesh with all that it needs.
+
+    Args:
+      folder: of the scan; no file outside it is read.
+      mesh: its OBJ, GLB or glTF file.
+      axis_up: the axis that points up in it, Z or Y; a glTF file is turned.
+
+    Raises:
+      InputError: a file cannot be read, or names one that is not there.
+    """
+    if mesh.suffix.lower() in gltf.SUFFIXES:
+        return _of_gltf(folder, mesh, axis_up)
+    return _of_obj(folder, mesh)
+
+
+class _Packer:
+    """Finds the files that a mesh names, and gives them names of their own in the archive.
+
+    Attributes:
+      paths: of the files, by those names.
+    """
+
+    def __init__(self, folder: Path, mesh: Path) -> None:
+        self._folder, self._known = folder.resolve(), pictures_of(folder, mesh)
+        self.paths: dict[str, Path] = {}
+
+    def beside(self, path: Path) -> Callable[[str], str]:
+        """Returns what packs the file that another one calls so, and tells its packed name."""
+        return lambda said: self.pack(self._found(path, said))
+
+    def pack(self, path: Path) -> str:
+        """Packs a file; returns its name in the archive."""
+        name, same = path.name, path.resolve()
+        taken = {each.lower(): known for each, known in self.paths.items()}
+        if not _PLAIN.fullmatch(name) or taken.get(name.lower(), same) != same:
+            name = f"{sha256_hex(path.read_bytes())[:16]}{path.suffix.lower()}"
+        self.paths[name] = same
+        return name
+
+    def data(self) -> dict[str, bytes]:
+        """Returns the contents of what was packed, by name."""
+        return {name: path.read_bytes() for name, path in self.paths.items()}
+
+    def _found(self, path: Path, said: str) -> Path:
+        there = (path.parent / said).resolve()
+        if there.is_file() and there.is_relative_to(self._folder):
+            return there
+        base = said.rpartition("/")[2].lower()
+        for known in self._known:
+            if known.name.lower() == base:
+                return known
+        raise InputError(f"{path}: it names {said}, which is not there")
+
+
+def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
+    """Checks that the pictures of a scan can be shown.
+
+    Raises:
+      InputError: one is no picture, or of a format that is not read.
+    """
+    for name, data in pictures.items():
+        try:
+            with opened(data, MAX_PIXELS) as image:
+                stored_rgb(image)
+        except (BadImage, TooManyPixels) as error:
+            raise InputError(f"{mesh}: its texture {name} cannot be read: {error}") from error
+
+
+def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
+    packer = _Packer(folder, mesh)
+    read = gltf.with_files(gltf.read_gltf(mesh.read_bytes(), str(mesh)), packer.beside(mesh))
+    made = gltf.stood_up(read) if axis_up == "Y" else read
+    name, data = f"model{mesh.suffix.lower()}", packer.data()
+    pictures = {each: data[each] for each in gltf.pictures_named(made)}
+    pictures |= {f"{at} inside it": each for at, each in enumerate(gltf.pictures_inside(made))}
+    _check_pictures(mesh, pictures)
+    return ScanFiles(mesh=name, data={**data, name: made.encoded()})
+
+
+def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
+    text, packer = wavefront.read_text(mesh), _Packer(folder, mesh)
+    named = wavefront.libraries_of(mesh)
+    notes: list[str] = []
+    libraries = [path for path in named.values() if path is not None]
+    parts = [
+        wavefront.with_pictures(wavefront.read_text(path), packer.beside(path))
+        for path in libraries
+    ]
+    library = "\n".join(parts) or wavefront.plain_library(text)
+    if not wavefront.pictures_named(library, only_colour=True):
+        others = [
+            path
+            for path in pictures_of(folder, mesh)
+            if path.resolve() not in packer.paths.values()
+        ]
+        shown = _meant(others, mesh, folder, has_library=bool(parts))
+        if shown is not None:
+            library = wavefront.showing(library, packer.pack(shown))
+            notes.append(f"its surfaces show {shown.name}, which no .mtl named")
+        else:
+            missing = [name for name, path in named.items() if path is None]
+            notes.append(_why_plain(others, missing, has_library=bool(parts)))
+    name = f"{mesh.stem}.mtl"
+    files = {mesh.name: wavefront.with_library(text, name, library), name: library}
+    data = packer.data()
+    _check_pictures(mesh, data)
+    own = {key: value.encode() for key, value in files.items()}
+    return ScanFiles(mesh=mesh.name, library=name, data={**data, **own}, notes=notes)
+
+
+def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:
+    """Returns the picture that surfaces without one are to show: the only one there is.
+
+    Beside a library that gives surfaces their colours it has to be called as textures are.
+    """
+    if len(others) != 1:
+        return None
+    called = others[0].stem.lower()
+    plain = (*_TEXTURE, mesh.stem.lower(), folder.name.lower())
+    is_texture = called in plain or others[0].parent.name == "textures"
+    return others[0] if is_texture or not has_library else None
+
+
+def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str:
+    colours = "have the colours of their .mtl" if has_library else "are grey"
+    why = "there is no texture"
+    if missing:
+        why = f"{missing[0]}, which it names, is not there"
+    elif others:
+        names = ", ".join(path.name for path in others[:3])
+        why = f"no .mtl names a texture ({names} lies there)"
+    return f"{why}: its surfaces {colours}"

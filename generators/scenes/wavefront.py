@@ -1,0 +1,137 @@
+"""Reads and rewrites the lines of OBJ and MTL files that name other files.
+
+Source: Wavefront, "Advanced Visualizer" manual, appendices B1 (OBJ) and "MTL material format".
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+_LIBRARY = re.compile(r"^[ \t]*mtllib[ \t]+(.*\S)", re.MULTILINE)
+_SURFACE = re.compile(r"^[ \t]*newmtl[ \t]+(.*\S)", re.MULTILINE)
+_USED = re.compile(r"^[ \t]*usemtl[ \t]+(.*\S)", re.MULTILINE)
+_FACE = re.compile(r"^[ \t]*f[ \t]", re.MULTILINE)
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?=[ \t])"
+_OPTION = (
+    r"-(?:(?:blendu|blendv|cc|clamp|imfchan|type|texres|boost|bm)[ \t]+\S+"
+    rf"|mm(?:[ \t]+{_NUMBER}){{2}}|[ost](?:[ \t]+{_NUMBER}){{1,3}})[ \t]+"
+)
+_PICTURE = re.compile(
+    rf"^([ \t]*(map_\w+|bump|norm|disp|decal|refl)[ \t]+(?:{_OPTION})*)(\S.*?)[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_COLOUR = "map_kd"
+_USUAL = {
+    each.lower(): each
+    for each in ("map_Kd", "map_Ks", "map_Ns", "map_Ke", "map_d", "map_Bump", "map_Pr", "map_Pm")
+}
+GREY = "Kd 0.5 0.5 0.5\nNs 50\nillum 2\n"
+
+
+def read_text(path: Path) -> str:
+    """Returns a file's text: in UTF-8, or else in Latin-1, which takes all bytes."""
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n")
+
+
+def libraries_of(mesh: Path) -> dict[str, Path | None]:
+    """Returns the libraries that an OBJ file names, with their paths; None for a missing one.
+
+    A line may name several, and a name may have blanks, as Blender reads it.
+    """
+    found: dict[str, Path | None] = {}
+    for line in _LIBRARY.findall(read_text(mesh)):
+        said = line.replace("\\", "/").strip('"')
+        whole = _beside(mesh, said)
+        names = [said] if whole else re.findall(r"\S.*?\.mtl(?=\s|$)", said, re.IGNORECASE)
+        found |= {name: _beside(mesh, name) for name in names or [said]}
+    return found
+
+
+def pictures_named(library: str, only_colour: bool = False) -> list[str]:
+    """Returns the pictures that a library's text names, in its order, with slashes; none twice.
+
+    Args:
+      library: text of an MTL file.
+      only_colour: only those that give surfaces their colour.
+    """
+    names = (
+        name.replace("\\", "/").strip('"')
+        for _, keyword, name in _PICTURE.findall(library)
+        if not only_colour or keyword.lower() == _COLOUR
+    )
+    return list(dict.fromkeys(names))
+
+
+def with_pictures(library: str, name_of: Callable[[str], str]) -> str:
+    """Returns a library's text with other names of its pictures; their options are kept.
+
+    Blender reads keywords only as they are usually written, `map_Kd` and not `map_kd`.
+    """
+
+    def renamed(found: re.Match[str]) -> str:
+        keyword = _USUAL.get(found[2].lower(), found[2])
+        start = found[1].replace(found[2], keyword, 1)
+        return start + name_of(found[3].replace("\\", "/").strip('"'))
+
+    return _PICTURE.sub(renamed, library)
+
+
+def without_options(library: str) -> str:
+    """Returns a library's text whose pictures have no options."""
+    return _PICTURE.sub(lambda found: f"{found[2]} {found[3]}", library)
+
+
+def places_of(library: str) -> dict[str, tuple[tuple[float, float], tuple[float, float]]]:
+    """Returns how textures are laid on surfaces, by their names: a scale and an offset in u and v.
+
+    Blender multiplies texture coordinates by the first and adds the second.
+    """
+    found, surface = {}, ""
+    for line in library.splitlines():
+        if new := _SURFACE.match(line):
+            surface = new[1]
+        if (picture := _PICTURE.match(line)) and picture[2].lower() == _COLOUR:
+            found[surface] = _pair("s", picture[1], 1.0), _pair("o", picture[1], 0.0)
+    return found
+
+
+def _pair(option: str, options: str, default: float) -> tuple[float, float]:
+    found = re.search(rf"-{option}((?:[ \t]+{_NUMBER})+)", options, re.IGNORECASE)
+    u, v, *_ = (*map(float, found[1].split() if found else ()), default, default)
+    return u, v
+
+
+def showing(library: str, picture: str) -> str:
+    """Returns a library's text in which every surface shows a picture."""
+    return _SURFACE.sub(lambda found: f"{found[0]}\nmap_Kd {picture}", library)
+
+
+def plain_library(mesh: str) -> str:
+    """Returns a library of the surfaces that an OBJ file's text uses, all of them grey."""
+    names = list(dict.fromkeys(_USED.findall(mesh))) or ["surface"]
+    return "\n".join(f"newmtl {name}\n{GREY}" for name in names)
+
+
+def with_library(mesh: str, name: str, library: str) -> str:
+    """Returns an OBJ file's text that names one library, by whose surfaces it is covered.
+
+    Args:
+      mesh: its text.
+      name: of the library.
+      library: its text; a mesh that uses no surface gets the first one.
+    """
+    text = re.sub(r"^[ \t]*mtllib\b.*\n?", "", mesh, flags=re.MULTILINE)
+    surfaces, face = _SURFACE.findall(library), _FACE.search(text)
+    if surfaces and face and not _USED.search(text):
+        text = f"{text[: face.start()]}usemtl {surfaces[0]}\n{text[face.start() :]}"
+    return f"mtllib {name}\n{text}"
+
+
+def _beside(mesh: Path, name: str) -> Path | None:
+    path = mesh.parent / name
+    return path if path.is_file() else None

@@ -1,0 +1,374 @@
+"""What a scan names is found, packed under a plain name and shown; what cannot be is refused."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from eqforge.commands import assets as command
+from eqforge.generators.scenes.adopt import Adopted, adopt
+from eqforge.generators.scenes.copies import findings_of
+from eqforge.generators.scenes.manifest import parse_asset, read_manifest
+from eqforge.generators.scenes.scan_folders import scans_in
+from eqforge.generators.scenes.wavefront import pictures_named, with_pictures
+from eqforge.schemas.errors import InputError
+from tests.scans import (
+    BLUE,
+    CORNERS,
+    FACES,
+    PLACES,
+    RED,
+    WHITE,
+    files_in,
+    gazebo,
+    glb,
+    mujoco,
+    texture,
+)
+
+pytest.importorskip("trimesh", reason="the extra `render` is not installed")
+
+
+def write_library(folder: Path, text: str, line: str = "mtllib model.mtl") -> Path:
+    (folder / "model.mtl").write_text(text)
+    mesh = folder / "model.obj"
+    mesh.write_text(f"{line}\n{mesh.read_text()}")
+    return folder
+
+
+def taken(folder: Path) -> Adopted:
+    return adopt(folder, {}, None, "")
+
+
+def library_of(made: Adopted) -> str:
+    return files_in(made)["model.mtl"].decode()
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("map_Kd a.png", "a.png"),
+        ("map_Kd -s 2 2 1 -o 0.5 -.5 a b.png", "a b.png"),
+        ("\tmap_kd -clamp on -mm 0 1 2.png", "2.png"),
+        ("map_Bump -bm 0.3 ..\\maps\\n.png  ", "../maps/n.png"),
+        ('bump "x y.png"', "x y.png"),
+        ("norm -imfchan l 1 2 3.png", "1 2 3.png"),
+        ("map_Kd -t 1 2 3 4.png", "4.png"),
+    ],
+)
+def test_a_line_names_a_picture_behind_its_options(line: str, name: str) -> None:
+    assert pictures_named(f"newmtl m\nmap_Ka \n{line}\nd 1\n") == [name]
+    made = with_pictures(f"map_Ka\n{line}\n", lambda said: f"{said}!")
+    options = line[: re.search(r'["\w.\\]+( \S+)*\s*$', line).start()] if "-" not in line else ""  # type: ignore[union-attr]
+    assert made.startswith(f"map_Ka\n{options}")
+    assert pictures_named(made) == [f"{name}!"]
+
+
+def test_options_of_a_texture_are_kept(tmp_path: Path) -> None:
+    folder = write_library(
+        mujoco(tmp_path, "Mug", RED), "newmtl m\nmap_Kd -s 2 3 1 -o .5 0 0 texture.png\n"
+    )
+    assert "map_Kd -s 2 3 1 -o .5 0 0 texture.png\n" in library_of(taken(folder))
+
+
+def test_the_colour_is_that_of_the_part_of_a_texture_which_options_show(tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Mug", RED)
+    halves = np.zeros((32, 32, 3), np.uint8)
+    halves[:, :16], halves[:, 16:] = RED, BLUE
+    Image.fromarray(halves).save(folder / "texture.png")
+    write_library(folder, "newmtl m\nmap_Kd -o 0.5 -s 0.5 1 texture.png\n")
+    assert taken(folder).entry["words"]["colour"] == "blue"
+
+
+def test_a_picture_may_lie_deeper_and_have_any_name_and_two_the_same(tmp_path: Path) -> None:
+    folder = write_library(
+        mujoco(tmp_path, "Mug", RED),
+        "newmtl m\nmap_Kd maps/my texture.PNG\nnewmtl n\nmap_Kd a/t.png\nmap_Ks b/T.png\n"
+        f"bump {'x' * 120}.png\n",
+    )
+    for at, name in enumerate(("maps/my texture.PNG", "a/t.png", "b/T.png", f"{'x' * 120}.png")):
+        texture(folder / name, (200, 10 * at, 20))
+    made = taken(folder)
+    names = pictures_named(library_of(made))
+    assert len({name.lower() for name in names}) == 4
+    assert all(re.fullmatch(r"[\w.]{1,90}", name) for name in names)
+    assert names[1] == "t.png"
+    sources = ("maps/my texture.PNG", "a/t.png", "b/T.png", f"{'x' * 120}.png")
+    for name, source in zip(names, sources, strict=True):
+        assert files_in(made)[name] == (folder / source).read_bytes()
+    assert made.entry["words"]["colour"] == "red"
+
+
+def test_a_picture_outside_the_folder_is_not_packed(tmp_path: Path) -> None:
+    texture(tmp_path / "secret.png", BLUE)
+    folder = write_library(mujoco(tmp_path, "Mug", RED), "newmtl m\nmap_Kd ../secret.png\n")
+    with pytest.raises(InputError, match=r"it names \.\./secret\.png, which is not there"):
+        taken(folder)
+
+
+@pytest.mark.parametrize(
+    "line", ["mtllib model.mtl other.mtl", "mtllib .\\model.mtl\nmtllib other.mtl"]
+)
+def test_two_libraries_are_one(line: str, tmp_path: Path) -> None:
+    folder = write_library(mujoco(tmp_path, "Mug", RED), "newmtl m\nmap_Kd texture.png", line)
+    (folder / "other.mtl").write_text("newmtl n\nKd 1 0 0")
+    assert library_of(taken(folder)).splitlines() == [
+        "newmtl m",
+        "map_Kd texture.png",
+        "newmtl n",
+        "Kd 1 0 0",
+    ]
+
+
+def test_a_library_of_plain_colours_keeps_them(tmp_path: Path) -> None:
+    folder = write_library(mujoco(tmp_path, "Mug", WHITE), "newmtl m\nKd 0.5 0.01 0.01\n")
+    (folder / "texture.png").rename(folder / "thumbnail.png")
+    made = taken(folder)
+    assert "thumbnail.png" not in files_in(made)
+    assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red"}
+    (note,) = made.notes
+    assert "thumbnail.png lies there): its surfaces have the colours of their .mtl" in note
+
+
+def test_a_texture_is_shown_beside_a_bump_map(tmp_path: Path) -> None:
+    folder = write_library(mujoco(tmp_path, "Mug", RED), "newmtl m\nKd 1 1 1\nmap_Bump bumps.png\n")
+    texture(folder / "bumps.png", WHITE)
+    made = taken(folder)
+    assert pictures_named(library_of(made)) == ["texture.png", "bumps.png"]
+    assert made.entry["words"]["colour"] == "red"
+    assert made.notes == ("its surfaces show texture.png, which no .mtl named",)
+
+
+@pytest.mark.parametrize("data", [b"no picture", b"%!PS-Adobe"])
+def test_a_texture_that_is_no_picture_is_refused(data: bytes, tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Mug", RED)
+    (folder / "texture.png").write_bytes(data)
+    with pytest.raises(InputError, match=r"its texture texture\.png cannot be read"):
+        taken(folder)
+
+
+def test_a_grey_texture_of_16_bits_is_not_white(tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Mug", RED)
+    Image.fromarray(np.full((8, 8), 0x6000, np.uint16)).save(folder / "texture.png")
+    assert taken(folder).entry["words"]["colour"] == "grey"
+
+
+def test_a_texture_that_is_transparent_is_black(tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Mug", RED)
+    Image.new("RGBA", (8, 8), (*RED, 0)).save(folder / "texture.png")
+    assert taken(folder).entry["words"]["colour"] == "black"
+
+
+def test_a_library_in_another_encoding_and_keywords_in_lower_case(tmp_path: Path) -> None:
+    folder = write_library(mujoco(tmp_path, "Mug", RED), "")
+    (folder / "texture.png").rename(folder / "Größe.png")
+    (folder / "model.mtl").write_bytes("newmtl m\r\nmap_kd Größe.png\r\n".encode("latin-1"))
+    made = taken(folder)
+    assert re.fullmatch(r"newmtl m\nmap_Kd \w+\.png\n", library_of(made))
+    assert made.entry["words"]["colour"] == "red"
+
+
+def test_of_several_materials_those_of_the_main_colour_are_recoloured(tmp_path: Path) -> None:
+    folder = mujoco(tmp_path, "Mug", RED)
+    sides = FACES.splitlines(keepends=True)
+    mesh = f"mtllib model.mtl\n{CORNERS}{PLACES}usemtl body\n{''.join(sides[:5])}usemtl rim.001\n"
+    (folder / "model.obj").write_text(mesh + sides[5])
+    (folder / "model.mtl").write_text("newmtl body\nmap_Kd texture.png\nnewmtl rim.001\nKd 0 0 0\n")
+    words = taken(folder).entry["words"]
+    assert (words["colour"], words["parts"], words["clashes"]) == ("red", ["body"], ["black"])
+
+
+@pytest.mark.parametrize(("up", "axis"), [("Y", None), ("Y", "Y"), ("Z", "Z")])
+@pytest.mark.parametrize("suffix", [".glb", ".gltf"])
+def test_a_gltf_file_stands_and_has_its_colour(
+    up: str, axis: str | None, suffix: str, tmp_path: Path
+) -> None:
+    made = adopt(glb(tmp_path / "Red_Mug", up, suffix), {}, axis, "")  # type: ignore[arg-type]
+    low, high = np.array(made.entry["kwargs"]["bounds"])
+    assert np.allclose(high - low, (1, 0.8, 1.2))
+    assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red", "parts": []}
+    asset = parse_asset("Red_Mug", made.entry, "")
+    assert asset.render == f"model{suffix}"
+    assert asset.import_kwargs == {"axis_forward": "Y", "axis_up": "Z"}
+
+
+def test_a_factor_changes_the_colour_of_a_texture(tmp_path: Path) -> None:
+    picture = Image.new("RGB", (8, 8), (255, 255, 255))
+    made = adopt(
+        glb(tmp_path / "Mug", baseColorTexture=picture, baseColorFactor=(0.01, 0.02, 0.8, 1.0)),
+        {},
+        None,
+        "",
+    )
+    assert made.entry["words"]["colour"] == "blue"
+
+
+def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    folder = glb(tmp_path / "Red Mug", suffix=".gltf")
+    document = json.loads((folder / "chair.gltf").read_text())
+    texture(folder / "my textures" / "a b.png", BLUE)
+    document["images"] = [{"uri": "my%20textures/a%20b.png"}]
+    (folder / "chair.gltf").write_text(json.dumps(document))
+    out = tmp_path / "out"
+    assert command.main(["adopt", str(folder), "--output", str(out)]) == 0
+    (asset,) = read_manifest(str(out / "manifest.json")).assets.values()
+    assert [found.text for found in findings_of(asset)] == []
+    assert asset.words is not None
+    assert asset.words.colour == "blue"
+    (folder / "my textures" / "a b.png").unlink()
+    with pytest.raises(InputError, match=r"it names my textures/a b\.png, which is not there"):
+        taken(folder)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b'"version": "2.0"', b'"version": "1.0"', "2 is read"),
+        (b'"asset":', b'"skins": [{}], "asset":', "it has a skeleton"),
+        (
+            b'"asset":',
+            b'"extensionsRequired": ["KHR_draco_mesh_compression"], "asset":',
+            "it needs KHR_draco",
+        ),
+        (b'"asset":', b"", "no glTF file"),
+    ],
+)
+def test_a_gltf_file_that_is_not_read_says_why(
+    old: bytes, new: bytes, said: str, tmp_path: Path
+) -> None:
+    path = glb(tmp_path / "Mug", suffix=".gltf") / "chair.gltf"
+    document = json.dumps(json.loads(path.read_bytes())).encode()
+    assert old in document
+    path.write_bytes(document.replace(old, new))
+    with pytest.raises(InputError, match=said):
+        taken(tmp_path / "Mug")
+
+
+def test_a_damaged_picture_inside_a_glb_is_refused(tmp_path: Path) -> None:
+    path = glb(tmp_path / "Mug") / "chair.glb"
+    data = path.read_bytes()
+    start = data.index(b"\x89PNG")
+    path.write_bytes(data[:start] + bytes(60) + data[start + 60 :])
+    with pytest.raises(InputError, match="its texture 0 inside it cannot be read"):
+        taken(tmp_path / "Mug")
+
+
+def test_folders_that_hold_no_scan_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "root"
+    mujoco(root, "Mug", RED)
+    gazebo(root / "Deep_Bowl", "inner", BLUE)
+    for name, file in (("Cup", "cup.ply"), ("Notes", "a.txt"), (".git", "x.obj")):
+        (root / name).mkdir()
+        (root / name / file).write_text("x")
+    mujoco(root, "New\nLine", RED)
+    (mujoco(root, "Two", RED) / "other.glb").touch()
+    (root / "Two" / "model.obj").rename(root / "Two" / "first.obj")
+    out = str(tmp_path / "out")
+    assert command.main(["adopt", str(root), "--output", out]) == 1
+    said = capsys.readouterr()
+    assert "its name has a character that cannot be printed" in said.out
+    assert "expected one mesh, model.obj, and there are: first.obj, other.glb" in said.out
+    assert "it holds cup.ply, and only .obj, .glb and .gltf are read" in said.out
+    assert "Notes: left out: no mesh in it" in said.err
+    assert list(read_manifest(f"{out}/manifest.json").assets) == ["Deep_Bowl", "Mug"]
+
+
+def test_a_mesh_beside_folders_with_meshes_is_an_error(tmp_path: Path) -> None:
+    mujoco(tmp_path, "Mug", RED)
+    (tmp_path / "stray.obj").write_text("v 0 0 0\n")
+    with pytest.raises(InputError, match=r"it holds stray\.obj, and folders with meshes as well"):
+        scans_in(tmp_path)
+
+
+def test_a_scan_is_adopted_from_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(mujoco(tmp_path, "Mug", RED))
+    assert [folder.name for folder in scans_in(Path())[0]] == ["Mug"]
+
+
+def test_a_manifest_keeps_its_name_and_one_with_archives_elsewhere_is_not_added_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mujoco(tmp_path / "scans", "Mug", RED)
+    out = tmp_path / "out"
+    out.mkdir()
+    manifest = {"name": "mine", "version": "7", "assets": {}}
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    argv = ["adopt", str(tmp_path / "scans"), "--output", str(out)]
+    assert command.main(argv) == 0
+    made = read_manifest(str(out / "manifest.json"))
+    assert (made.name, made.version, list(made.assets)) == ("mine", "7", ["Mug"])
+    (out / "manifest.json").write_text(json.dumps({**manifest, "data_dir": "gs://elsewhere"}))
+    before = sorted(path.name for path in out.iterdir())
+    for each in (argv, ["fetch", "--ids", "mug", "--output", str(out)]):
+        with pytest.raises(SystemExit):
+            command.main(each)
+        assert "its archives lie in gs://elsewhere (data_dir)" in capsys.readouterr().err
+    assert sorted(path.name for path in out.iterdir()) == before
+
+
+def test_what_takes_the_place_of_another_is_said_and_words_of_the_same_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, words = str(tmp_path / "out"), tmp_path / "words.json"
+    mujoco(tmp_path / "scans", "mug", RED)
+    adopting = ["adopt", str(tmp_path / "scans"), "--output", out]
+    assert command.main(["fetch", "--ids", "mug", "--output", out]) == 0
+    assert "takes the place" not in capsys.readouterr().err
+    assert command.main(adopting) == 0
+    assert "takes the place of another one of that id" in capsys.readouterr().err
+    words.write_text(json.dumps({"mug": {"noun": "beaker"}}))
+    manifest = f"{out}/manifest.json"
+    argv = ["fetch", "--manifest", manifest, "--words", str(words), "--output", out]
+    assert command.main(argv) == 0
+    assert command.main(adopting) == 0
+    said = capsys.readouterr().err
+    assert "mug: beaker" in said
+    assert "takes the place" not in said
+    assert command.main(["fetch", "--ids", "mug", "--output", out]) == 0
+    assert "mug; takes the place of another one of that id" in capsys.readouterr().err
+
+
+def test_the_colour_of_a_known_scan_is_that_of_its_texture_and_words_of_a_manifest_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, nouns = "Curver_Storage_Bin_Black_Small", tmp_path / "nouns.json"
+    mujoco(tmp_path / "scans", name, RED)
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    assert command.main(["adopt", str(tmp_path / "scans"), "--output", one]) == 0
+    assert f"{name}: red storage bin" in capsys.readouterr().err
+    nouns.write_text(json.dumps({"storage bin": {"noun": "tub"}}))
+    argv = ["adopt", str(tmp_path / "scans"), "--output", one, "--nouns", str(nouns)]
+    assert command.main(argv) == 0
+    assert command.main(["fetch", "--manifest", f"{one}/manifest.json", "--output", two]) == 0
+    capsys.readouterr()
+    assert command.main(["list", "--manifest", f"{two}/manifest.json"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].endswith(" pinned      red tub")
+
+
+def test_words_that_name_nothing_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mujoco(tmp_path / "scans", "Tasse_Kaffee_A", RED)
+    mujoco(tmp_path / "scans", "Catégorie_B", RED)
+    nouns = tmp_path / "nouns.json"
+    nouns.write_text(json.dumps({"Kaffee-Tasse": {"noun": "cup"}, "TASSE": {"noun": "mug"}}))
+    argv = ["adopt", str(tmp_path / "scans"), "--output", str(tmp_path / "out")]
+    assert command.main([*argv, "--nouns", str(nouns)]) == 0
+    assets = read_manifest(str(tmp_path / "out" / "manifest.json")).assets
+    assert assets["Tasse_Kaffee_A"].words is not None
+    assert assets["Tasse_Kaffee_A"].words.noun == "mug"
+    assert assets["Catégorie_B"].words is None
+    said = capsys.readouterr().err
+    assert "nothing was called by its words for 'Kaffee-Tasse'" in said
+    assert "'TASSE'" not in said
+
+
+def test_less_than_one_asset_cannot_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["list", "--limit", "-1"])
+    assert "--limit -1: expected 1 or more" in capsys.readouterr().err
