@@ -201,7 +201,7 @@ def load_weights(
     return loaded, identity
 
 
-def find_part(settings: ModelSettings, kind: str) -> tuple[Any, str]:
+def find_part(settings: ModelSettings, kind: str) -> tuple[Any, ModelIdentity]:
     """Loads a part of a pipeline that has a folder, or a repository of the hub, of its own.
 
     Args:
@@ -209,7 +209,7 @@ def find_part(settings: ModelSettings, kind: str) -> tuple[Any, str]:
       kind: its class of diffusers.
 
     Returns:
-      The part, and a digest of its files.
+      The part, and the identity of its files.
 
     Raises:
       InputError: it cannot be found or loaded.
@@ -238,13 +238,13 @@ def find_part(settings: ModelSettings, kind: str) -> tuple[Any, str]:
                 local_files_only=True,
             )
             files = sorted(file for file in folder.rglob("*") if file.suffix in _FILES)
-            digests = {file.relative_to(folder).as_posix(): _digest(file) for file in files}
+            identity = _identified(folder, files, settings.model, kind)
     except (OSError, ValueError, RuntimeError, LookupError, AttributeError) as error:
         raise InputError(
             f"{settings.model}: no {kind} of diffusers that can be loaded, in safetensors "
             f"({_first_line(error)})"
         ) from error
-    return loaded, fingerprint(digests)
+    return loaded, identity
 
 
 def _check_device(settings: ModelSettings, dtype: Any) -> None:
@@ -312,11 +312,15 @@ def _identity(folder: Path, parts: Sequence[str], model: str, pipeline: str) -> 
     files = [folder / "model_index.json"]
     for part in parts:
         files += sorted(file for file in (folder / part).rglob("*") if file.suffix in _FILES)
+    return _identified(folder, files, model, pipeline)
+
+
+def _identified(folder: Path, files: Sequence[Path], model: str, pipeline: str) -> ModelIdentity:
     digest = fingerprint({file.relative_to(folder).as_posix(): _digest(file) for file in files})
     is_local = Path(model).is_dir()
     return ModelIdentity(
         # A folder's local path says nothing about the model.
-        name=folder.name if is_local else model,
+        name=folder.resolve().name if is_local else model,
         revision=f"sha256:{digest[:16]}" if is_local else folder.name,
         digest=digest,
         pipeline=pipeline,

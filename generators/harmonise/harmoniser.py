@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,17 +60,25 @@ class Harmoniser:
 
     Args:
       pipeline: of diffusers.
-      identity: its weights, those of the ControlNet among them.
+      identity: its weights.
       settings: how it draws.
+      controlnet: the weights of a ControlNet that was not saved with it.
     """
 
-    def __init__(self, pipeline: Any, identity: ModelIdentity, settings: HarmoniseSettings) -> None:
+    def __init__(
+        self,
+        pipeline: Any,
+        identity: ModelIdentity,
+        settings: HarmoniseSettings,
+        controlnet: ModelIdentity | None = None,
+    ) -> None:
         """Checks that the parts fit each other.
 
         Raises:
           InputError: they do not.
         """
         self._pipeline, self.identity, self._settings = pipeline, identity, settings
+        self._controlnet = controlnet
         check_texts(pipeline, str(settings.harmonise))
         wide = pipeline.unet.config.cross_attention_dim
         held = pipeline.controlnet.config.cross_attention_dim
@@ -96,6 +104,7 @@ class Harmoniser:
             "version": VERSION,
             "pipeline": self.identity.pipeline,
             "weights": self.identity.digest,
+            "controlnet": None if self._controlnet is None else asdict(self._controlnet),
             "scheduler": type(self._pipeline.scheduler).__name__,
             "control": settings.control,
             "control_scale": settings.control_scale,
@@ -119,7 +128,7 @@ class Harmoniser:
 
     def draw(
         self, image: NDArray[np.uint8], control: NDArray[np.uint8], caption: str, seed: int
-    ) -> NDArray[np.uint8]:
+    ) -> NDArray[np.uint8] | None:
         """Draws a rendering anew.
 
         Args:
@@ -129,11 +138,11 @@ class Harmoniser:
           seed: of the noise.
 
         Returns:
-          A picture of the same shape.
+          A picture of the same shape; None where the model's own checker flagged it, and made it
+          black.
 
         Raises:
           InputError: the caption is longer than the model reads.
-          RuntimeError: the model's own checker flagged the picture, and made it black.
         """
         import torch
 
@@ -160,7 +169,7 @@ class Harmoniser:
                 output_type="np",
             )
         if any(getattr(output, "nsfw_content_detected", None) or ()):
-            raise RuntimeError("the model's own safety checker flagged a picture and made it black")
+            return None
         return canvas.restore((output.images[0] * 255).round().astype(np.uint8))
 
 
@@ -202,9 +211,9 @@ def _load(folder: Path, index: ModelIndex, settings: HarmoniseSettings) -> Harmo
             f"those that can: {', '.join(RUNS)}"
         )
     parts: dict[str, Any] = {}
-    digest = ""
+    controlnet = None
     if settings.controlnet is not None:
-        parts["controlnet"], digest = find_part(
+        parts["controlnet"], controlnet = find_part(
             named(settings.controlnet, settings), "ControlNetModel"
         )
     elif "controlnet" not in index.parts:
@@ -213,6 +222,4 @@ def _load(folder: Path, index: ModelIndex, settings: HarmoniseSettings) -> Harmo
             "lllyasviel/control_v11f1p_sd15_depth@COMMIT for Stable Diffusion 1.5"
         )
     pipeline, identity = load_weights(folder, index, model, RUNS[index.pipeline], parts=parts)
-    if digest:
-        identity = replace(identity, digest=fingerprint([identity.digest, digest]))
-    return Harmoniser(pipeline, identity, settings)
+    return Harmoniser(pipeline, identity, settings, controlnet)

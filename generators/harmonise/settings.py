@@ -1,6 +1,7 @@
 """Settings of what turns renderings into photographs."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from eqforge.generators.diffusion.settings import Precision
@@ -102,7 +103,7 @@ class NamedModel:
 def named(text: str, settings: HarmoniseSettings) -> NamedModel:
     """Returns a model of a setting: a folder, or an id with a commit behind an @."""
     # A folder's own name may hold an @; an id on the hub cannot.
-    is_folder = text.startswith((".", "/"))
+    is_folder = text.startswith((".", "/")) or Path(text).is_dir()
     model, _, commit = (text, "", "") if is_folder else text.partition("@")
     return NamedModel(
         model=model,

@@ -41,19 +41,33 @@ def depth(height: int = 40, width: int = 48) -> NDArray[np.uint8]:
     return np.repeat(np.repeat(rows[:, None, None], width, axis=1), 3, axis=2)
 
 
+def drawn(
+    model: Harmoniser,
+    image: NDArray[np.uint8] | None = None,
+    held: NDArray[np.uint8] | None = None,
+    caption: str = "A red mug.",
+    seed: int = 3,
+) -> NDArray[np.uint8]:
+    made = model.draw(
+        picture() if image is None else image, depth() if held is None else held, caption, seed
+    )
+    assert made is not None
+    return made
+
+
 def test_a_picture_keeps_its_size_and_comes_again_from_its_seed(model: Harmoniser) -> None:
-    first = model.draw(picture(), depth(), "A red mug.", 3)
+    first = drawn(model)
     assert first.shape == (40, 48, 3)
-    assert np.array_equal(first, model.draw(picture(), depth(), "A red mug.", 3))
-    assert not np.array_equal(first, model.draw(picture(), depth(), "A red mug.", 4))
+    assert np.array_equal(first, drawn(model))
+    assert not np.array_equal(first, drawn(model, seed=4))
 
 
 def test_rendering_depth_and_caption_decide_the_picture(model: Harmoniser) -> None:
-    first = model.draw(picture(), depth(), "A red mug.", 3)
+    first = drawn(model)
     for other in (
-        model.draw(255 - picture(), depth(), "A red mug.", 3),
-        model.draw(picture(), depth()[::-1], "A red mug.", 3),
-        model.draw(picture(), depth(), "A blue box.", 3),
+        drawn(model, 255 - picture()),
+        drawn(model, held=depth()[::-1]),
+        drawn(model, caption="A blue box."),
     ):
         assert not np.array_equal(first, other)
 
@@ -64,11 +78,17 @@ def test_with_less_strength_more_of_the_rendering_is_left(saved: Path) -> None:
         settings = replace(
             SETTINGS, harmonise=str(saved), harmonise_steps=10, harmonise_strength=strength
         )
-        drawn = load_harmoniser(settings).draw(picture(), depth(), "A red mug.", 3)
-        plain = load_harmoniser(replace(settings, harmonise_strength=0.1))
-        near = plain.draw(picture(), depth(), "A red mug.", 3)
-        apart.append(np.abs(drawn.astype(int) - near).mean())
+        freely = drawn(load_harmoniser(settings))
+        near = drawn(load_harmoniser(replace(settings, harmonise_strength=0.1)))
+        apart.append(np.abs(freely.astype(int) - near).mean())
     assert apart[0] < apart[1]
+
+
+def test_what_the_checker_of_a_model_flags_is_no_picture(tmp_path: Path) -> None:
+    for above, is_flagged in ((-1.0, True), (1.0, False)):
+        folder = make_tiny_harmoniser(tmp_path / str(above), flag_above=above)
+        strict = load_harmoniser(replace(SETTINGS, harmonise=str(folder)))
+        assert (strict.draw(picture(), depth(), "A mug.", 1) is None) == is_flagged
 
 
 def test_a_model_and_a_controlnet_of_their_own_are_those_saved_together(
@@ -86,8 +106,12 @@ def test_a_model_and_a_controlnet_of_their_own_are_those_saved_together(
     apart = load_harmoniser(
         replace(SETTINGS, harmonise=str(plain), controlnet=str(tmp_path / "held"))
     )
-    drawn = [each.draw(picture(), depth(), "A mug.", 1) for each in (together, apart)]
-    assert np.array_equal(drawn[0], drawn[1])
+    assert np.array_equal(drawn(together), drawn(apart))
+    held = apart.parameters["controlnet"]
+    assert (held["name"], held["pipeline"]) == ("held", "ControlNetModel")
+    assert held["revision"] == f"sha256:{held['digest'][:16]}"
+    assert together.parameters["controlnet"] is None
+    assert apart.fingerprint != together.fingerprint
     with pytest.raises(InputError, match="no ControlNet of its own: name one with --controlnet"):
         load_harmoniser(replace(SETTINGS, harmonise=str(plain)))
 
@@ -102,6 +126,13 @@ def test_what_decides_a_picture_is_in_its_fingerprint(saved: Path, tmp_path: Pat
     ):
         assert load_harmoniser(settings).fingerprint != known
     assert load_harmoniser(replace(SETTINGS, harmonise=str(saved))).fingerprint == known
+
+
+def test_a_folder_that_is_the_present_one_has_its_name(
+    saved: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(saved)
+    assert load_harmoniser(replace(SETTINGS, harmonise=".")).identity.name == "both"
 
 
 def test_edges_are_white_on_black() -> None:
@@ -152,12 +183,15 @@ def test_a_model_that_cannot_be_held_is_told_so(tmp_path: Path) -> None:
     [
         ("/data/a@b/model", "/data/a@b/model", None),
         ("./a@b", "./a@b", None),
+        ("there@all", "there@all", None),
         ("someone/depth@0123abc", "someone/depth", "0123abc"),
         ("someone/depth", "someone/depth", None),
     ],
 )
 def test_a_folder_may_hold_an_at_and_an_id_has_its_commit_behind_it(
-    text: str, model: str, revision: str | None
+    text: str, model: str, revision: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "there@all").mkdir()
+    monkeypatch.chdir(tmp_path)
     found = named(text, HarmoniseSettings())
     assert (found.model, found.revision) == (model, revision)

@@ -101,6 +101,20 @@ def test_a_row_says_which_model_drew_and_verify_proves_what_is_left(
     assert any("tiny model with random weights" in text for text in warnings)
 
 
+def test_a_pair_of_which_the_checker_flags_a_picture_is_a_reject_with_a_reason(
+    tmp_path: Path,
+) -> None:
+    from eqforge.generators.harmonise.tiny import make_tiny_harmoniser
+
+    model = make_tiny_harmoniser(tmp_path / "strict", flag_above=-1.0)
+    name = "eq-kubric/location/000000"
+    built(tmp_path / "d", *DRAWN, "--harmonise", str(model), "--only", name)
+    found = {
+        (row["stage"], row["reason"], row["detail"]) for row in rows(tmp_path / "d", "rejects")
+    }
+    assert found == {("renders", "safety_checker", "image 0, 1")}
+
+
 def test_two_workers_draw_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
     some = list(pictures(dataset))[:2]
     other = pictures(built(tmp_path / "d", *DRAWN, "--workers", "2", "--only", *some))

@@ -37,6 +37,7 @@ from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
+from eqforge.transforms.generated.flagged import FLAGGED, flagged
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
 from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
@@ -44,10 +45,7 @@ from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 if TYPE_CHECKING:
     from eqforge.generators.diffusion.generate import PairGenerator
 
-DRAWINGS_STAGE = Stage(
-    "drawings",
-    {"safety_checker": "The model's own checker flagged a picture, and made it black."},
-)
+DRAWINGS_STAGE = Stage("drawings", FLAGGED)
 
 DRAWN: Final = "drawn"
 """The progress step that a worker counts for every pair that was drawn, or could not be."""
@@ -269,9 +267,9 @@ def _draw(
             f"{shared.device} has too little memory to draw {pair.sample_id}, even one row at a "
             "time; give it more, or set --precision fp16 or a smaller --size-px"
         ) from error
-    if drawn.flagged is not None and any(drawn.flagged):
-        sides = ", ".join(str(side) for side in (0, 1) if drawn.flagged[side])
-        return Rejection(reason="safety_checker", detail=f"image {sides}")
+    refused = flagged(drawn.flagged or ())
+    if refused is not None:
+        return refused
     return MadePair(
         images=(_store(drawn, 0, rules), _store(drawn, 1, rules)),
         generation=_generation(pair, control, shared, drawn),

@@ -17,6 +17,7 @@ from eqforge.schemas.errors import BuildError
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.late import numpy as np
+from eqforge.transforms.generated.flagged import flagged
 from eqforge.transforms.generated.masks import read_numbers
 from eqforge.transforms.generated.scene_renderer import Render
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from eqforge.generators.harmonise.harmoniser import Harmoniser
     from eqforge.schemas.records.scenes import ScenePair
+    from eqforge.schemas.records.scores import Rejection
 
 VERSION: Final = 1
 DIFFERENT: Final = 10
@@ -89,10 +91,11 @@ def _load(settings: HarmoniseSettings) -> Harmoniser:
 
 def harmonised(
     pair: ScenePair, renders: tuple[Render, Render], harmonise: Harmonise
-) -> tuple[Render, Render]:
+) -> tuple[Render, Render] | Rejection:
     """Returns the renders of a pair with pictures that the model drew.
 
-    Masks, boxes and overlaps stay those of the scenes: they are what the model is held to.
+    Masks, boxes and overlaps stay those of the scenes: they are what the model is held to. A
+    picture that the model's own checker flags is a reason to refuse the pair.
 
     Raises:
       InputError: the model cannot be loaded, or a caption is too long for it.
@@ -107,18 +110,22 @@ def harmonised(
         raise BuildError(f"the model {model.identity.name} changed since the run began")
     seed = derive_seed(pair.scenes[0].seed, pair.captions[0], "harmonise", VERSION) % 2**31
     first, second = (read_pixels(render.image_png) for render in renders)
-    drawn = [
+    one, two = (
         model.draw(pixels, _control(render, pixels, harmonise.settings), caption, seed)
         for pixels, render, caption in zip((first, second), renders, pair.captions, strict=True)
-    ]
+    )
+    refused = flagged((one is None, two is None))
+    if refused is not None:
+        return refused
+    assert one is not None
+    assert two is not None
     where = changing(renders, (first, second))
     feather = FEATHER_PX if min(where.shape) > 20 * FEATHER_PX else 0
-    pictures = drawn[0], composite(drawn[0], drawn[1], where, feather)
-    one, two = (
-        replace(render, image_png=encode_png(pixels))
-        for render, pixels in zip(renders, pictures, strict=True)
+    locked = composite(one, two, where, feather)
+    return (
+        replace(renders[0], image_png=encode_png(one)),
+        replace(renders[1], image_png=encode_png(locked)),
     )
-    return one, two
 
 
 def changing(

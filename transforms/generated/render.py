@@ -35,6 +35,7 @@ from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
+from eqforge.transforms.generated.flagged import FLAGGED
 from eqforge.transforms.generated.harmonise import Harmonise, harmonised, shared_harmoniser
 from eqforge.transforms.generated.masks import coloured, read_numbers
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 RENDERS_STAGE = Stage(
     "renders",
-    SCENE_REASONS,
+    SCENE_REASONS | FLAGGED,
     note="A renderer that dies or gives no sign of life is started anew and the scene tried once "
     "more; then the pair is a reject with the reason `error:ChildDied` or `error:ChildTimeout`.",
 )
@@ -205,7 +206,10 @@ def _make(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> MadeP
         # Only the traceback's last line says what was wrong; the others name local files.
         last = str(error).strip().rpartition("\n")[2]
         return Rejection(reason="error:ChildFailed", detail=last[:DETAIL])
-    first, second = harmonised(pair, (first, second), rules.harmonise)
+    drawn = harmonised(pair, (first, second), rules.harmonise)
+    if isinstance(drawn, Rejection):
+        return drawn
+    first, second = drawn
     media, side = rules.generated.media, rules.render.resolution
     return MadePair(
         images=(
