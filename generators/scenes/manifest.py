@@ -288,6 +288,9 @@ def read_words(node: Node) -> AssetWords:
     holds, shelters, faces = node.get("holds"), node.get("shelters"), node.get("faces")
     lies, trims = node.get("lies"), node.get("trims")
     is_plural = (flag := node.get("is_plural")) is not None and flag.flag()
+    for key in ("detail", "plural_detail") if parts is None else ():
+        if not set(PALETTE).isdisjoint(text_or(node, key, "").split()):
+            node[key].fail("no colour without `parts`: the materials that change, [] for none")
     return AssetWords(
         noun=noun,
         plural=noun if is_plural else text_or(node, "plural", noun + "s"),

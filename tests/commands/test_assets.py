@@ -145,15 +145,30 @@ def test_words_can_be_given_in_a_file_and_changed_later(google: str, tmp_path: P
         assert not duck.words.is_recolourable
 
 
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"noun": 3}, "Bath_Duck.noun: expected a printable string"),
+        (
+            {"noun": "x", "detail": "with red straps"},
+            "Bath_Duck.detail: expected no colour",
+        ),
+        ({"noun": "x", "plural_detail": "in blue"}, "Bath_Duck.plural_detail: expected no colour"),
+    ],
+)
 def test_wrong_words_name_the_asset_and_the_field(
-    google: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wrong: dict[str, object],
+    message: str,
+    google: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     words = tmp_path / "words.json"
-    words.write_text(json.dumps({"Bath_Duck": {"noun": 3}}))
+    words.write_text(json.dumps({"Bath_Duck": wrong}))
     with pytest.raises(SystemExit) as left:
         run(capsys, "fetch", "--output", str(tmp_path), "--words", str(words))
     assert left.value.code == 2
-    assert "Bath_Duck.noun: expected a printable string" in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_words_for_scanned_objects_are_readable() -> None:
