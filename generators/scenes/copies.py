@@ -16,7 +16,7 @@ from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import Node, load_json
-from eqforge.schemas.io.pictures import FILE_SUFFIXES
+from eqforge.schemas.io.pictures import FILE_SUFFIXES, why_unreadable
 
 GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
 """Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""
@@ -112,15 +112,24 @@ def with_words(asset: Asset, words: Mapping[str, Any] | None) -> Asset:
 def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
     with tempfile.TemporaryDirectory(prefix="eqforge-asset-") as temporary:
         folder = Path(temporary)
-        there = set(unpack_into(asset, data, folder))
+        unpack_into(asset, data, folder)
         files = files_of(asset, folder)
         for path in filter(None, (files.render, files.simulation)):
-            for name in sorted(_named_in(path) - there):
-                yield Finding(
-                    text=f"asset {asset.asset_id!r}: {path.name} names {name}, which is not there"
-                )
+            for name in sorted(_named_in(path)):
+                if why := _why_not_shown(folder / name):
+                    text = f"asset {asset.asset_id!r}: {path.name} names {name}, {why}"
+                    yield Finding(text=text)
         for text in plain_surfaces(files.render):
             yield Finding(text=f"asset {asset.asset_id!r}: {text}", is_wrong=False)
+
+
+def _why_not_shown(path: Path) -> str | None:
+    if not path.is_file():
+        return "which is not there"
+    if path.suffix.lower() not in FILE_SUFFIXES:
+        return None
+    why = why_unreadable(path.read_bytes())
+    return why and f"which cannot be read: {why}"
 
 
 def plain_surfaces(render: Path) -> Iterator[str]:

@@ -12,13 +12,7 @@ from eqforge.generators.scenes import gltf, wavefront
 from eqforge.generators.scenes.scan_folders import pictures_of
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.pictures import (
-    MAX_PIXELS,
-    BadImage,
-    TooManyPixels,
-    opened,
-    stored_rgb,
-)
+from eqforge.schemas.io.pictures import why_unreadable
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,90}")
 _TEXTURE = ("texture", "diffuse", "albedo", "basecolor", "base_color", "color")
@@ -104,11 +98,8 @@ def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
       InputError: one is no picture, or of a format that is not read.
     """
     for name, data in pictures.items():
-        try:
-            with opened(data, MAX_PIXELS) as image:
-                stored_rgb(image)
-        except (BadImage, TooManyPixels) as error:
-            raise InputError(f"{mesh}: its texture {name} cannot be read: {error}") from error
+        if why := why_unreadable(data):
+            raise InputError(f"{mesh}: its texture {name} cannot be read: {why}")
 
 
 def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
@@ -124,9 +115,8 @@ def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
 
 def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
     text, packer = wavefront.read_text(mesh), _Packer(folder, mesh)
-    named = wavefront.libraries_of(mesh)
     notes: list[str] = []
-    libraries = [path for path in named.values() if path is not None]
+    libraries, missing = _libraries(folder, mesh)
     parts = [
         wavefront.with_pictures(wavefront.read_text(path), packer.beside(path))
         for path in libraries
@@ -143,7 +133,6 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
             library = wavefront.showing(library, packer.pack(shown))
             notes.append(f"its surfaces show {shown.name}, which no .mtl named")
         else:
-            missing = [name for name, path in named.items() if path is None]
             notes.append(_why_plain(others, missing, has_library=bool(parts)))
     name = f"{mesh.stem}.mtl"
     files = {mesh.name: wavefront.with_library(text, name, library), name: library}
@@ -151,6 +140,17 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
     _check_pictures(mesh, data)
     own = {key: value.encode() for key, value in files.items()}
     return ScanFiles(mesh=mesh.name, library=name, data={**data, **own}, notes=notes)
+
+
+def _libraries(folder: Path, mesh: Path) -> tuple[list[Path], list[str]]:
+    """Returns the libraries of an OBJ file in its scan's folder, and the names of all others."""
+    there, missing = [], []
+    for name, path in wavefront.libraries_of(mesh).items():
+        if path is None or not path.resolve().is_relative_to(folder.resolve()):
+            missing.append(name)
+        else:
+            there.append(path)
+    return there, missing
 
 
 def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:

@@ -158,6 +158,18 @@ def stored_rgb(image: Image.Image) -> Image.Image:
     return _rgb(image, _grey_bits(image))
 
 
+def why_unreadable(data: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
+    """Returns why an encoded picture cannot be decoded; None where it can."""
+    try:
+        with opened(data, max_pixels) as image:
+            stored_rgb(image)
+    except TooManyPixels as error:
+        return f"it has {error.pixels:,} pixels, more than {max_pixels:,}"
+    except BadImage as error:
+        return str(error)
+    return None
+
+
 def _upright_rgb(image: Image.Image) -> Image.Image:
     image.load()
     return _rgb(_upright(image), _grey_bits(image))

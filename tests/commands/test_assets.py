@@ -199,7 +199,14 @@ def edited(source: Path, change: dict[str, bytes | None]) -> bytes:
         ({"object.urdf": None}, "holds no file object.urdf"),
         (
             {"visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nmap_Kd -s 1 1 1 texture.png\n"},
-            "visual_geometry.obj names texture.png",
+            "visual_geometry.obj names texture.png, which is not there",
+        ),
+        (
+            {
+                "visual_geometry.mtl": b"newmtl paint\nKd 1 1 1\nbump -bm 2 b.png\n",
+                "b.png": b"version https://git-lfs.github.com/spec/v1\n",
+            },
+            "visual_geometry.obj names b.png, which cannot be read",
         ),
     ],
 )

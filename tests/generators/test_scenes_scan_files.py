@@ -102,6 +102,12 @@ def test_a_picture_may_lie_deeper_and_have_any_name_and_two_the_same(tmp_path: P
     assert made.entry["words"]["colour"] == "red"
 
 
+def test_a_library_outside_the_folder_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "other.mtl").write_text("newmtl secret\nKd 0 1 0\n")
+    folder = write_library(mujoco(tmp_path, "Mug", RED), "", "mtllib ../other.mtl")
+    assert "secret" not in library_of(taken(folder))
+
+
 def test_a_picture_outside_the_folder_is_not_packed(tmp_path: Path) -> None:
     texture(tmp_path / "secret.png", BLUE)
     folder = write_library(mujoco(tmp_path, "Mug", RED), "newmtl m\nmap_Kd ../secret.png\n")
