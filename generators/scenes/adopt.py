@@ -72,7 +72,7 @@ def adopt(
     stored: Axis = "Z" if is_gltf else up
     looks = looks_of(files, stored, str(mesh))
     category = category_of(folder)
-    words = _words(words_for(folder.name, category, nouns), looks, not is_gltf)
+    words = _words(words_for(folder.name, category, nouns), looks, files.is_paintable)
     if words is None:
         files.notes.append("no word of its name says what it is: captions do not speak of it")
     body = _body(folder.name, files.mesh)

@@ -89,6 +89,31 @@ def stood_up(gltf: Gltf) -> Gltf:
     return Gltf(document=document, rest=gltf.rest)
 
 
+def is_paintable(gltf: Gltf) -> bool:
+    """Tells whether each surface has one colour or one texture, and a name, as repainting needs.
+
+    Others mix a texture with a factor or with colours of the corners, or are not shaded.
+    """
+    materials = gltf.document.get("materials", ())
+    meshes = gltf.document.get("meshes", ())
+    pieces = [piece for mesh in meshes for piece in mesh["primitives"]]
+    names = [material.get("name") for material in materials]
+    return (
+        all(names)
+        and len(set(names)) == len(names)
+        and all("material" in piece and "COLOR_0" not in piece["attributes"] for piece in pieces)
+        and not any(map(_is_mixed, materials))
+    )
+
+
+def _is_mixed(material: dict[str, Any]) -> bool:
+    pbr = material.get("pbrMetallicRoughness", {})
+    factor = pbr.get("baseColorFactor", [1, 1, 1])[:3]
+    others = {"KHR_materials_unlit", "KHR_materials_pbrSpecularGlossiness"}
+    is_tinted = "baseColorTexture" in pbr and factor != [1, 1, 1]
+    return is_tinted or not others.isdisjoint(material.get("extensions", ()))
+
+
 def files_named(gltf: Gltf) -> list[str]:
     """Returns the files beside it that it names, in its order; none twice."""
     return list(dict.fromkeys(unquote(each["uri"]) for each in _outside(gltf.document)))

@@ -26,12 +26,14 @@ class ScanFiles:
     Attributes:
       mesh: name of the one to render.
       library: name of the MTL file of an OBJ file; empty for another one.
+      is_paintable: whether its surfaces can get other colours.
       data: their contents by name.
       notes: what was mended, or is to be known.
     """
 
     mesh: str
     library: str = ""
+    is_paintable: bool = True
     data: dict[str, bytes]
     notes: list[str] = field(default_factory=list)
 
@@ -110,7 +112,8 @@ def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
     pictures = {each: data[each] for each in gltf.pictures_named(made)}
     pictures |= {f"{at} inside it": each for at, each in enumerate(gltf.pictures_inside(made))}
     _check_pictures(mesh, pictures)
-    return ScanFiles(mesh=name, data={**data, name: made.encoded()})
+    files = {**data, name: made.encoded()}
+    return ScanFiles(mesh=name, is_paintable=gltf.is_paintable(made), data=files)
 
 
 def _of_obj(folder: Path, mesh: Path) -> ScanFiles:

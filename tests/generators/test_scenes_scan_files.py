@@ -195,7 +195,7 @@ def test_a_gltf_file_stands_and_has_its_colour(
     made = adopt(glb(tmp_path / "Red_Mug", up, suffix), {}, axis, "")  # type: ignore[arg-type]
     low, high = np.array(made.entry["kwargs"]["bounds"])
     assert np.allclose(high - low, (1, 0.8, 1.2))
-    assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red", "parts": []}
+    assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red"}
     asset = parse_asset("Red_Mug", made.entry, "")
     assert asset.render == f"model{suffix}"
     assert asset.import_kwargs == {"axis_forward": "Y", "axis_up": "Z"}
@@ -210,6 +210,7 @@ def test_a_factor_changes_the_colour_of_a_texture(tmp_path: Path) -> None:
         "",
     )
     assert made.entry["words"]["colour"] == "blue"
+    assert made.entry["words"]["parts"] == []
 
 
 def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path: Path) -> None:
@@ -278,7 +279,7 @@ def test_folders_that_hold_no_scan_are_named(
     assert command.main(["adopt", str(root), "--output", out]) == 1
     said = capsys.readouterr()
     assert "its name has a character that cannot be printed" in said.out
-    assert "expected one mesh, model.obj, and there are: first.obj, other.glb" in said.out
+    assert "expected one mesh, or one called model, and there are: first.obj, other.glb" in said.out
     assert "it holds cup.ply, and only .obj, .glb and .gltf are read" in said.out
     assert "Notes: left out: no mesh in it" in said.err
     assert list(read_manifest(f"{out}/manifest.json").assets) == ["Deep_Bowl", "Mug"]

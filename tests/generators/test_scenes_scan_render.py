@@ -13,6 +13,7 @@ from eqforge.commands import assets as command
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.schemas.records.scenes import SceneObject
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
+from tests.renders import BLUE as BLUE_PAINT
 from tests.renders import YELLOW, mask, needs_blender, open_renderer, pixels, scene
 from tests.scans import BLUE, CORNERS, FACES, PLACES, RED, WHITE, glb, mujoco
 
@@ -81,6 +82,10 @@ def test_files_with_y_up_stand_as_their_boxes_say(renderer: SceneRenderer) -> No
     assert (second ^ box).sum() < 0.03 * box.sum()
     red, _, blue = pixels(renders[1])[second].mean(axis=0)
     assert red > 2 * blue
+    painted = seen(renderer, Mug_glb=BLUE_PAINT, Mug_gltf=BLUE_PAINT)
+    for each in painted.values():
+        red, _, blue = each.mean(axis=0)
+        assert blue > 2 * red
 
 
 def test_options_of_a_texture_count_for_what_is_seen_and_for_what_is_recoloured(
