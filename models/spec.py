@@ -159,7 +159,7 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
         raise InputError(f"{text!r}: {kind} has no option {unknown[0]!r}; it has {known}{hint}")
     commit = _COMMIT.fullmatch(source)
     # A folder's own name may hold an @; an id on the hub cannot.
-    if commit is None or source.startswith((".", "/")):
+    if commit is None or source.startswith((".", "/")) or Path(source).is_dir():
         return ScorerSpec(kind=kind, source=source, options=tuple(sorted(options.items())))
     return ScorerSpec(
         kind=kind,

@@ -234,11 +234,10 @@ def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
         names = (name for each in captions_of(plan) for name in mask_names(each))
         folder = media_folder(config.masks, config.run)
         yield from media_in("masks", folder, dict.fromkeys(names))
-    for model in (
-        *(config.editing.model, config.writing.writer),
-        *(config.grounding.grounder, config.grounding.segmenter),
-    ):
-        yield from model_files(model)
+    yield from model_files(config.editing.model)
+    yield from model_files(config.writing.writer, "writer")
+    yield from model_files(config.grounding.grounder, "grounder")
+    yield from model_files(config.grounding.segmenter, "segmenter")
 
 
 _TINY_WARNING = drawn.tiny_warning("edits")

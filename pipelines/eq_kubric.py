@@ -23,16 +23,18 @@ from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sampl
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.drawn import tiny_warning
+from eqforge.pipelines.shared.drawn import check_one_worker, exact_warning, tiny_warning
 from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
 from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
 from eqforge.schemas.dataset.manifest import WORK
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.cache import cache_folder
 from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.records.scenes import Kind, RenderSettings, ScenePair
+from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
 from eqforge.transforms.dataset.table import Table
@@ -142,10 +144,22 @@ def check(config: Config) -> None:
     """
     check_installed()
     _proposer(config)
+    if config.harmonise.harmonise is not None:
+        _check_harmonised(config)
     config.settings.prepare()
     prepare_perceptual(config.settings.perceptual)
     prepare_oracle(config.settings.oracle)
     prepare_harmonise(config.harmonise)
+
+
+def _check_harmonised(config: Config) -> None:
+    """Checks what can be drawn anew, and by how many workers."""
+    if "cube" in config.scenes.kinds:
+        raise InputError(
+            "--harmonise: the pairs of a cube share their scenes, and a second picture is drawn "
+            "into the first one of its pair: leave `cube` out of --kinds"
+        )
+    check_one_worker(config.run.workers, config.harmonise.harmonise_device, "one kind of pairs")
 
 
 def warnings(config: Config) -> Iterator[str]:
@@ -161,6 +175,7 @@ def _harmonise_warnings(settings: HarmoniseSettings) -> Iterator[str]:
     """Yields what is known of pictures that a model drew anew."""
     if settings.harmonise == TINY:
         yield tiny_warning("pictures")
+    yield exact_warning("A diffusion model draws")
     yield (
         "--harmonise: what captions say holds of the scenes, and of the pictures as far as the "
         "model followed them: colours and sizes are measured again, shapes are not. Look at some, "
@@ -240,6 +255,12 @@ def confirm(config: Config, plan: PlanFiles) -> None:
 def _pairs(plan: PlanFiles) -> Iterator[ScenePair]:
     planned = read_plan(PlannedPair, plan.files)
     return (each.pair for each in planned if each.pair is not None)
+
+
+def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
+    """Yields the files of models that are folders."""
+    for part, model in config.harmonise.models.items():
+        yield from model_files(model, part)
 
 
 def inputs(config: Config) -> Iterable[str]:
@@ -337,6 +358,7 @@ PIPELINE = Pipeline(
     plan=plan,
     measure=measure,
     confirm=confirm,
+    media=media,
     warnings=warnings,
     draws=Draws(wanted=_wanted, most=_most, plan=_drawn, sample_id=sample_id_of, make=make),
     build=build,

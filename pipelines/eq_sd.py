@@ -26,7 +26,7 @@ from eqforge.generators.diffusion.prompts import (
     prompt_pairs,
     sample_id_of,
 )
-from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.generators.diffusion.settings import DiffusionSettings, check_precision
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared import drawn
@@ -219,6 +219,9 @@ def check(config: Config) -> None:
     drawn.check_installed()
     if config.diffusion.model != TINY:
         revision_of(config.diffusion)
+    elif config.diffusion.revision is not None:
+        raise InputError("--revision: the model `tiny` is made on the spot and has none")
+    check_precision(config.diffusion.precision, config.diffusion.device)
     drawn.check_drawn(config.settings)
     drawn.check_one_worker(config.run.workers, config.diffusion.device, "one kind of pairs")
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.io.source_file import unchanged
 
 _PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _LIBRARIES = frozenset({"diffusers", "transformers", "stable_diffusion", "stable_diffusion_xl"})
 _FILES = frozenset({".json", ".txt", ".safetensors", ".model", ".jinja"})
 
@@ -38,7 +40,7 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     index = read_index(folder, settings.model)
     _check_class(index.pipeline, settings.model)
     pipeline, identity = load_weights(folder, index, settings)
-    _check_parts(pipeline, settings.model)
+    check_texts(pipeline, settings.model)
     pipeline.scheduler = make_scheduler(settings.scheduler, pipeline.scheduler)
     # One image at a time: the decoder takes the most memory, and an image's bytes then do not
     # depend on its neighbour.
@@ -68,9 +70,13 @@ def revision_of(settings: ModelSettings) -> str | None:
     """Returns the commit of a model on the hub; None for one in a folder.
 
     Raises:
-      InputError: it is a file, or there is no such folder, and no commit is named.
+      InputError: it is a file, a folder with a commit, or no folder and without one.
     """
     if Path(settings.model).is_dir():
+        if settings.revision is not None:
+            raise InputError(
+                f"{settings.model} is a folder, which has no revision; found {settings.revision!r}"
+            )
         return None
     if Path(settings.model).is_file():
         raise InputError(
@@ -84,6 +90,11 @@ def revision_of(settings: ModelSettings) -> str | None:
         raise InputError(
             f"{settings.model!r} is not a folder; of a model of the hub, name the commit too "
             "(--revision), so that it is the same one again"
+        )
+    if _COMMIT.fullmatch(settings.revision) is None:
+        raise InputError(
+            f"{settings.model}: revision {settings.revision!r}: expected a commit, 40 hexadecimal "
+            "digits, for branches and tags move"
         )
     return settings.revision
 
@@ -253,7 +264,7 @@ def _check_device(settings: ModelSettings, dtype: Any) -> None:
 
     try:
         numbers = torch.ones(2, 2, device=settings.device, dtype=dtype)
-        numbers.mm(numbers)
+        numbers.mm(numbers).cpu()
     except (RuntimeError, AssertionError) as error:
         raise InputError(
             f"the model {settings.model!r} cannot be loaded on {settings.device!r} in "
@@ -262,28 +273,20 @@ def _check_device(settings: ModelSettings, dtype: Any) -> None:
 
 
 def _check_class(pipeline: str, model: str) -> None:
-    """Checks that a model which edits pictures is not taken for one that draws them."""
-    from eqforge.generators.editors.registry import editors_of
+    """Checks that a model draws from text alone, with the U-Net that prompt-to-prompt controls."""
+    from eqforge.generators.editors.registry import EDITORS, editors_of
 
-    editors = editors_of(pipeline)
-    if editors and "prompt-to-prompt" not in editors:
-        raise InputError(
-            f"{model}: prompt-to-prompt needs the U-Net of a Stable Diffusion that draws from text "
-            f"alone, and a {pipeline} has none; it edits pictures, by {' or '.join(editors)}: "
-            f"`eqforge build eq-edit --model {model}`"
-        )
-
-
-def _check_parts(pipeline: Any, model: str) -> None:
-    """Checks that there is a UNet, and that tokenizers and text encoders belong together."""
-    if not hasattr(pipeline, "unet") or not hasattr(pipeline, "tokenizer"):
-        from eqforge.generators.editors.registry import EDITORS
-
-        raise InputError(
-            f"{model}: {type(pipeline).__name__} is not a pipeline with UNet and text, which "
-            f"prompt-to-prompt needs: {', '.join(EDITORS['prompt-to-prompt'].runs)}"
-        )
-    check_texts(pipeline, model)
+    fit, editors = EDITORS["prompt-to-prompt"].runs, editors_of(pipeline)
+    if pipeline in fit:
+        return
+    hint = ""
+    if editors:
+        command = f"`eqforge build eq-edit --model {model}`"
+        hint = f"; it edits pictures, by {' or '.join(editors)}: {command}"
+    raise InputError(
+        f"{model}: prompt-to-prompt needs the U-Net of a pipeline that draws from text alone "
+        f"({', '.join(fit)}), and this is a {pipeline}{hint}"
+    )
 
 
 def check_texts(pipeline: Any, model: str) -> None:

@@ -5,11 +5,14 @@ prompt. At their native size, 64x64 pixels, they have attention maps of 32x32 an
 part of prompt-to-prompt is used.
 """
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
+from eqforge.schemas.errors import InputError
 
 SIZE_PX = 64
 TOKENS = 77
@@ -38,6 +41,15 @@ def make_tiny_pipeline(
         pipeline = tiny_sd(tokenizer, flag_above) if family == "sd" else tiny_sdxl(tokenizer)
         pipeline.save_pretrained(folder)
     return Path(folder)
+
+
+@contextlib.contextmanager
+def called_tiny(folder: Path) -> Iterator[None]:
+    """Lets errors of a model that was made in a temporary folder call it `tiny`."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error).replace(str(folder), folder.name)) from error
 
 
 def tiny_sd(

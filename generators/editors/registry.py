@@ -114,10 +114,12 @@ def load_editor(settings: EditorSettings) -> Editor:
 
 
 def _load_tiny(settings: EditorSettings) -> Editor:
+    from eqforge.generators.diffusion.tiny import called_tiny
     from eqforge.generators.editors.tiny import TINY_SIZE_PX, make_tiny_editor
 
     name = settings.editor or editor_names()[0]
     with tempfile.TemporaryDirectory(prefix="eqforge-model-") as folder:
         made = make_tiny_editor(f"{folder}/{TINY}", next(iter(EDITORS[name].runs)))
         size = settings.resolution or TINY_SIZE_PX
-        return load_editor(replace(settings, model=str(made), editor=name, resolution=size))
+        with called_tiny(made):
+            return load_editor(replace(settings, model=str(made), editor=name, resolution=size))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision
+from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision, check_precision
 from eqforge.generators.editors.records import EditorName
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.ranges import check_range
@@ -116,9 +116,6 @@ class EditorSettings:
         return replace(self, device=device, precision=precision, offload=False)
 
     def _check_device(self) -> None:
-        if self.device == "cpu" and self.precision == "fp16":
-            raise InputError(
-                "--precision fp16 needs a GPU (--device cuda:0); the CPU has fp32, bf16"
-            )
-        if self.device == "cpu" and self.offload:
+        check_precision(self.precision, self.device)
+        if self.device.partition(":")[0] == "cpu" and self.offload:
             raise InputError("--offload moves parts of a model to a GPU: name it with --device")

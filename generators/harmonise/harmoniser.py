@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eqforge.generators.diffusion.deterministic import deterministic
 from eqforge.generators.diffusion.load import (
-    ModelIndex,
     check_texts,
     find_folder,
     find_part,
@@ -25,8 +24,9 @@ from eqforge.generators.diffusion.load import (
 )
 from eqforge.generators.diffusion.prompt_tokens import check_length
 from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.tiny import called_tiny
 from eqforge.generators.editors.canvas import fit
-from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings, named
+from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings, NamedModel, named
 from eqforge.generators.harmonise.tiny import make_tiny_harmoniser
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import fingerprint
@@ -75,11 +75,12 @@ class Harmoniser:
         """Checks that the parts fit each other.
 
         Raises:
-          InputError: they do not.
+          InputError: they do not, or the style alone is longer than the model reads.
         """
         self._pipeline, self.identity, self._settings = pipeline, identity, settings
         self._controlnet = controlnet
         check_texts(pipeline, str(settings.harmonise))
+        check_length(settings.harmonise_style, pipeline)
         wide = pipeline.unet.config.cross_attention_dim
         held = pipeline.controlnet.config.cross_attention_dim
         if held != wide:
@@ -181,8 +182,12 @@ def edges(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.repeat(found[..., None], 3, axis=2)
 
 
-def load_harmoniser(settings: HarmoniseSettings) -> Harmoniser:
+def load_harmoniser(settings: HarmoniseSettings, device: str | None = None) -> Harmoniser:
     """Loads a model and its ControlNet.
+
+    Args:
+      settings: name them.
+      device: to load them onto, on a machine that has not the one of the settings.
 
     Raises:
       InputError: one cannot be found or loaded, or they do not belong together.
@@ -190,21 +195,17 @@ def load_harmoniser(settings: HarmoniseSettings) -> Harmoniser:
     """
     import_libraries()
     assert settings.harmonise is not None
-    if settings.harmonise == TINY:
-        return _load_tiny(settings)
-    model = named(settings.harmonise, settings)
-    folder = find_folder(model)
-    return _load(folder, read_index(folder, model.model), settings)
-
-
-def _load_tiny(settings: HarmoniseSettings) -> Harmoniser:
+    if settings.harmonise != TINY:
+        return _load(named(settings.harmonise, settings, device), settings, device)
     with tempfile.TemporaryDirectory(prefix="eqforge-tiny-") as temporary:
         folder = make_tiny_harmoniser(Path(temporary) / TINY)
-        return _load(folder, read_index(folder, TINY), settings)
+        with called_tiny(folder):
+            return _load(named(str(folder), settings, device), settings, device)
 
 
-def _load(folder: Path, index: ModelIndex, settings: HarmoniseSettings) -> Harmoniser:
-    model = named(str(settings.harmonise), settings)
+def _load(model: NamedModel, settings: HarmoniseSettings, device: str | None) -> Harmoniser:
+    folder = find_folder(model)
+    index = read_index(folder, model.model)
     if index.pipeline not in RUNS:
         raise InputError(
             f"{model.model}: a {index.pipeline} cannot be held to a rendering by a ControlNet; "
@@ -214,7 +215,7 @@ def _load(folder: Path, index: ModelIndex, settings: HarmoniseSettings) -> Harmo
     controlnet = None
     if settings.controlnet is not None:
         parts["controlnet"], controlnet = find_part(
-            named(settings.controlnet, settings), "ControlNetModel"
+            named(settings.controlnet, settings, device), "ControlNetModel"
         )
     elif "controlnet" not in index.parts:
         raise InputError(

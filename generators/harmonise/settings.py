@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from eqforge.generators.diffusion.settings import Precision
+from eqforge.generators.diffusion.settings import Precision, check_precision
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.ranges import check_range
 
@@ -77,11 +77,17 @@ class HarmoniseSettings:
             )
         if self.controlnet is not None and self.harmonise is None:
             raise InputError("--controlnet needs a model to steer: name it with --harmonise")
-        if self.harmonise_device == "cpu" and self.harmonise_precision == "fp16":
-            raise InputError(
-                "--harmonise-precision fp16 needs a GPU (--harmonise-device cuda:0); the CPU has "
-                "fp32, bf16"
-            )
+        check_precision(self.harmonise_precision, self.harmonise_device, "harmonise-")
+
+    @property
+    def models(self) -> dict[str, str]:
+        """The model and its ControlNet, by what they are, where they come from somewhere."""
+        found = {"harmonise": self.harmonise, "controlnet": self.controlnet}
+        return {
+            part: named(text, self).model
+            for part, text in found.items()
+            if text is not None and text != TINY
+        }
 
     @property
     def reads_depth(self) -> bool:
@@ -100,14 +106,20 @@ class NamedModel:
     local_files_only: bool = False
 
 
-def named(text: str, settings: HarmoniseSettings) -> NamedModel:
-    """Returns a model of a setting: a folder, or an id with a commit behind an @."""
+def named(text: str, settings: HarmoniseSettings, device: str | None = None) -> NamedModel:
+    """Returns a model of a setting: a folder, or an id with a commit behind an @.
+
+    Args:
+      text: of the setting.
+      settings: say how it is loaded.
+      device: another one to load it onto.
+    """
     # A folder's own name may hold an @; an id on the hub cannot.
     is_folder = text.startswith((".", "/")) or Path(text).is_dir()
     model, _, commit = (text, "", "") if is_folder else text.partition("@")
     return NamedModel(
         model=model,
         revision=commit or None,
-        device=settings.harmonise_device,
-        precision=settings.harmonise_precision,
+        device=device or settings.harmonise_device,
+        precision="fp32" if device else settings.harmonise_precision,
     )

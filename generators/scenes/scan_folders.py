@@ -66,7 +66,7 @@ def mesh_of(folder: Path) -> Path:
         raise InputError(f"{folder}: it holds {other}, and only .obj, .glb and .gltf are read")
     if len(found) > 1:
         names = ", ".join(path.relative_to(folder).as_posix() for path in found[:4])
-        raise InputError(f"{folder}: expected one mesh, or one called model, and there are: {names}")
+        raise InputError(f"{folder}: expected one mesh, or one called model: there are {names}")
     return found[0]
 
 

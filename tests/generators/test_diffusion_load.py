@@ -75,6 +75,25 @@ def test_a_model_of_the_hub_needs_a_commit():
         load("someone/some-model")
 
 
+@pytest.mark.parametrize("revision", ["main", "v1.0", "0" * 39, "0" * 39 + "G"])
+def test_a_branch_or_a_tag_is_no_commit(revision):
+    with pytest.raises(InputError, match="expected a commit, 40 hexadecimal digits"):
+        load("someone/some-model", revision=revision)
+
+
+def test_a_folder_has_no_revision(tiny_sd):
+    with pytest.raises(InputError, match="is a folder, which has no revision; found 'abc'"):
+        load(tiny_sd, revision="abc")
+
+
+@pytest.mark.parametrize("pipeline", ["StableDiffusionImg2ImgPipeline", "KandinskyPipeline"])
+def test_a_pipeline_that_does_not_draw_from_text_alone_is_refused(copy, pipeline):
+    index = json.loads((copy / "model_index.json").read_text())
+    (copy / "model_index.json").write_text(json.dumps({**index, "_class_name": pipeline}))
+    with pytest.raises(InputError, match=f"from text alone .*, and this is a {pipeline}"):
+        load(copy)
+
+
 def test_the_default_model_is_pinned_and_the_error_says_how_to_get_it():
     expected = f"hf download CompVis/stable-diffusion-v1-4 --revision {DEFAULT_REVISION}"
     with pytest.raises(InputError, match=expected):
@@ -122,9 +141,10 @@ def test_a_tokenizer_of_another_model_is_refused(copy):
         load(copy)
 
 
-def test_a_device_that_is_not_there_is_an_error(tiny_sd):
-    with pytest.raises(InputError, match="cannot be loaded on 'nowhere'"):
-        load(tiny_sd, device="nowhere")
+@pytest.mark.parametrize("device", ["nowhere", "meta"])
+def test_a_device_that_is_not_there_is_an_error(tiny_sd, device):
+    with pytest.raises(InputError, match=f"cannot be loaded on '{device}'"):
+        load(tiny_sd, device=device)
 
 
 def test_a_tiny_model_is_the_same_bytes_in_another_process(tiny_sd, tiny_sdxl, tmp_path):

@@ -113,7 +113,7 @@ def test_a_mislabelled_inpainting_model_says_how_it_can_be_used(relabelled):
 def test_drawing_pairs_with_a_model_that_edits_says_which_editor_runs(
     tiny_editor, pipeline, editor
 ):
-    with pytest.raises(InputError, match=f"a {pipeline} has none; it edits pictures, by {editor}"):
+    with pytest.raises(InputError, match=f"this is a {pipeline}; it edits pictures, by {editor}"):
         load_pipeline(DiffusionSettings(model=str(tiny_editor(pipeline))))
 
 
@@ -130,6 +130,7 @@ def test_a_single_file_of_weights_is_an_error_that_says_how_to_make_a_folder(tmp
     ("settings", "message"),
     [
         ({"precision": "fp16"}, "fp16 needs a GPU"),
+        ({"precision": "fp16", "device": "cpu:0"}, "fp16 needs a GPU"),
         ({"offload": True}, "name it with --device"),
         ({"steps": 0}, "--steps 0"),
         ({"strength": 0.0}, "--strength 0"),

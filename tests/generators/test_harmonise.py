@@ -135,6 +135,21 @@ def test_a_folder_that_is_the_present_one_has_its_name(
     assert load_harmoniser(replace(SETTINGS, harmonise=".")).identity.name == "both"
 
 
+def test_a_folder_called_tiny_is_not_taken_for_the_model_of_that_name(
+    model: Harmoniser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / TINY).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load_harmoniser(SETTINGS).identity == model.identity
+    assert model.identity.name == TINY
+    assert model.identity.revision == f"sha256:{model.identity.digest[:16]}"
+
+
+def test_edges_need_no_depth() -> None:
+    assert SETTINGS.reads_depth
+    assert not replace(SETTINGS, control="canny").reads_depth
+
+
 def test_edges_are_white_on_black() -> None:
     half = np.zeros((32, 32, 3), np.uint8)
     half[:, 16:] = 255
@@ -153,6 +168,10 @@ def test_edges_are_white_on_black() -> None:
         ({"harmonise_steps": 2, "harmonise_strength": 0.3}, "not even one step"),
         ({"harmonise": None, "controlnet": "folder"}, "--controlnet needs a model"),
         ({"harmonise_precision": "fp16"}, "fp16 needs a GPU"),
+        (
+            {"harmonise_precision": "fp16", "harmonise_device": "cpu:0"},
+            r"--harmonise-device cuda:0",
+        ),
     ],
 )
 def test_settings_that_cannot_be_are_refused(changes: dict[str, object], message: str) -> None:

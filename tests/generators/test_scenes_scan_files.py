@@ -279,7 +279,7 @@ def test_folders_that_hold_no_scan_are_named(
     assert command.main(["adopt", str(root), "--output", out]) == 1
     said = capsys.readouterr()
     assert "its name has a character that cannot be printed" in said.out
-    assert "expected one mesh, or one called model, and there are: first.obj, other.glb" in said.out
+    assert "expected one mesh, or one called model: there are first.obj, other.glb" in said.out
     assert "it holds cup.ply, and only .obj, .glb and .gltf are read" in said.out
     assert "Notes: left out: no mesh in it" in said.err
     assert list(read_manifest(f"{out}/manifest.json").assets) == ["Deep_Bowl", "Mug"]

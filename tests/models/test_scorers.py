@@ -293,6 +293,17 @@ def test_several_models_are_named_with_a_plus() -> None:
     assert second.number("centre") == 0.2
 
 
+def test_a_folder_that_is_there_may_hold_an_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cl@1").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (there,) = parse_specs("clip:cl@1")
+    (elsewhere,) = parse_specs("clip:cl@2")
+    assert (there.source, there.revision) == ("cl@1", None)
+    assert (elsewhere.source, elsewhere.revision) == ("cl", "2")
+
+
 def test_a_number_that_is_none_is_named(folders: dict[str, Path]) -> None:
     for options in (",scale=big", ",scale=-1"):
         with pytest.raises(InputError, match=r"scale=(big|-1\.0): expected"):

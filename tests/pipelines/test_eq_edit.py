@@ -412,7 +412,9 @@ def test_an_edit_that_changes_nothing_is_a_reject(inputs: list[str], tmp_path: P
 # --- grounding
 
 
-def test_a_grounder_says_where_a_photograph_may_change(photographs: Path, tmp_path: Path) -> None:
+def test_a_grounder_says_where_a_photograph_may_change(
+    photographs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from tests.tiny_grounding import save_owlv2, save_sam
 
     detector, segmenter = save_owlv2(tmp_path / "owl"), save_sam(tmp_path / "sam")
@@ -429,6 +431,11 @@ def test_a_grounder_says_where_a_photograph_may_change(photographs: Path, tmp_pa
         used = json.loads(row["generation"]["parameters"])["mask"]
         assert used["from"] == "grounder"
         assert {box[0] for box in used["boxes"]} == set(json.loads(row["spec_1"])["things"])
+    changed = segmenter / "config.json"
+    changed.write_bytes(changed.read_bytes() + b"\n")
+    with pytest.raises(SystemExit):
+        build(output, *folders, *ground)
+    assert "has changed, or may have: 'segmenter/config.json';" in capsys.readouterr().err
     sure = build(tmp_path / "sure", *folders, "--grounder", detector, "--grounding-score", "1")
     assert reasons(sure, "edits") == {"no_mask": 2}
 

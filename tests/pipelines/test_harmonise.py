@@ -101,8 +101,8 @@ def test_a_row_says_which_model_drew_and_verify_proves_what_is_left(
     assert any("tiny model with random weights" in text for text in warnings)
 
 
-def test_a_pair_of_which_the_checker_flags_a_picture_is_a_reject_with_a_reason(
-    tmp_path: Path,
+def test_a_pair_of_which_the_checker_flags_a_picture_is_a_reject_and_a_changed_model_is_noticed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from eqforge.generators.harmonise.tiny import make_tiny_harmoniser
 
@@ -113,6 +113,11 @@ def test_a_pair_of_which_the_checker_flags_a_picture_is_a_reject_with_a_reason(
         (row["stage"], row["reason"], row["detail"]) for row in rows(tmp_path / "d", "rejects")
     }
     assert found == {("renders", "safety_checker", "image 0, 1")}
+    capsys.readouterr()
+    (model / "unet" / "config.json").write_text((model / "vae" / "config.json").read_text())
+    with pytest.raises(SystemExit):
+        built(tmp_path / "d", *DRAWN, "--harmonise", str(model), "--only", name)
+    assert "files of the model" in capsys.readouterr().err
 
 
 def test_two_workers_draw_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
@@ -121,9 +126,29 @@ def test_two_workers_draw_the_same_bytes(dataset: Path, tmp_path: Path) -> None:
     assert list(other) == some
     for name in some:
         assert np.array_equal(other[name], pictures(dataset)[name])
+    of_both = [row for row in rows(dataset, "samples") if row["sample_id"] in some]
+    assert rows(tmp_path / "d", "samples") == of_both
 
 
-def test_edges_need_no_depth_and_give_other_pictures(dataset: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kinds", "cube"], "the pairs of a cube share their scenes"),
+        (["--harmonise-device", "cuda:0", "--workers", "2"], "every worker would load the model"),
+        (["--harmonise", "tests@x"], "tests is a folder, which has no revision"),
+        (["--harmonise-style", "a " * 80], "tokens"),
+    ],
+)
+def test_what_cannot_be_harmonised_is_one_message_before_any_work(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        eq_kubric.main([*SETTINGS, *DRAWN, *arguments, "--output", str(tmp_path / "d")])
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "d").exists()
+
+
+def test_edges_give_other_pictures(dataset: Path, tmp_path: Path) -> None:
     only = next(iter(pictures(dataset)))
     other = built(tmp_path / "d", *DRAWN, "--control", "canny", "--only", only)
     assert not np.array_equal(pictures(other)[only][0], pictures(dataset)[only][0])

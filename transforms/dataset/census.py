@@ -76,11 +76,16 @@ def media_in(kind: str, folder: SourceFolder, names: Iterable[str]) -> Iterator[
         yield Medium(kind=kind, name=name, file=found if isinstance(found, FoundFile) else None)
 
 
-def model_files(model: str | None) -> Iterator[Medium]:
-    """Yields every file of a model that is a folder; a hub's model is identified by its commit."""
+def model_files(model: str | None, part: str = "") -> Iterator[Medium]:
+    """Yields every file of a model that is a folder; a hub's model is identified by its commit.
+
+    Args:
+      model: a folder or an id.
+      part: what it does; needed where a build reads several models, whose files have equal names.
+    """
     if model is not None and os.path.isdir(model):
         for path in sorted(file for file in Path(model).rglob("*") if file.is_file()):
-            name = str(path.relative_to(model))
+            name = str(Path(part, path.relative_to(model)))
             yield Medium(kind=MODEL, name=name, file=FoundFile(name=name, place=str(path)))
 
 

@@ -151,11 +151,12 @@ def _load(settings: DiffusionSettings) -> SharedGenerator:
 
     if settings.model != TINY:
         return SharedGenerator(PairGenerator(settings))
-    from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+    from eqforge.generators.diffusion.tiny import called_tiny, make_tiny_pipeline
 
     with tempfile.TemporaryDirectory(prefix="eqforge-model-") as folder:
         made = make_tiny_pipeline(f"{folder}/{TINY}")
-        return SharedGenerator(PairGenerator(replace(settings, model=str(made))))
+        with called_tiny(made):
+            return SharedGenerator(PairGenerator(replace(settings, model=str(made))))
 
 
 def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork:

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eqforge.generators.editors.lock import composite, grow
 from eqforge.generators.harmonise.settings import HarmoniseSettings
-from eqforge.schemas.errors import BuildError
+from eqforge.models.pretrained import device_here
+from eqforge.schemas.errors import BuildError, InputError
 from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.late import numpy as np
-from eqforge.transforms.generated.flagged import flagged
+from eqforge.schemas.records.scores import Rejection
+from eqforge.transforms.generated.flagged import FLAGGED, flagged
 from eqforge.transforms.generated.masks import read_numbers
 from eqforge.transforms.generated.scene_renderer import Render
 
@@ -26,9 +28,13 @@ if TYPE_CHECKING:
 
     from eqforge.generators.harmonise.harmoniser import Harmoniser
     from eqforge.schemas.records.scenes import ScenePair
-    from eqforge.schemas.records.scores import Rejection
 
 VERSION: Final = 1
+UNFIT: Final = "unfit_request"
+HARMONISE_REASONS: Final = {
+    **FLAGGED,
+    UNFIT: "The caption does not fit the model that draws the rendering anew.",
+}
 DIFFERENT: Final = 10
 """Difference of a channel, in [0, 255], from which on the renderings differ in a pixel: a shadow of
 what changed does, the noise of the renderer does not."""
@@ -60,33 +66,41 @@ class Harmonise:
 def prepare_harmonise(settings: HarmoniseSettings) -> Harmonise:
     """Returns how renderings are harmonised; a model is loaded once, as a check.
 
+    The machine that launches a job need not have the workers' device.
+
     Raises:
       InputError: the model or its ControlNet cannot be loaded.
       MissingExtra: torch, diffusers or transformers is not installed.
     """
     if settings.harmonise is None:
         return Harmonise(settings=settings)
-    return Harmonise(settings=settings, fingerprint=shared_harmoniser(settings).fingerprint)
+    here = device_here(settings.harmonise_device)
+    device = None if here == settings.harmonise_device else here
+    return Harmonise(settings=settings, fingerprint=shared_harmoniser(settings, device).fingerprint)
 
 
 _loading = threading.Lock()
 
 
-def shared_harmoniser(settings: HarmoniseSettings) -> Harmoniser:
+def shared_harmoniser(settings: HarmoniseSettings, device: str | None = None) -> Harmoniser:
     """Returns the model of this process, loaded on first use.
+
+    Args:
+      settings: name it.
+      device: another one to load it onto.
 
     Raises:
       InputError, MissingExtra: see prepare_harmonise.
     """
     with _loading:
-        return _load(settings)
+        return _load(settings, device)
 
 
 @functools.lru_cache(maxsize=1)
-def _load(settings: HarmoniseSettings) -> Harmoniser:
+def _load(settings: HarmoniseSettings, device: str | None) -> Harmoniser:
     from eqforge.generators.harmonise.harmoniser import load_harmoniser
 
-    return load_harmoniser(settings)
+    return load_harmoniser(settings, device)
 
 
 def harmonised(
@@ -95,10 +109,11 @@ def harmonised(
     """Returns the renders of a pair with pictures that the model drew.
 
     Masks, boxes and overlaps stay those of the scenes: they are what the model is held to. A
-    picture that the model's own checker flags is a reason to refuse the pair.
+    picture that the model's own checker flags is a reason to refuse the pair, as is a caption
+    that is longer than the model reads.
 
     Raises:
-      InputError: the model cannot be loaded, or a caption is too long for it.
+      InputError: the model cannot be loaded.
       BuildError: the model changed since the run began.
     """
     if harmonise.fingerprint is None:
@@ -110,10 +125,13 @@ def harmonised(
         raise BuildError(f"the model {model.identity.name} changed since the run began")
     seed = derive_seed(pair.scenes[0].seed, pair.captions[0], "harmonise", VERSION) % 2**31
     first, second = (read_pixels(render.image_png) for render in renders)
-    one, two = (
-        model.draw(pixels, _control(render, pixels, harmonise.settings), caption, seed)
-        for pixels, render, caption in zip((first, second), renders, pair.captions, strict=True)
-    )
+    try:
+        one, two = (
+            model.draw(pixels, _control(render, pixels, harmonise.settings), caption, seed)
+            for pixels, render, caption in zip((first, second), renders, pair.captions, strict=True)
+        )
+    except InputError as error:
+        return Rejection(reason=UNFIT, detail=str(error)[:500])
     refused = flagged((one is None, two is None))
     if refused is not None:
         return refused

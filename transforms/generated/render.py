@@ -35,8 +35,12 @@ from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
-from eqforge.transforms.generated.flagged import FLAGGED
-from eqforge.transforms.generated.harmonise import Harmonise, harmonised, shared_harmoniser
+from eqforge.transforms.generated.harmonise import (
+    HARMONISE_REASONS,
+    Harmonise,
+    harmonised,
+    shared_harmoniser,
+)
 from eqforge.transforms.generated.masks import coloured, read_numbers
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
 from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates, gate_scenes
@@ -55,7 +59,7 @@ if TYPE_CHECKING:
 
 RENDERS_STAGE = Stage(
     "renders",
-    SCENE_REASONS | FLAGGED,
+    SCENE_REASONS | HARMONISE_REASONS,
     note="A renderer that dies or gives no sign of life is started anew and the scene tried once "
     "more; then the pair is a reject with the reason `error:ChildDied` or `error:ChildTimeout`.",
 )
