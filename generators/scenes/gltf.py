@@ -6,7 +6,7 @@ Source: Khronos Group, "glTF 2.0 Specification", sections 3.5.2 (transformations
 import base64
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
@@ -49,7 +49,9 @@ def read_gltf(data: bytes, file: str) -> Gltf:
     """Reads a glTF or GLB file.
 
     Raises:
-      InputError: it is none of version 2, or has a skeleton or an extension that is not read.
+      InputError: it is none of version 2, or has a skeleton, an extension that is not read or nodes
+        that are no trees.
+      ValueError, LookupError, TypeError, AttributeError: it is damaged.
     """
     rest = None
     try:
@@ -68,7 +70,20 @@ def read_gltf(data: bytes, file: str) -> Gltf:
     needed = [each for each in document.get("extensionsRequired", ()) if not each.startswith(_READ)]
     if needed:
         raise InputError(f"{file}: it needs {needed[0]}: save it without that extension")
+    if not _is_forest(document.get("nodes", ())):
+        raise InputError(f"{file}: a node of it is below two others, or below itself")
     return Gltf(document=document, rest=rest)
+
+
+def _is_forest(nodes: Sequence[dict[str, Any]]) -> bool:
+    """Tells whether every node is below one other at most, and none below itself."""
+    children = [child for node in nodes for child in node.get("children", ())]
+    if len(set(children)) < len(children):
+        return False
+    reached = sorted(set(range(len(nodes))) - set(children))
+    for at in reached:  # grows as it is read
+        reached += nodes[at].get("children", ())
+    return len(reached) == len(nodes)
 
 
 def stood_up(gltf: Gltf) -> Gltf:

@@ -49,9 +49,12 @@ def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
     Raises:
       InputError: a file cannot be read, or names one that is not there.
     """
-    if mesh.suffix.lower() in gltf.SUFFIXES:
+    if mesh.suffix.lower() not in gltf.SUFFIXES:
+        return _of_obj(folder, mesh)
+    try:
         return _of_gltf(folder, mesh, axis_up)
-    return _of_obj(folder, mesh)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{mesh}: a damaged file: {type(error).__name__}: {error}") from error
 
 
 class _Packer:

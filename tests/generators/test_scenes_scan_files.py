@@ -254,6 +254,34 @@ def test_a_gltf_file_that_is_not_read_says_why(
         taken(tmp_path / "Mug")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"nodes": [{"mesh": 0, "children": [0]}]}, "below itself"),
+        ({"nodes": [{"children": [2]}, {"children": [2]}, {"mesh": 0}]}, "below two others"),
+        ({"nodes": [{"children": [7]}]}, "a damaged file: IndexError"),
+        ({"nodes": [7]}, "a damaged file: AttributeError"),
+        ({"images": [{"bufferView": 99}]}, "a damaged file: IndexError"),
+        ({"images": [{"uri": "data:image/png;base64,xx"}]}, "a damaged file: Error"),
+        ({"images": [{"uri": "../../etc/passwd"}]}, "which is not there"),
+        ({"buffers": [{"uri": "none.bin", "byteLength": 4}]}, "it names none.bin"),
+        ({"meshes": []}, "no mesh that can be read"),
+        ({"materials": 3}, "a damaged file"),
+        ({"scenes": [{"nodes": [50]}]}, "no mesh that can be read"),
+    ],
+)
+def test_a_hostile_gltf_file_is_one_error_and_the_others_are_taken(
+    change: dict[str, object], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mujoco(tmp_path / "scans", "Mug", RED)
+    path = glb(tmp_path / "scans" / "Bad", suffix=".gltf") / "chair.gltf"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    out = str(tmp_path / "out")
+    assert command.main(["adopt", str(tmp_path / "scans"), "--output", out]) == 1
+    assert said in capsys.readouterr().out
+    assert list(read_manifest(f"{out}/manifest.json").assets) == ["Mug"]
+
+
 def test_a_damaged_picture_inside_a_glb_is_refused(tmp_path: Path) -> None:
     path = glb(tmp_path / "Mug") / "chair.glb"
     data = path.read_bytes()
