@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from eqforge.generators.scenes.adopt import Adopted
+from eqforge.generators.scenes.adopt import Adopted, Axis, adopt
+from eqforge.transforms.generated.scan_looker import shared_looker
 
 CORNERS = "".join(f"v {x} {y} {z}\n" for x in (0, 1) for y in (0, 0.8) for z in (0, 1.2))
 PLACES = "vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"
@@ -73,3 +74,8 @@ def files_in(made: Adopted) -> dict[str, bytes]:
     """The files of an adopted scan's archive."""
     with tarfile.open(fileobj=io.BytesIO(made.archive)) as archive:
         return {name: archive.extractfile(name).read() for name in archive.getnames()}  # type: ignore[union-attr]
+
+
+def taken(folder: Path, axis_up: Axis | None = None, licence: str = "") -> Adopted:
+    """A scan, adopted without words of a user."""
+    return adopt(folder, {}, axis_up, licence, shared_looker().look)

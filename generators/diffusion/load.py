@@ -89,7 +89,7 @@ def revision_of(settings: ModelSettings) -> str | None:
     if settings.revision is None:
         raise InputError(
             f"{settings.model!r} is not a folder; of a model of the hub, name the commit too "
-            "(--revision), so that it is the same one again"
+            "(--revision, or ID@COMMIT), so that it is the same one again"
         )
     if _COMMIT.fullmatch(settings.revision) is None:
         raise InputError(

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from xml.etree import ElementTree
 
 from eqforge.generators.scenes.archives import packed
 from eqforge.generators.scenes.gltf import SUFFIXES as GLTF
+from eqforge.generators.scenes.look_child import Looks
 from eqforge.generators.scenes.manifest import AS_STORED, AssetWords
 from eqforge.generators.scenes.nouns import key_for, words_for
-from eqforge.generators.scenes.scan_files import files_of_scan
+from eqforge.generators.scenes.scan_files import OWN_FILES, files_of_scan
 from eqforge.generators.scenes.scan_folders import category_of, mesh_of
-from eqforge.generators.scenes.scan_looks import Looks, looks_of
 from eqforge.generators.scenes.tints import MAIN_SHARE
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 
-SIMULATION, COLLISION = "object.urdf", "collision_geometry.obj"
+SIMULATION, COLLISION = OWN_FILES
+Look: TypeAlias = Callable[[Mapping[str, bytes], str, Mapping[str, str]], Looks]
 Axis = Literal["Y", "Z"]
 CLASH_SHARE = 0.08
 """Share of another colour of a surface, from which on it is not recoloured to that."""
@@ -48,7 +49,11 @@ class Adopted:
 
 
 def adopt(
-    folder: Path, nouns: Mapping[str, Mapping[str, Any]], axis_up: Axis | None, licence: str
+    folder: Path,
+    nouns: Mapping[str, Mapping[str, Any]],
+    axis_up: Axis | None,
+    licence: str,
+    look: Look,
 ) -> Adopted:
     """Makes an asset of a scan's folder.
 
@@ -58,6 +63,7 @@ def adopt(
       axis_up: which axis of the file points up; None for Z in an OBJ file and Y in a glTF file,
         as that format's standard says.
       licence: of the scan.
+      look: tells what a mesh looks like, given its files, its name and the importer's arguments.
 
     Raises:
       InputError: it holds no mesh or several, or one that cannot be read; its name is no id.
@@ -70,21 +76,24 @@ def adopt(
     files = files_of_scan(folder, mesh, up)
     # A glTF file is turned itself, since importers take no axes for it.
     stored: Axis = "Z" if is_gltf else up
-    looks = looks_of(files, stored, str(mesh))
+    try:
+        looks = look(files.data, files.mesh, _AXES[stored])
+    except InputError as error:
+        raise InputError(f"{mesh}: {error}") from error
     category = category_of(folder)
-    words = _words(words_for(folder.name, category, nouns), looks, files.is_paintable)
+    words = _words(words_for(folder.name, category, nouns), looks)
     if words is None:
         files.notes.append("no word of its name says what it is: captions do not speak of it")
     body = _body(folder.name, files.mesh)
     try:
-        archive = packed({**files.data, COLLISION: looks.hull, SIMULATION: body})
+        archive = packed({**files.data, COLLISION: looks.hull.encode(), SIMULATION: body})
     except ValueError as error:
         raise InputError(f"{folder}: its files cannot be packed: {error}") from error
     entry: dict[str, Any] = {
         "asset_type": "FileBasedObject",
         "id": folder.name,
         "kwargs": {
-            "bounds": list(looks.bounds),
+            "bounds": [list(looks.low), list(looks.high)],
             "mass": 1.0,
             "render_filename": f"{{asset_dir}}/{files.mesh}",
             "render_import_kwargs": dict(_AXES[stored]),
@@ -98,6 +107,8 @@ def adopt(
     }
     if words is not None:
         entry["words"] = words
+        unknown = set(words.get("parts", ())) - set(looks.surfaces)
+        files.notes += [f"no material of it is called {name!r}" for name in sorted(unknown)]
     key = key_for(folder.name, category, nouns)
     return Adopted(archive=archive, entry=entry, key=key, notes=tuple(files.notes))
 
@@ -112,9 +123,7 @@ def _body(name: str, mesh: str) -> bytes:
     return ElementTree.tostring(robot)
 
 
-def _words(
-    words: Mapping[str, Any] | None, looks: Looks, is_painted: bool
-) -> dict[str, Any] | None:
+def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | None:
     """Returns the words of a manifest for a scan; None where nothing says what it is.
 
     A colour is named that most of the surface shows; such a thing may be recoloured.
@@ -122,11 +131,12 @@ def _words(
     if words is None:
         return None
     said = dict(words)
+    main, share = next(iter(looks.colours.items()), ("", 0.0))
     parts: list[str] | None = []
-    if looks.whole is not None and looks.whole.shares[looks.whole.name] >= MAIN_SHARE:
-        said.setdefault("colour", looks.whole.name)
-        parts = _changing(looks, looks.whole.name) if is_painted else []
-        others = [name for name, share in looks.whole.shares.items() if share >= CLASH_SHARE]
+    if share >= MAIN_SHARE:
+        said.setdefault("colour", main)
+        parts = _changing(looks, main)
+        others = [name for name, part in looks.colours.items() if part >= CLASH_SHARE]
         if parts != [] and others[1:]:
             said.setdefault("clashes", others[1:])
     if parts is not None:
@@ -142,9 +152,9 @@ def _changing(looks: Looks, colour: str) -> list[str] | None:
       None where all have it, and none where those that have it are too little of the surface.
     """
     found = {
-        name: share
-        for name, (share, shown) in looks.surfaces.items()
-        if shown.shares.get(colour, 0) >= MAIN_SHARE
+        name: surface.share
+        for name, surface in looks.surfaces.items()
+        if surface.colours.get(colour, 0) >= MAIN_SHARE
     }
     if len(found) == len(looks.surfaces):
         return None

@@ -9,17 +9,15 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from eqforge.schemas.errors import InputError
 
 SUFFIXES = (".glb", ".gltf")
 _MAGIC, _JSON = b"glTF", b"JSON"
+_DRACO = "KHR_draco_mesh_compression"
 _STANDING = (1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1)
 """Turns y up to z up; columns first, as the format has matrices."""
-
-_READ = ("KHR_materials_", "KHR_texture_transform", "KHR_lights_", "KHR_mesh_quantization")
-"""Extensions of which nothing is needed to tell a body's shape and its colours."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,8 +47,7 @@ def read_gltf(data: bytes, file: str) -> Gltf:
     """Reads a glTF or GLB file.
 
     Raises:
-      InputError: it is none of version 2, or has a skeleton, an extension that is not read or nodes
-        that are no trees.
+      InputError: it is none of version 2, has a skeleton, is compressed, or its nodes are no trees.
       ValueError, LookupError, TypeError, AttributeError: it is damaged.
     """
     rest = None
@@ -67,9 +64,8 @@ def read_gltf(data: bytes, file: str) -> Gltf:
         raise InputError(f"{file}: no glTF file: {type(error).__name__}: {error}") from error
     if document.get("skins"):
         raise InputError(f"{file}: it has a skeleton: apply its pose and save it without one")
-    needed = [each for each in document.get("extensionsRequired", ()) if not each.startswith(_READ)]
-    if needed:
-        raise InputError(f"{file}: it needs {needed[0]}: save it without that extension")
+    if _DRACO in (document.get("extensionsRequired") or ()):
+        raise InputError(f"{file}: it is compressed ({_DRACO}), which is not read: save it without")
     if not _is_forest(document.get("nodes", ())):
         raise InputError(f"{file}: a node of it is below two others, or below itself")
     return Gltf(document=document, rest=rest)
@@ -90,43 +86,39 @@ def stood_up(gltf: Gltf) -> Gltf:
     """Returns a file with y up as one with z up: its roots hang below a node that turns them."""
     document = gltf.document
     nodes = list(document.get("nodes", ()))
-    below = {child for node in nodes for child in node.get("children", ())}
-    scenes = document.get("scenes") or [
-        {"nodes": [at for at in range(len(nodes)) if at not in below]}
-    ]
-    turned = []
-    for scene in scenes:
-        if scene.get("nodes"):
-            nodes.append({"name": "z up", "matrix": list(_STANDING), "children": scene["nodes"]})
-            scene = {**scene, "nodes": [len(nodes) - 1]}
-        turned.append(scene)
-    document = {"scene": 0, **document, "nodes": nodes, "scenes": turned}
+    scene = document["scenes"][document.get("scene", 0)]
+    turning = {"name": "z up", "matrix": list(_STANDING), "children": scene.get("nodes", [])}
+    scenes = [{**scene, "nodes": [len(nodes)]}]
+    document = {**document, "nodes": [*nodes, turning], "scenes": scenes, "scene": 0}
     return Gltf(document=document, rest=gltf.rest)
 
 
-def is_paintable(gltf: Gltf) -> bool:
-    """Tells whether each surface has one colour or one texture, and a name, as repainting needs.
+def shown_scene(gltf: Gltf) -> Gltf:
+    """Returns a file without the meshes that its scene does not show, which Blender would import.
 
-    Others mix a texture with a factor or with colours of the corners, or are not shaded.
+    A file without scenes shows all that it has.
     """
-    materials = gltf.document.get("materials", ())
-    meshes = gltf.document.get("meshes", ())
-    pieces = [piece for mesh in meshes for piece in mesh["primitives"]]
-    names = [material.get("name") for material in materials]
-    return (
-        all(names)
-        and len(set(names)) == len(names)
-        and all("material" in piece and "COLOR_0" not in piece["attributes"] for piece in pieces)
-        and not any(map(_is_mixed, materials))
-    )
+    document = json.loads(json.dumps(gltf.document))
+    nodes = document.get("nodes", [])
+    below = {child for node in nodes for child in node.get("children", ())}
+    if not document.get("scenes"):
+        document["scenes"] = [{"nodes": [at for at in range(len(nodes)) if at not in below]}]
+    reached = list(document["scenes"][document.get("scene", 0)].get("nodes", ()))
+    if not below.isdisjoint(reached):
+        raise ValueError("a scene names a node that is below another one")
+    for at in reached:  # grows as it is read
+        reached += nodes[at].get("children", ())
+    for at in set(range(len(nodes))) - set(reached):
+        nodes[at].pop("mesh", None)
+    return Gltf(document=document, rest=gltf.rest)
 
 
-def _is_mixed(material: dict[str, Any]) -> bool:
-    pbr = material.get("pbrMetallicRoughness", {})
-    factor = pbr.get("baseColorFactor", [1, 1, 1])[:3]
-    others = {"KHR_materials_unlit", "KHR_materials_pbrSpecularGlossiness"}
-    is_tinted = "baseColorTexture" in pbr and factor != [1, 1, 1]
-    return is_tinted or not others.isdisjoint(material.get("extensions", ()))
+def with_names(gltf: Gltf, name_of: Callable[[str], str]) -> Gltf:
+    """Returns a file in which each material has a name that is told by the one it has."""
+    document = json.loads(json.dumps(gltf.document))
+    for material in document.get("materials", ()):
+        material["name"] = name_of(str(material.get("name") or "surface"))
+    return Gltf(document=document, rest=gltf.rest)
 
 
 def files_named(gltf: Gltf) -> list[str]:
@@ -149,7 +141,9 @@ def pictures_inside(gltf: Gltf) -> Iterator[bytes]:
             start = view.get("byteOffset", 0)
             yield chunk[start : start + view["byteLength"]]
         elif image.get("uri", "").startswith("data:"):
-            yield base64.b64decode(image["uri"].partition(",")[2])
+            header, _, data = image["uri"].partition(",")
+            is_base64 = header.endswith(";base64")
+            yield base64.b64decode(data) if is_base64 else unquote_to_bytes(data)
 
 
 def with_files(gltf: Gltf, name_of: Callable[[str], str]) -> Gltf:

@@ -32,7 +32,7 @@ def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
         importers[extension](path, import_kwargs)
     meshes = [made for made in bpy.context.selected_objects if made.type == "MESH"]
     if not meshes:
-        raise InputError(f"{path}: holds no mesh")
+        raise InputError(f"{path}: it holds no mesh")
     return _joined(meshes)
 
 
@@ -44,6 +44,11 @@ def _import_obj(path: str, import_kwargs: Mapping[str, Any]) -> None:
         if axis in kwargs:
             kwargs[axis] = kwargs[axis].replace("-", "NEGATIVE_")
     bpy.ops.wm.obj_import(filepath=path, **{"use_split_objects": False, **kwargs})
+    for made in bpy.context.selected_objects:
+        # Kubric gives the object a place and a turn of its own.
+        if made.type == "MESH" and made.matrix_world != made.matrix_world.Identity(4):
+            made.data.transform(made.matrix_world)
+            made.matrix_world.identity()
 
 
 def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:

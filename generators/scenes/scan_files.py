@@ -3,6 +3,7 @@
 What a file names lies beside it in the archive, under a plain name.
 """
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from eqforge.generators.scenes.scan_folders import pictures_of
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.io.pictures import why_unreadable
+
+OWN_FILES = ("object.urdf", "collision_geometry.obj")
+"""The body of an asset, and its collision shape."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,90}")
 _TEXTURE = ("texture", "diffuse", "albedo", "basecolor", "base_color", "color")
@@ -25,15 +29,11 @@ class ScanFiles:
 
     Attributes:
       mesh: name of the one to render.
-      library: name of the MTL file of an OBJ file; empty for another one.
-      is_paintable: whether its surfaces can get other colours.
       data: their contents by name.
       notes: what was mended, or is to be known.
     """
 
     mesh: str
-    library: str = ""
-    is_paintable: bool = True
     data: dict[str, bytes]
     notes: list[str] = field(default_factory=list)
 
@@ -49,10 +49,10 @@ def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
     Raises:
       InputError: a file cannot be read, or names one that is not there.
     """
-    if mesh.suffix.lower() not in gltf.SUFFIXES:
-        return _of_obj(folder, mesh)
     try:
-        return _of_gltf(folder, mesh, axis_up)
+        if mesh.suffix.lower() in gltf.SUFFIXES:
+            return _of_gltf(folder, mesh, axis_up)
+        return _of_obj(folder, mesh)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{mesh}: a damaged file: {type(error).__name__}: {error}") from error
 
@@ -60,12 +60,18 @@ def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
 class _Packer:
     """Finds the files that a mesh names, and gives them names of their own in the archive.
 
+    Args:
+      folder: of the scan.
+      mesh: its file.
+      own: names that other files of the archive have.
+
     Attributes:
-      paths: of the files, by those names.
+      paths: of the files, by their names.
     """
 
-    def __init__(self, folder: Path, mesh: Path) -> None:
-        self._folder, self._known = folder.resolve(), pictures_of(folder, mesh)
+    def __init__(self, folder: Path, mesh: Path, *own: str) -> None:
+        self._folder, self._known = folder, pictures_of(folder, mesh)
+        self._own = {name.lower() for name in (*own, *OWN_FILES)}
         self.paths: dict[str, Path] = {}
 
     def beside(self, path: Path) -> Callable[[str], str]:
@@ -74,11 +80,13 @@ class _Packer:
 
     def pack(self, path: Path) -> str:
         """Packs a file; returns its name in the archive."""
-        name, same = path.name, path.resolve()
-        taken = {each.lower(): known for each, known in self.paths.items()}
-        if not _PLAIN.fullmatch(name) or taken.get(name.lower(), same) != same:
-            name = f"{sha256_hex(path.read_bytes())[:16]}{path.suffix.lower()}"
-        self.paths[name] = same
+        for name, known in self.paths.items():
+            if known == path:
+                return name
+        name, taken = path.name, self._own | {each.lower() for each in self.paths}
+        if not _PLAIN.fullmatch(name) or name.lower() in taken:
+            name = f"{sha256_hex(os.fsencode(path.relative_to(self._folder)))[:16]}{path.suffix}"
+        self.paths[name] = path
         return name
 
     def data(self) -> dict[str, bytes]:
@@ -86,14 +94,30 @@ class _Packer:
         return {name: path.read_bytes() for name, path in self.paths.items()}
 
     def _found(self, path: Path, said: str) -> Path:
-        there = (path.parent / said).resolve()
-        if there.is_file() and there.is_relative_to(self._folder):
+        # By its name alone: what a link in the folder leads to is the user's.
+        there = Path(os.path.normpath(path.parent / said))
+        if there.is_relative_to(self._folder) and wavefront.is_file(there):
             return there
         base = said.rpartition("/")[2].lower()
         for known in self._known:
             if known.name.lower() == base:
                 return known
-        raise InputError(f"{path}: it names {said}, which is not there")
+        raise InputError(f"{path}: it names {said[:200]}, which is not there")
+
+
+class _Names:
+    """Names for materials: no two alike, and none that Blender would cut or number."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def __call__(self, said: str) -> str:
+        plain = re.sub(r"\.(\d{3,})$", r"_\1", said).encode()[:50].decode(errors="ignore")
+        name, number = plain, 2
+        while name in self._taken:
+            name, number = f"{plain}_{number}", number + 1
+        self._taken.add(name)
+        return name
 
 
 def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
@@ -108,19 +132,21 @@ def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
 
 
 def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
-    packer = _Packer(folder, mesh)
-    read = gltf.with_files(gltf.read_gltf(mesh.read_bytes(), str(mesh)), packer.beside(mesh))
-    made = gltf.stood_up(read) if axis_up == "Y" else read
-    name, data = f"model{mesh.suffix.lower()}", packer.data()
+    name = f"model{mesh.suffix.lower()}"
+    packer = _Packer(folder, mesh, name)
+    made = gltf.shown_scene(gltf.read_gltf(mesh.read_bytes(), str(mesh)))
+    made = gltf.with_files(gltf.with_names(made, _Names()), packer.beside(mesh))
+    made = gltf.stood_up(made) if axis_up == "Y" else made
+    data = packer.data()
     pictures = {each: data[each] for each in gltf.pictures_named(made)}
     pictures |= {f"{at} inside it": each for at, each in enumerate(gltf.pictures_inside(made))}
     _check_pictures(mesh, pictures)
-    files = {**data, name: made.encoded()}
-    return ScanFiles(mesh=name, is_paintable=gltf.is_paintable(made), data=files)
+    return ScanFiles(mesh=name, data={**data, name: made.encoded()})
 
 
 def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
-    text, packer = wavefront.read_text(mesh), _Packer(folder, mesh)
+    name = f"{mesh.stem}.mtl"
+    text, packer = wavefront.read_text(mesh), _Packer(folder, mesh, mesh.name, name)
     notes: list[str] = []
     libraries, missing = _libraries(folder, mesh)
     parts = [
@@ -129,30 +155,26 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
     ]
     library = "\n".join(parts) or wavefront.plain_library(text)
     if not wavefront.pictures_named(library, only_colour=True):
-        others = [
-            path
-            for path in pictures_of(folder, mesh)
-            if path.resolve() not in packer.paths.values()
-        ]
+        others = [each for each in pictures_of(folder, mesh) if each not in packer.paths.values()]
         shown = _meant(others, mesh, folder, has_library=bool(parts))
         if shown is not None:
             library = wavefront.showing(library, packer.pack(shown))
             notes.append(f"its surfaces show {shown.name}, which no .mtl named")
         else:
             notes.append(_why_plain(others, missing, has_library=bool(parts)))
-    name = f"{mesh.stem}.mtl"
+    text, library = wavefront.with_names(text, library, _Names())
     files = {mesh.name: wavefront.with_library(text, name, library), name: library}
     data = packer.data()
     _check_pictures(mesh, data)
     own = {key: value.encode() for key, value in files.items()}
-    return ScanFiles(mesh=mesh.name, library=name, data={**data, **own}, notes=notes)
+    return ScanFiles(mesh=mesh.name, data={**data, **own}, notes=notes)
 
 
 def _libraries(folder: Path, mesh: Path) -> tuple[list[Path], list[str]]:
     """Returns the libraries of an OBJ file in its scan's folder, and the names of all others."""
     there, missing = [], []
     for name, path in wavefront.libraries_of(mesh).items():
-        if path is None or not path.resolve().is_relative_to(folder.resolve()):
+        if path is None or not Path(os.path.normpath(path)).is_relative_to(folder):
             missing.append(name)
         else:
             there.append(path)

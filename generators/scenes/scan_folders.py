@@ -21,14 +21,15 @@ MESHES = (".obj", *GLTF)
 OTHER_MESHES = (".ply", ".stl", ".dae", ".fbx", ".usd", ".usda", ".usdc", ".usdz", ".blend", ".3ds")
 _MAIN = ("model", "visual_geometry")
 _OWN = ("meshes", "materials")
-_CATEGORY = re.compile(r'categor\w*\s*\{[^}]*?first:\s*"([^"]+)"', re.DOTALL)
+_CATEGORY = re.compile(r'categor\w{0,9}\s{0,9}\{[^}]{0,400}?first:\s{0,9}"([^"]{1,400})"')
 
 
 def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
     """Returns the folders of scans within a folder, by name, or itself where it is one.
 
     Returns:
-      Those with a mesh, be it one that cannot be taken, and those without.
+      Those with a mesh, be it one that cannot be taken; and what else there is, folders without
+      one and loose files.
 
     Raises:
       InputError: there is no folder, or no mesh in it, or it is a scan and holds others.
@@ -44,14 +45,15 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
             f"{folder}: it holds {own[0].name}, and folders with meshes as well, such as "
             f"{scans[0].name}: move the one or the others out of it"
         )
-    if own or any(_ends(path, OTHER_MESHES) for path in _files(folder)):
+    loose = [each for each in _files(folder) if each.is_file() and _ends(each, OTHER_MESHES)]
+    if own or (loose and not scans):
         return [folder], []
     if not scans:
         raise InputError(
             f"{folder}: no folder in it holds a mesh: expected NAME/model.obj or "
             "NAME/meshes/model.obj, as Google Scanned Objects have them, or one .glb or .gltf"
         )
-    return scans, [each for each in folders if each not in scans]
+    return scans, [*(each for each in folders if each not in scans), *loose]
 
 
 def mesh_of(folder: Path) -> Path:
@@ -62,8 +64,8 @@ def mesh_of(folder: Path) -> Path:
     """
     found = _meshes(folder) or _below(folder, MESHES)
     if not found:
-        other = _below(folder, OTHER_MESHES)[0].name
-        raise InputError(f"{folder}: it holds {other}, and only .obj, .glb and .gltf are read")
+        others = [path.name for path in _below(folder, OTHER_MESHES)] or ["nothing but collisions"]
+        raise InputError(f"{folder}: it holds {others[0]}, and only .obj, .glb and .gltf are read")
     if len(found) > 1:
         names = ", ".join(path.relative_to(folder).as_posix() for path in found[:4])
         raise InputError(f"{folder}: expected one mesh, or one called model: there are {names}")

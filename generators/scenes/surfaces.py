@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from eqforge.generators.scenes.tints import (
@@ -14,6 +15,12 @@ from eqforge.generators.scenes.tints import (
 )
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
+
+_OPAQUE = 0.5
+"""Alpha from which on a surface is seen, and transmission from which on what lies behind it is."""
+
+_DARK = 0.02
+"""Mean of a texture of light up to which its surface is seen by the light that falls on it."""
 
 NEUTRAL: Vector = (0.5, 0.5, 0.5)
 """Colour of an object whose asset has no material."""
@@ -78,32 +85,123 @@ def changed_slots(made: Any, parts: Collection[str] | None) -> list[Any]:
     return [slot for slot in made.material_slots if parts is None or _name_of(slot) in parts]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Seen:
+    """What a surface shows.
+
+    Attributes:
+      area: of the surface.
+      texels: its colours at some points, sRGB in [0, 1], of shape (points, 3); none where it cannot
+        be told what it shows, as it mixes a texture with other colours, shines or is transparent.
+      areas: of shape (points,), how much of the surface each stands for.
+    """
+
+    area: float
+    texels: Any
+    areas: Any
+
+
+def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
+    """Yields the names of an object's materials, and what their surfaces show."""
+    for slot in made.material_slots:
+        _, areas = _triangles(made, slot.slot_index)
+        texels, stands_for = np.zeros((0, 3)), np.zeros(0)
+        shader = None if slot.material is None else _shader(slot.material)
+        if shader is not None and areas.sum() > 0 and _is_plain(shader):
+            texels, stands_for = _seen(made, slot, shader.inputs["Base Color"], areas)
+        name = "" if slot.material is None else slot.material.name
+        yield name, Seen(area=float(areas.sum()), texels=texels, areas=stands_for)
+
+
+def _is_plain(shader: Any) -> bool:
+    """Tells whether a surface shows its base colour and nothing else: what can be told of it."""
+    inputs = shader.inputs
+    alpha, base = inputs["Alpha"], inputs["Base Color"]
+    texture = _texture_of(base)
+    is_opaque = alpha.default_value >= _OPAQUE
+    if alpha.links:
+        is_opaque = texture is not None and alpha.links[0].from_node == texture
+    return bool(
+        is_opaque
+        and not _shines(inputs["Emission Color"], inputs["Emission Strength"].default_value)
+        and inputs["Transmission Weight"].default_value < _OPAQUE
+        and (not base.links or (texture is not None and _layout(texture) is not None))
+    )
+
+
+def _shines(colour: Any, strength: float) -> bool:
+    """Tells whether a surface gives off light, but for small lamps in a dark texture."""
+    if not colour.links or strength <= 0:
+        return strength > 0 and max(colour.default_value[:3]) > 0
+    texture = _texture_of(colour)
+    return texture is None or float(_texels(texture.image)[..., :3].mean()) > _DARK
+
+
+def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
+    texture = _texture_of(base)
+    if texture is None:
+        return encoded(np.array(base.default_value[:3], np.float64))[None], areas.sum()[None]
+    texels = _texels(texture.image)
+    colours = _encoded(texture.image, texels)
+    is_cut = any(link.from_socket.name == "Alpha" for link in _links_from(texture))
+    if not is_cut and texture.image.alpha_mode == "STRAIGHT":
+        # Blender shows black where a texture is transparent and its surface is not.
+        colours = np.where(texels[..., 3:] > 0, colours, 0)
+    corners, of_unwrapped = _unwrapped(made, slot.slot_index, texture)
+    if not len(corners):
+        return np.zeros((0, 3)), np.zeros(0)
+    picture = np.concatenate((colours, texels[..., 3:]), axis=-1)
+    points, stands_for = sampled(corners, of_unwrapped, picture)
+    if is_cut:
+        stands_for = np.where(points[:, 3] >= _OPAQUE, stands_for, 0.0)
+    return points[:, :3], stands_for
+
+
+def _links_from(node: Any) -> Iterator[Any]:
+    return (link for socket in node.outputs for link in socket.links)
+
+
 def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
     """Gives a surface a colour, or its texture another main colour where it has one."""
     texture = _texture_of(socket)
     if texture is None:
         _set(socket, (*colour, 1.0))
         return
-    image = texture.image
-    # A picture of more than 8 bits is held in linear light, whatever its colour space is called.
-    is_encoded = not image.is_float and image.colorspace_settings.name == "sRGB"
-    texels = np.empty(4 * image.size[0] * image.size[1], np.float32)
-    image.pixels.foreach_get(texels)
-    texels = texels.reshape(image.size[1], image.size[0], 4)[::-1]  # Blender's first row is below
-    seen = texels[..., :3] if is_encoded else encoded(np.clip(texels[..., :3], 0, 1))
-    corners, areas = _unwrapped(made, slot.slot_index)
-    corners = _laid(texture, corners)
+    corners, areas = _unwrapped(made, slot.slot_index, texture)
     if not areas.sum() > 0:
         _set(socket, (*colour, 1.0))
         return
+    image = texture.image
+    texels = _texels(image)
+    seen = _encoded(image, texels)
     shown = shown_colours(*sampled(corners, areas, seen))
     if image.is_float:
         painted = recoloured(seen, shown, colour)
     else:
         painted = recoloured_pixels(np.rint(255 * seen).astype(np.uint8), shown, colour)
     result = texels.copy()
-    result[..., :3] = painted if is_encoded else decoded(painted)
+    result[..., :3] = painted if _is_encoded(image) else decoded(painted)
     texture.image = _image_like(image, result[::-1])
+
+
+def _texels(image: Any) -> Any:
+    """Returns a picture as Blender holds it, float32 of shape (height, width, 4)."""
+    texels = np.empty(4 * image.size[0] * image.size[1], np.float32)
+    image.pixels.foreach_get(texels)
+    return texels.reshape(image.size[1], image.size[0], 4)[::-1]  # Blender's first row is below
+
+
+def _is_encoded(image: Any) -> bool:
+    """Tells whether Blender holds a picture in sRGB.
+
+    One of more than 8 bits is held in linear light, whatever its colour space is called.
+    """
+    return not image.is_float and image.colorspace_settings.name == "sRGB"
+
+
+def _encoded(image: Any, texels: Any) -> Any:
+    colours = texels[..., :3]
+    return colours if _is_encoded(image) else encoded(np.clip(colours, 0, 1))
 
 
 def _texture_of(socket: Any) -> Any:
@@ -115,20 +213,42 @@ def _texture_of(socket: Any) -> Any:
     return None
 
 
-def _laid(texture: Any, corners: Any) -> Any:
-    """Returns where a picture is read at texture coordinates, which a node may scale and move."""
-    for link in texture.inputs["Vector"].links:
-        if link.from_node.type == "MAPPING":
-            inputs = link.from_node.inputs
-            scale, offset = (
-                np.array(inputs[name].default_value)[:2] for name in ("Scale", "Location")
-            )
-            return corners * scale + offset
-    return corners
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Layout:
+    """How a picture lies on a mesh.
+
+    Attributes:
+      layer: of texture coordinates; None for the active one.
+      steps: how these are scaled and turned, and then moved, one after the other.
+    """
+
+    layer: str | None
+    steps: tuple[tuple[Any, Any], ...]
 
 
-def _unwrapped(made: Any, slot: int) -> tuple[Any, Any]:
-    """Returns the texture coordinates and the areas of the triangles that have a material."""
+def _layout(texture: Any) -> _Layout | None:
+    """Returns how a picture lies on a mesh; None where its nodes say more than that."""
+    steps: list[tuple[Any, Any]] = []
+    links = texture.inputs["Vector"].links
+    while links:
+        node = links[0].from_node
+        if node.type == "UVMAP":
+            return _Layout(layer=node.uv_map or None, steps=tuple(reversed(steps)))
+        if node.type == "TEX_COORD" and links[0].from_socket.name == "UV":
+            break
+        if node.type != "MAPPING":
+            return None
+        by, turn, to = (
+            np.array(node.inputs[name].default_value) for name in ("Scale", "Rotation", "Location")
+        )
+        cos, sin = np.cos(turn[2]), np.sin(turn[2])
+        steps.append((np.array(((cos, -sin), (sin, cos))) * by[:2], to[:2]))
+        links = node.inputs["Vector"].links
+    return _Layout(layer=None, steps=tuple(reversed(steps)))
+
+
+def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
+    """Returns the corners of the triangles that have a material, and their areas."""
     mesh = made.data
     mesh.calc_loop_triangles()
     count = len(mesh.loop_triangles)
@@ -137,12 +257,25 @@ def _unwrapped(made: Any, slot: int) -> tuple[Any, Any]:
     mesh.loop_triangles.foreach_get("loops", loops)
     mesh.loop_triangles.foreach_get("area", areas)
     mesh.loop_triangles.foreach_get("material_index", slots)
-    if mesh.uv_layers.active is None:
+    # Blender shows what has the number of no material in the last one.
+    slots = np.minimum(slots, max(len(made.material_slots) - 1, 0))
+    return loops.reshape(-1, 3)[slots == slot], areas[slots == slot].astype(np.float64)
+
+
+def _unwrapped(made: Any, slot: int, texture: Any) -> tuple[Any, Any]:
+    """Returns where a picture lies on the triangles that have a material, and their areas."""
+    layout = _layout(texture) or _Layout(layer=None, steps=())
+    layers = made.data.uv_layers
+    layer = layers.active if layout.layer is None else layers.get(layout.layer)
+    if layer is None:
         return np.zeros((0, 3, 2)), np.zeros(0)
-    places = np.empty(2 * len(mesh.loops), np.float32)
-    mesh.uv_layers.active.uv.foreach_get("vector", places)
-    corners = places.reshape(-1, 2)[loops.reshape(-1, 3)]
-    return corners[slots == slot].astype(np.float64), areas[slots == slot].astype(np.float64)
+    places = np.empty(2 * len(made.data.loops), np.float32)
+    layer.uv.foreach_get("vector", places)
+    loops, areas = _triangles(made, slot)
+    corners = places.reshape(-1, 2)[loops].astype(np.float64)
+    for turn, to in layout.steps:
+        corners = corners @ turn.T + to
+    return corners, areas
 
 
 def _image_like(image: Any, texels: Any) -> Any:

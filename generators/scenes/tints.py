@@ -137,10 +137,10 @@ def sampled(
       corners: texture coordinates of shape (triangles, 3, 2), (0, 0) is below on the left; beyond
         [0, 1] the texture repeats.
       areas: of the triangles, of shape (triangles,).
-      texture: of shape (height, width, 3), the first row on top.
+      texture: of shape (height, width, channels), the first row on top.
 
     Returns:
-      Texels of shape (points, 3), and areas of shape (points,).
+      Texels of shape (points, channels), and areas of shape (points,).
     """
     each = min(SAMPLES_PER_TRIANGLE, max(1, SAMPLES // max(len(corners), 1)))
     rows = int(np.sqrt(each))
@@ -153,7 +153,8 @@ def sampled(
     columns = np.minimum((points[..., 0] * width).astype(int), width - 1)
     lines = np.minimum(((1 - points[..., 1]) * height).astype(int), height - 1)
     stands_for = np.repeat(areas / len(weights), len(weights)).astype(np.float64)
-    return texture[lines, columns].reshape(-1, 3).astype(np.float64), stands_for
+    found = texture[lines, columns].reshape(-1, texture.shape[2])
+    return found.astype(np.float64), stands_for
 
 
 def decoded(texels: Floats) -> NDArray[np.float64]:

@@ -10,14 +10,15 @@ from pathlib import Path
 _LIBRARY = re.compile(r"^[ \t]*mtllib[ \t]+(.*\S)", re.MULTILINE)
 _SURFACE = re.compile(r"^[ \t]*newmtl[ \t]+(.*\S)", re.MULTILINE)
 _USED = re.compile(r"^[ \t]*usemtl[ \t]+(.*\S)", re.MULTILINE)
+_BETWEEN = re.compile(r"(?<=\.mtl)[ \t]+", re.IGNORECASE)
 _FACE = re.compile(r"^[ \t]*f[ \t]", re.MULTILINE)
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?(?=[ \t])"
+_NUMBER = r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:e[-+]?\d++)?(?=[ \t])"
 _OPTION = (
     r"-(?:(?:blendu|blendv|cc|clamp|imfchan|type|texres|boost|bm)[ \t]+\S+"
     rf"|mm(?:[ \t]+{_NUMBER}){{2}}|[ost](?:[ \t]+{_NUMBER}){{1,3}})[ \t]+"
 )
 _PICTURE = re.compile(
-    rf"^([ \t]*(map_\w+|bump|norm|disp|decal|refl)[ \t]+(?:{_OPTION})*)(\S.*?)[ \t]*$",
+    rf"^([ \t]*(map_\w+|bump|norm|disp|decal|refl)[ \t]+(?:{_OPTION})*+)(\S.*)$",
     re.MULTILINE | re.IGNORECASE,
 )
 _COLOUR = "map_kd"
@@ -25,7 +26,7 @@ _USUAL = {
     each.lower(): each
     for each in ("map_Kd", "map_Ks", "map_Ns", "map_Ke", "map_d", "map_Bump", "map_Pr", "map_Pm")
 }
-GREY = "Kd 0.5 0.5 0.5\nNs 50\nillum 2\n"
+GREY = "Kd 0.2 0.2 0.2\nNs 50\nillum 2\n"
 
 
 def read_text(path: Path) -> str:
@@ -45,10 +46,10 @@ def libraries_of(mesh: Path) -> dict[str, Path | None]:
     """
     found: dict[str, Path | None] = {}
     for line in _LIBRARY.findall(read_text(mesh)):
-        said = line.replace("\\", "/").strip('"')
+        said = _plain(line)
         whole = _beside(mesh, said)
-        names = [said] if whole else re.findall(r"\S.*?\.mtl(?=\s|$)", said, re.IGNORECASE)
-        found |= {name: _beside(mesh, name) for name in names or [said]}
+        names = [said] if whole else _BETWEEN.split(said)
+        found |= {name: _beside(mesh, name) for name in names}
     return found
 
 
@@ -60,7 +61,7 @@ def pictures_named(library: str, only_colour: bool = False) -> list[str]:
       only_colour: only those that give surfaces their colour.
     """
     names = (
-        name.replace("\\", "/").strip('"')
+        _plain(name)
         for _, keyword, name in _PICTURE.findall(library)
         if not only_colour or keyword.lower() == _COLOUR
     )
@@ -76,34 +77,9 @@ def with_pictures(library: str, name_of: Callable[[str], str]) -> str:
     def renamed(found: re.Match[str]) -> str:
         keyword = _USUAL.get(found[2].lower(), found[2])
         start = found[1].replace(found[2], keyword, 1)
-        return start + name_of(found[3].replace("\\", "/").strip('"'))
+        return start + name_of(_plain(found[3]))
 
     return _PICTURE.sub(renamed, library)
-
-
-def without_options(library: str) -> str:
-    """Returns a library's text whose pictures have no options."""
-    return _PICTURE.sub(lambda found: f"{found[2]} {found[3]}", library)
-
-
-def places_of(library: str) -> dict[str, tuple[tuple[float, float], tuple[float, float]]]:
-    """Returns how textures are laid on surfaces, by their names: a scale and an offset in u and v.
-
-    Blender multiplies texture coordinates by the first and adds the second.
-    """
-    found, surface = {}, ""
-    for line in library.splitlines():
-        if new := _SURFACE.match(line):
-            surface = new[1]
-        if (picture := _PICTURE.match(line)) and picture[2].lower() == _COLOUR:
-            found[surface] = _pair("s", picture[1], 1.0), _pair("o", picture[1], 0.0)
-    return found
-
-
-def _pair(option: str, options: str, default: float) -> tuple[float, float]:
-    found = re.search(rf"-{option}((?:[ \t]+{_NUMBER})+)", options, re.IGNORECASE)
-    u, v, *_ = (*map(float, found[1].split() if found else ()), default, default)
-    return u, v
 
 
 def showing(library: str, picture: str) -> str:
@@ -132,6 +108,32 @@ def with_library(mesh: str, name: str, library: str) -> str:
     return f"mtllib {name}\n{text}"
 
 
+def with_names(mesh: str, library: str, name_of: Callable[[str], str]) -> tuple[str, str]:
+    """Returns the texts of an OBJ file and its library with other names of their surfaces."""
+    names = {
+        each: name_of(each)
+        for each in dict.fromkeys((*_SURFACE.findall(library), *_USED.findall(mesh)))
+    }
+
+    def renamed(found: re.Match[str]) -> str:
+        return found[0][: -len(found[1])] + names[found[1]]
+
+    return _USED.sub(renamed, mesh), _SURFACE.sub(renamed, library)
+
+
+def _plain(name: str) -> str:
+    """Returns a name of a file with slashes, without the blanks and quotes around it."""
+    return name.strip().strip('"').replace("\\", "/")
+
+
 def _beside(mesh: Path, name: str) -> Path | None:
     path = mesh.parent / name
-    return path if path.is_file() else None
+    return path if is_file(path) else None
+
+
+def is_file(path: Path) -> bool:
+    """Tells whether there is a file of a name that may be none: too long, or with a NUL."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False

@@ -2,19 +2,22 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from eqforge.commands import assets as command
-from eqforge.generators.scenes.adopt import Adopted, adopt
+from eqforge.generators.scenes.adopt import Adopted
 from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import parse_asset, read_manifest
 from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.wavefront import pictures_named, with_pictures
 from eqforge.schemas.errors import InputError
+from tests.renders import needs_blender
 from tests.scans import (
     BLUE,
     CORNERS,
@@ -26,10 +29,11 @@ from tests.scans import (
     gazebo,
     glb,
     mujoco,
+    taken,
     texture,
 )
 
-pytest.importorskip("trimesh", reason="the extra `render` is not installed")
+pytestmark = needs_blender
 
 
 def write_library(folder: Path, text: str, line: str = "mtllib model.mtl") -> Path:
@@ -39,32 +43,29 @@ def write_library(folder: Path, text: str, line: str = "mtllib model.mtl") -> Pa
     return folder
 
 
-def taken(folder: Path) -> Adopted:
-    return adopt(folder, {}, None, "")
-
-
 def library_of(made: Adopted) -> str:
     return files_in(made)["model.mtl"].decode()
 
 
 @pytest.mark.parametrize(
-    ("line", "name"),
+    ("line", "options", "name"),
     [
-        ("map_Kd a.png", "a.png"),
-        ("map_Kd -s 2 2 1 -o 0.5 -.5 a b.png", "a b.png"),
-        ("\tmap_kd -clamp on -mm 0 1 2.png", "2.png"),
-        ("map_Bump -bm 0.3 ..\\maps\\n.png  ", "../maps/n.png"),
-        ('bump "x y.png"', "x y.png"),
-        ("norm -imfchan l 1 2 3.png", "1 2 3.png"),
-        ("map_Kd -t 1 2 3 4.png", "4.png"),
+        ("map_Kd a.png", "map_Kd", "a.png"),
+        ("map_Kd -s 2 2 1 -o 0.5 -.5 a b.png", "map_Kd -s 2 2 1 -o 0.5 -.5", "a b.png"),
+        ("\tmap_kd -clamp on -mm 0 1 2.png", "\tmap_Kd -clamp on -mm 0 1", "2.png"),
+        ("map_Bump -bm 0.3 ..\\maps\\n.png  ", "map_Bump -bm 0.3", "../maps/n.png"),
+        ('bump "x y.png"', "bump", "x y.png"),
+        ("norm -imfchan l 1 2 3.png", "norm -imfchan l", "1 2 3.png"),
+        ("map_Kd -t 1 2 3 4.png", "map_Kd -t 1 2 3", "4.png"),
+        ("map_Kd -s " + 50_000 * "1" + ".png", "map_Kd", "-s " + 50_000 * "1" + ".png"),
+        ("map_Kd a" + 50_000 * " " + "b.png", "map_Kd", "a" + 50_000 * " " + "b.png"),
     ],
+    ids=range(9),
 )
-def test_a_line_names_a_picture_behind_its_options(line: str, name: str) -> None:
+def test_a_line_names_a_picture_behind_its_options(line: str, options: str, name: str) -> None:
     assert pictures_named(f"newmtl m\nmap_Ka \n{line}\nd 1\n") == [name]
     made = with_pictures(f"map_Ka\n{line}\n", lambda said: f"{said}!")
-    options = line[: re.search(r'["\w.\\]+( \S+)*\s*$', line).start()] if "-" not in line else ""  # type: ignore[union-attr]
-    assert made.startswith(f"map_Ka\n{options}")
-    assert pictures_named(made) == [f"{name}!"]
+    assert made == f"map_Ka\n{options} {name}!\n"
 
 
 def test_options_of_a_texture_are_kept(tmp_path: Path) -> None:
@@ -177,14 +178,21 @@ def test_a_library_in_another_encoding_and_keywords_in_lower_case(tmp_path: Path
     assert made.entry["words"]["colour"] == "red"
 
 
-def test_of_several_materials_those_of_the_main_colour_are_recoloured(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "other", "part"),
+    [("body", "rim.001", "body"), ("m.001", "m", "m_001"), (80 * "b" + "1", 80 * "b", 50 * "b")],
+)
+def test_of_several_materials_those_of_the_main_colour_are_recoloured(
+    name: str, other: str, part: str, tmp_path: Path
+) -> None:
     folder = mujoco(tmp_path, "Mug", RED)
     sides = FACES.splitlines(keepends=True)
-    mesh = f"mtllib model.mtl\n{CORNERS}{PLACES}usemtl body\n{''.join(sides[:5])}usemtl rim.001\n"
+    mesh = f"mtllib model.mtl\n{CORNERS}{PLACES}usemtl {name}\n{''.join(sides[:5])}usemtl {other}\n"
     (folder / "model.obj").write_text(mesh + sides[5])
-    (folder / "model.mtl").write_text("newmtl body\nmap_Kd texture.png\nnewmtl rim.001\nKd 0 0 0\n")
+    library = f"newmtl {name}\nmap_Kd texture.png\nnewmtl {other}\nKd 0 0 0\n"
+    (folder / "model.mtl").write_text(library)
     words = taken(folder).entry["words"]
-    assert (words["colour"], words["parts"], words["clashes"]) == ("red", ["body"], ["black"])
+    assert (words["colour"], words["parts"], words["clashes"]) == ("red", [part], ["black"])
 
 
 @pytest.mark.parametrize(("up", "axis"), [("Y", None), ("Y", "Y"), ("Z", "Z")])
@@ -192,7 +200,7 @@ def test_of_several_materials_those_of_the_main_colour_are_recoloured(tmp_path: 
 def test_a_gltf_file_stands_and_has_its_colour(
     up: str, axis: str | None, suffix: str, tmp_path: Path
 ) -> None:
-    made = adopt(glb(tmp_path / "Red_Mug", up, suffix), {}, axis, "")  # type: ignore[arg-type]
+    made = taken(glb(tmp_path / "Red_Mug", up, suffix), axis)  # type: ignore[arg-type]
     low, high = np.array(made.entry["kwargs"]["bounds"])
     assert np.allclose(high - low, (1, 0.8, 1.2))
     assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red"}
@@ -201,16 +209,79 @@ def test_a_gltf_file_stands_and_has_its_colour(
     assert asset.import_kwargs == {"axis_forward": "Y", "axis_up": "Z"}
 
 
-def test_a_factor_changes_the_colour_of_a_texture(tmp_path: Path) -> None:
+def test_a_texture_that_is_mixed_with_a_factor_has_no_colour(tmp_path: Path) -> None:
     picture = Image.new("RGB", (8, 8), (255, 255, 255))
-    made = adopt(
-        glb(tmp_path / "Mug", baseColorTexture=picture, baseColorFactor=(0.01, 0.02, 0.8, 1.0)),
-        {},
-        None,
-        "",
+    made = taken(
+        glb(tmp_path / "Mug", baseColorTexture=picture, baseColorFactor=(0.01, 0.02, 0.8, 1.0))
     )
-    assert made.entry["words"]["colour"] == "blue"
+    assert "colour" not in made.entry["words"]
     assert made.entry["words"]["parts"] == []
+
+
+def changed_gltf(folder: Path, change: Callable[[Any], object], **material: Any) -> Path:
+    """A box of a glTF file, of which the JSON is changed."""
+    path = glb(folder, suffix=".gltf", **material) / "chair.gltf"
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+    return folder
+
+
+def halves(left: tuple[int, int, int], right: tuple[int, int, int]) -> Image.Image:
+    both = np.zeros((32, 32, 3), np.uint8)
+    both[:, :16], both[:, 16:] = left, right
+    return Image.fromarray(both)
+
+
+def moved(document: Any) -> None:
+    """The right half of the texture is shown."""
+    texture = document["materials"][0]["pbrMetallicRoughness"]["baseColorTexture"]
+    texture["extensions"] = {"KHR_texture_transform": {"offset": [0.5, 0], "scale": [0.5, 1]}}
+    document["extensionsUsed"] = ["KHR_texture_transform"]
+
+
+def test_the_part_of_a_texture_that_a_gltf_file_shows_decides_the_colour(tmp_path: Path) -> None:
+    folder = changed_gltf(tmp_path / "Mug", moved, baseColorTexture=halves(RED, BLUE))
+    assert taken(folder).entry["words"]["colour"] == "blue"
+
+
+def coloured_corners(document: Any) -> None:
+    attributes = document["meshes"][0]["primitives"][0]["attributes"]
+    attributes["COLOR_0"] = attributes["POSITION"]
+
+
+def lit(document: Any) -> None:
+    document["materials"][0]["emissiveFactor"] = [0, 1, 0]
+
+
+def unseen(document: Any) -> None:
+    document["materials"][0] |= {"alphaMode": "BLEND"}
+    document["materials"][0]["pbrMetallicRoughness"]["baseColorFactor"] = [1, 1, 1, 0]
+
+
+def unlit(document: Any) -> None:
+    document["materials"][0]["extensions"] = {"KHR_materials_unlit": {}}
+    document["extensionsUsed"] = ["KHR_materials_unlit"]
+
+
+@pytest.mark.parametrize("change", [coloured_corners, lit, unseen, unlit])
+def test_a_surface_of_which_the_colour_cannot_be_told_has_none(
+    change: Callable[[Any], object], tmp_path: Path
+) -> None:
+    words = taken(changed_gltf(tmp_path / "Mug", change)).entry["words"]
+    assert words == {"noun": "mug", "size": 0.75, "parts": []}
+
+
+def two_scenes(document: Any) -> None:
+    document["nodes"].append({"mesh": 0, "translation": [9, 0, 0]})
+    document["scenes"] = [{"nodes": [0]}, {"nodes": [0, 1]}]
+    document["scene"] = 0
+
+
+def test_only_the_scene_of_a_gltf_file_is_taken(tmp_path: Path) -> None:
+    made = taken(changed_gltf(tmp_path / "Mug", two_scenes))
+    low, high = np.array(made.entry["kwargs"]["bounds"])
+    assert np.allclose(high - low, (1, 0.8, 1.2))
 
 
 def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path: Path) -> None:
@@ -238,7 +309,7 @@ def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path
         (
             b'"asset":',
             b'"extensionsRequired": ["KHR_draco_mesh_compression"], "asset":',
-            "it needs KHR_draco",
+            "it is compressed .KHR_draco_mesh_compression., which is not read",
         ),
         (b'"asset":', b"", "no glTF file"),
     ],
@@ -265,9 +336,9 @@ def test_a_gltf_file_that_is_not_read_says_why(
         ({"images": [{"uri": "data:image/png;base64,xx"}]}, "a damaged file: Error"),
         ({"images": [{"uri": "../../etc/passwd"}]}, "which is not there"),
         ({"buffers": [{"uri": "none.bin", "byteLength": 4}]}, "it names none.bin"),
-        ({"meshes": []}, "no mesh that can be read"),
+        ({"meshes": []}, "it holds no mesh"),
         ({"materials": 3}, "a damaged file"),
-        ({"scenes": [{"nodes": [50]}]}, "no mesh that can be read"),
+        ({"scenes": [{"nodes": [50]}]}, "a damaged file: IndexError"),
     ],
 )
 def test_a_hostile_gltf_file_is_one_error_and_the_others_are_taken(
@@ -309,7 +380,7 @@ def test_folders_that_hold_no_scan_are_named(
     assert "its name has a character that cannot be printed" in said.out
     assert "expected one mesh, or one called model: there are first.obj, other.glb" in said.out
     assert "it holds cup.ply, and only .obj, .glb and .gltf are read" in said.out
-    assert "Notes: left out: no mesh in it" in said.err
+    assert "Notes: left out: no mesh of a scan" in said.err
     assert list(read_manifest(f"{out}/manifest.json").assets) == ["Deep_Bowl", "Mug"]
 
 

@@ -236,6 +236,7 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
 def _adopt(arguments: Adopt) -> int:
     from eqforge.generators.scenes.adopt import adopt
     from eqforge.generators.scenes.scan_folders import scans_in
+    from eqforge.transforms.generated.scan_looker import shared_looker
 
     nouns = {} if arguments.nouns is None else load_nouns(str(arguments.nouns))
     url = storage.join(arguments.output, MANIFEST)
@@ -243,11 +244,12 @@ def _adopt(arguments: Adopt) -> int:
     assets, failures, unused = dict(there.assets), 0, set(nouns)
     folders, others = scans_in(arguments.folder)
     for folder in others:
-        print(visible(f"{folder.name}: left out: no mesh in it"), file=sys.stderr)
+        print(visible(f"{folder.name}: left out: no mesh of a scan"), file=sys.stderr)
+    look = shared_looker().look
     try:
         for number, folder in enumerate(folders, start=1):
             try:
-                made = adopt(folder, nouns, arguments.axis_up, arguments.licence)
+                made = adopt(folder, nouns, arguments.axis_up, arguments.licence, look)
                 asset = parse_asset(folder.name, made.entry, arguments.output)
             except (InputError, OSError) as error:
                 failures += 1

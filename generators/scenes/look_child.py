@@ -1,0 +1,133 @@
+"""Looks at scanned objects as Blender imports them; the other side is `scan_looker`.
+
+What is named and recoloured is thereby what is rendered: all that a format can say of shapes,
+textures and where they lie on a surface is read by one importer.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from eqforge.generators.scenes.imports import import_mesh
+from eqforge.generators.scenes.surfaces import Seen, name_in_file, seen_colours
+from eqforge.generators.scenes.tints import shown_colours
+from eqforge.schemas.errors import InputError
+from eqforge.schemas.late import numpy as np
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A request to look at a mesh.
+
+    Attributes:
+      file: path of the mesh; all that it needs lies beside it.
+      import_kwargs: arguments of kubric's importer.
+    """
+
+    file: str
+    import_kwargs: dict[str, str]
+
+
+class Surface(msgspec.Struct, frozen=True, kw_only=True):
+    """What one material of a mesh shows.
+
+    Attributes:
+      share: of the area of the mesh.
+      colours: shares of that by the names of the palette's colours, the greatest first; none where
+        it cannot be told or changed, as where a texture is mixed with other colours.
+    """
+
+    share: float
+    colours: dict[str, float]
+
+
+class Looks(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scan looks like.
+
+    Attributes:
+      low, high: the corners of its box with the smallest and the largest coordinates, z up.
+      hull: its convex hull, an OBJ file.
+      colours: shares of all its area by colour, the greatest first.
+      surfaces: by the name of a material.
+    """
+
+    low: tuple[float, float, float]
+    high: tuple[float, float, float]
+    hull: str
+    colours: dict[str, float]
+    surfaces: dict[str, Surface]
+
+
+def look(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
+    """Yields what a scan looks like, as `Looks`, or {"input_error": why that cannot be told}.
+
+    Args:
+      request: a `Request` as JSON values.
+      alive: called between the steps.
+    """
+    wanted = msgspec.convert(request, Request)
+    try:
+        mesh = _imported(wanted)
+        alive()
+        yield msgspec.to_builtins(_looks(mesh, alive))
+    except InputError as error:
+        yield {"input_error": str(error).replace(wanted.file, Path(wanted.file).name)}
+    except Exception as error:
+        # The importers raise whatever a damaged file makes them.
+        lines = [line for line in str(error).splitlines() if line and "Location: " not in line]
+        said = (lines or ["no reason given"])[-1].strip()
+        yield {"input_error": f"no mesh that can be read: {type(error).__name__}: {said[:300]}"}
+
+
+def _imported(wanted: Request) -> Any:
+    """Returns what a file holds, as an object of which the mesh has its modifiers applied."""
+    import bpy
+
+    bpy.ops.wm.read_factory_settings(use_empty=True)
+    made = import_mesh(wanted.file, wanted.import_kwargs)
+    if made.data.shape_keys is not None or made.modifiers:
+        raise InputError("it has a skeleton or shapes that move: apply its pose and save it so")
+    return made
+
+
+def _looks(made: Any, alive: Callable[[], None]) -> Looks:
+    import trimesh
+
+    corners = np.empty(3 * len(made.data.vertices), np.float32)
+    made.data.vertices.foreach_get("co", corners)
+    points = corners.reshape(-1, 3).astype(np.float64)
+    if not len(points) or not np.isfinite(points).all():
+        raise InputError("it has no corners, or some at no place")
+    low, high = points.min(axis=0), points.max(axis=0)
+    if not (low < high).all():
+        raise InputError("it is flat")
+    hull = trimesh.convex.convex_hull(points)
+    alive()
+    lines = [f"v {x:.6f} {y:.6f} {z:.6f}\n" for x, y, z in hull.vertices]
+    lines += [f"f {a} {b} {c}\n" for a, b, c in hull.faces + 1]
+    seen = [(name_in_file(name), each) for name, each in seen_colours(made)]
+    total = max(sum(each.area for _, each in seen), 1e-12)
+    return Looks(
+        low=tuple(low.round(6).tolist()),
+        high=tuple(high.round(6).tolist()),
+        hull="".join(lines),
+        colours=_shares([each for _, each in seen], total),
+        surfaces={name: _surface([e for n, e in seen if n == name], total) for name, _ in seen},
+    )
+
+
+def _surface(parts: list[Seen], total: float) -> Surface:
+    area = sum(each.area for each in parts)
+    return Surface(share=area / total, colours=_shares(parts, max(area, 1e-12)))
+
+
+def _shares(parts: list[Seen], total: float) -> dict[str, float]:
+    """Returns the shares of an area that look like the colours of the palette."""
+    areas = np.concatenate([each.areas for each in parts] or [np.zeros(0)])
+    if not areas.sum() > 0:
+        return {}
+    texels = np.concatenate([each.texels for each in parts])
+    known = areas.sum() / total
+    shown = shown_colours(texels, areas)
+    return {name: round(float(share * known), 6) for name, share in shown.shares.items()}

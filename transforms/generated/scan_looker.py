@@ -1,0 +1,66 @@
+"""Looks at scanned objects with Blender, in a caged child process that serves many of them."""
+
+import functools
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from eqforge.generators.scenes.kubric_import import check_installed
+from eqforge.generators.scenes.look_child import Looks
+from eqforge.schemas.errors import InputError
+from eqforge.transforms.children.cage import Cage
+from eqforge.transforms.children.child import Child, ChildDied, ChildTimeout
+
+FUNCTION = "eqforge.generators.scenes.look_child:look"
+MEMORY_GB = 64.0
+CPU_S = 1800.0
+TIMEOUT_S = 600.0
+"""For the steps of one scan: importing millions of triangles takes a minute."""
+
+
+@functools.cache
+def shared_looker() -> "ScanLooker":
+    """Returns the looker of this process; what it started ends with it."""
+    return ScanLooker()
+
+
+class ScanLooker:
+    """Tells the shapes and colours of scans; its process is started for the first one."""
+
+    def __init__(self) -> None:
+        """Prepares the process; nothing is started yet."""
+        self._child = Child(FUNCTION, timeout_s=TIMEOUT_S)
+
+    def look(self, files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
+        """Returns what a scan looks like.
+
+        Args:
+          files: their contents by name.
+          mesh: the name of the one to import.
+          kwargs: arguments of kubric's importer.
+
+        Raises:
+          InputError: it is none that can be read, is flat, or ends the process.
+          MissingExtra: a package is not installed.
+          BuildError: the process does not start.
+        """
+        check_installed()
+        with tempfile.TemporaryDirectory(prefix="eqforge-scan-") as folder:
+            for name, data in files.items():
+                (Path(folder) / name).write_bytes(data)
+            # Blender writes into the folder of temporary files.
+            self._child.cage = Cage(
+                read=("/",), write=(tempfile.gettempdir(),), memory_gb=MEMORY_GB, cpu_s=CPU_S
+            )
+            request = {"file": str(Path(folder) / mesh), "import_kwargs": dict(kwargs)}
+            try:
+                (answer,) = self._child.ask(request)
+            except ChildDied as error:
+                raise InputError(f"importing it ends Blender: {error.ending}") from error
+            except ChildTimeout as error:
+                raise InputError("importing it does not come to an end") from error
+        if "input_error" in answer:
+            raise InputError(str(answer["input_error"]))
+        return msgspec.convert(answer, Looks)
