@@ -107,8 +107,7 @@ def adopt(
     }
     if words is not None:
         entry["words"] = words
-        unknown = set(words.get("parts", ())) - set(looks.surfaces)
-        files.notes += [f"no material of it is called {name!r}" for name in sorted(unknown)]
+        files.notes += _unknown(words, looks)
     key = key_for(folder.name, category, nouns)
     return Adopted(archive=archive, entry=entry, key=key, notes=tuple(files.notes))
 
@@ -121,6 +120,16 @@ def _body(name: str, mesh: str) -> bytes:
         shape = ElementTree.SubElement(ElementTree.SubElement(link, kind), "geometry")
         ElementTree.SubElement(shape, "mesh", filename=file)
     return ElementTree.tostring(robot)
+
+
+def _unknown(words: Mapping[str, Any], looks: Looks) -> list[str]:
+    """Returns which materials the words of a user name that there are none of."""
+    named = {*words.get("parts", ()), *words.get("trims", {})}
+    there = ", ".join(looks.surfaces)
+    return [
+        f"no material of it is called {name!r}; it has {there[:300]}"
+        for name in sorted(named - looks.surfaces.keys())
+    ]
 
 
 def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | None:

@@ -94,11 +94,12 @@ def stood_up(gltf: Gltf) -> Gltf:
 
 
 def shown_scene(gltf: Gltf) -> Gltf:
-    """Returns a file without the meshes that its scene does not show, which Blender would import.
+    """Returns a file as its scene stands still, without the meshes that it does not show.
 
-    A file without scenes shows all that it has.
+    Blender would import these, too. A file without scenes shows all that it has.
     """
     document = json.loads(json.dumps(gltf.document))
+    document.pop("animations", None)
     nodes = document.get("nodes", [])
     below = {child for node in nodes for child in node.get("children", ())}
     if not document.get("scenes"):

@@ -4,6 +4,8 @@ What is named and recoloured is thereby what is rendered: all that a format can 
 textures and where they lie on a surface is read by one importer.
 """
 
+import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -85,6 +87,8 @@ def _imported(wanted: Request) -> Any:
     import bpy
 
     bpy.ops.wm.read_factory_settings(use_empty=True)
+    with contextlib.suppress(OSError):  # the process is ended before Blender would remove it
+        os.rmdir(bpy.app.tempdir)
     made = import_mesh(wanted.file, wanted.import_kwargs)
     if made.data.shape_keys is not None or made.modifiers:
         raise InputError("it has a skeleton or shapes that move: apply its pose and save it so")
@@ -99,6 +103,8 @@ def _looks(made: Any, alive: Callable[[], None]) -> Looks:
     points = corners.reshape(-1, 3).astype(np.float64)
     if not len(points) or not np.isfinite(points).all():
         raise InputError("it has no corners, or some at no place")
+    if not len(made.data.polygons):
+        raise InputError("it has no faces")
     low, high = points.min(axis=0), points.max(axis=0)
     if not (low < high).all():
         raise InputError("it is flat")

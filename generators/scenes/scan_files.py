@@ -198,7 +198,7 @@ def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str
     colours = "have the colours of their .mtl" if has_library else "are grey"
     why = "there is no texture"
     if missing:
-        why = f"{missing[0]}, which it names, is not there"
+        why = f"{missing[0][:100]}, which it names, is not there"
     elif others:
         names = ", ".join(path.name for path in others[:3])
         why = f"no .mtl names a texture ({names} lies there)"

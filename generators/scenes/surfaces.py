@@ -22,6 +22,9 @@ _OPAQUE = 0.5
 _DARK = 0.02
 """Mean of a texture of light up to which its surface is seen by the light that falls on it."""
 
+_ROUGH = 0.15
+"""Roughness from which on metal shows its own colour."""
+
 NEUTRAL: Vector = (0.5, 0.5, 0.5)
 """Colour of an object whose asset has no material."""
 
@@ -124,6 +127,8 @@ def _is_plain(shader: Any) -> bool:
     return bool(
         is_opaque
         and not _shines(inputs["Emission Color"], inputs["Emission Strength"].default_value)
+        and not _mirrors(inputs)
+        and not inputs["Transmission Weight"].links
         and inputs["Transmission Weight"].default_value < _OPAQUE
         and (not base.links or (texture is not None and _layout(texture) is not None))
     )
@@ -134,7 +139,14 @@ def _shines(colour: Any, strength: float) -> bool:
     if not colour.links or strength <= 0:
         return strength > 0 and max(colour.default_value[:3]) > 0
     texture = _texture_of(colour)
-    return texture is None or float(_texels(texture.image)[..., :3].mean()) > _DARK
+    return texture is None or strength * _texels(texture.image)[..., :3].mean() > _DARK
+
+
+def _mirrors(inputs: Any) -> bool:
+    """Tells whether a surface shows what is around it, as chrome does."""
+    metallic, roughness = inputs["Metallic"], inputs["Roughness"]
+    is_metal = bool(metallic.links) or metallic.default_value > _OPAQUE
+    return is_metal and not roughness.links and roughness.default_value < _ROUGH
 
 
 def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
@@ -151,7 +163,7 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
     if not len(corners):
         return np.zeros((0, 3)), np.zeros(0)
     picture = np.concatenate((colours, texels[..., 3:]), axis=-1)
-    points, stands_for = sampled(corners, of_unwrapped, picture)
+    points, stands_for = sampled(corners, of_unwrapped, picture, texture.extension)
     if is_cut:
         stands_for = np.where(points[:, 3] >= _OPAQUE, stands_for, 0.0)
     return points[:, :3], stands_for
@@ -174,7 +186,7 @@ def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
     image = texture.image
     texels = _texels(image)
     seen = _encoded(image, texels)
-    shown = shown_colours(*sampled(corners, areas, seen))
+    shown = shown_colours(*sampled(corners, areas, seen, texture.extension))
     if image.is_float:
         painted = recoloured(seen, shown, colour)
     else:

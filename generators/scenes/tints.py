@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from eqforge.generators.scenes.palette import PALETTE, SHADES
 from eqforge.schemas.late import numpy as np
@@ -128,16 +128,20 @@ def recoloured_pixels(
     return found[place.reshape(packed.shape)]
 
 
+Wrap: TypeAlias = Literal["REPEAT", "EXTEND", "MIRROR", "CLIP"]
+
+
 def sampled(
-    corners: Floats, areas: Floats, texture: Floats
+    corners: Floats, areas: Floats, texture: Floats, wrap: Wrap = "REPEAT"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns a texture at points of a surface, with the area that each stands for.
 
     Args:
-      corners: texture coordinates of shape (triangles, 3, 2), (0, 0) is below on the left; beyond
-        [0, 1] the texture repeats.
+      corners: texture coordinates of shape (triangles, 3, 2), (0, 0) is below on the left.
       areas: of the triangles, of shape (triangles,).
       texture: of shape (height, width, channels), the first row on top.
+      wrap: what is seen beyond [0, 1], as Blender calls it: the texture again, its rim, the texture
+        mirrored, or nothing, which is 0.
 
     Returns:
       Texels of shape (points, channels), and areas of shape (points,).
@@ -148,12 +152,21 @@ def sampled(
     u, v = (each.ravel() for each in np.meshgrid(steps, steps))
     root = np.sqrt(u)
     weights = np.stack((1 - root, root * (1 - v), root * v), axis=-1)
-    points = np.einsum("pc,tcx->tpx", weights, corners) % 1.0
+    points = np.einsum("pc,tcx->tpx", weights, corners)
+    outside = ((points < 0) | (points > 1)).any(axis=-1)
+    if wrap == "REPEAT":
+        points %= 1.0
+    elif wrap == "MIRROR":
+        points = 1 - np.abs(points % 2.0 - 1)
+    points = points.clip(0.0, 1.0)
     height, width = texture.shape[:2]
     columns = np.minimum((points[..., 0] * width).astype(int), width - 1)
     lines = np.minimum(((1 - points[..., 1]) * height).astype(int), height - 1)
     stands_for = np.repeat(areas / len(weights), len(weights)).astype(np.float64)
-    found = texture[lines, columns].reshape(-1, texture.shape[2])
+    found = texture[lines, columns]
+    if wrap == "CLIP":
+        found = np.where(outside[..., None], 0, found)
+    found = found.reshape(-1, texture.shape[2])
     return found.astype(np.float64), stands_for
 
 

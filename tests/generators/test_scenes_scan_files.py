@@ -11,12 +11,13 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import assets as command
-from eqforge.generators.scenes.adopt import Adopted
+from eqforge.generators.scenes.adopt import Adopted, adopt
 from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import parse_asset, read_manifest
 from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.wavefront import pictures_named, with_pictures
 from eqforge.schemas.errors import InputError
+from eqforge.transforms.generated.scan_looker import shared_looker
 from tests.renders import needs_blender
 from tests.scans import (
     BLUE,
@@ -245,6 +246,40 @@ def test_the_part_of_a_texture_that_a_gltf_file_shows_decides_the_colour(tmp_pat
     assert taken(folder).entry["words"]["colour"] == "blue"
 
 
+def wrapped(how: int, shift: float) -> Callable[[Any], None]:
+    """What lies beyond the texture's rim is shown."""
+
+    def change(document: Any) -> None:
+        moved(document)
+        texture = document["materials"][0]["pbrMetallicRoughness"]["baseColorTexture"]
+        texture["extensions"]["KHR_texture_transform"] = {"offset": [shift, 0], "scale": [0.4, 1]}
+        document["samplers"] = [{"wrapS": how, "wrapT": how}]
+        document["textures"][0]["sampler"] = 0
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("how", "shift", "colour"),
+    [(10497, -0.45, "blue"), (33071, -0.45, "red"), (33648, -0.45, "red"), (33648, 1.05, "blue")],
+)
+def test_beyond_its_rim_a_texture_is_what_its_sampler_says(
+    how: int, shift: float, colour: str, tmp_path: Path
+) -> None:
+    folder = changed_gltf(tmp_path / "Mug", wrapped(how, shift), baseColorTexture=halves(RED, BLUE))
+    assert taken(folder).entry["words"]["colour"] == colour
+
+
+def chrome(document: Any) -> None:
+    document["materials"][0]["pbrMetallicRoughness"] |= {"metallicFactor": 1, "roughnessFactor": 0}
+
+
+def clear(document: Any) -> None:
+    texture = {"transmissionFactor": 1, "transmissionTexture": {"index": 0}}
+    document["materials"][0]["extensions"] = {"KHR_materials_transmission": texture}
+    document["extensionsUsed"] = ["KHR_materials_transmission"]
+
+
 def coloured_corners(document: Any) -> None:
     attributes = document["meshes"][0]["primitives"][0]["attributes"]
     attributes["COLOR_0"] = attributes["POSITION"]
@@ -264,12 +299,43 @@ def unlit(document: Any) -> None:
     document["extensionsUsed"] = ["KHR_materials_unlit"]
 
 
-@pytest.mark.parametrize("change", [coloured_corners, lit, unseen, unlit])
+@pytest.mark.parametrize("change", [coloured_corners, lit, unseen, unlit, chrome, clear])
 def test_a_surface_of_which_the_colour_cannot_be_told_has_none(
     change: Callable[[Any], object], tmp_path: Path
 ) -> None:
     words = taken(changed_gltf(tmp_path / "Mug", change)).entry["words"]
     assert words == {"noun": "mug", "size": 0.75, "parts": []}
+
+
+def points_only(document: Any) -> None:
+    document["meshes"][0]["primitives"][0]["mode"] = 0
+
+
+def test_a_mesh_without_faces_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="it has no faces"):
+        taken(changed_gltf(tmp_path / "Mug", points_only))
+    folder = mujoco(tmp_path, "Cup", RED)
+    (folder / "model.obj").write_text(CORNERS)
+    with pytest.raises(InputError, match="it has no faces"):
+        taken(folder)
+
+
+def test_materials_that_words_name_and_that_are_not_there_are_said(tmp_path: Path) -> None:
+    words = {"noun": "mug", "parts": ["m"], "trims": {"capp": {"noun": "lid"}}}
+    folder = mujoco(tmp_path, "Mug", RED)
+    made = adopt(folder, {"mug": words}, None, "", shared_looker().look)
+    assert made.notes[-1] == "no material of it is called 'capp'; it has m"
+
+
+def test_wrong_limits_of_child_processes_are_one_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mujoco(tmp_path / "scans", "Mug", RED)
+    monkeypatch.setenv("EQFORGE_CAGE", "foo")
+    shared_looker.cache_clear()
+    with pytest.raises(SystemExit):
+        command.main(["adopt", str(tmp_path / "scans"), "--output", str(tmp_path / "out")])
+    assert not (tmp_path / "out").exists()
 
 
 def two_scenes(document: Any) -> None:

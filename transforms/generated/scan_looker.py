@@ -10,7 +10,7 @@ import msgspec
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.look_child import Looks
 from eqforge.schemas.errors import InputError
-from eqforge.transforms.children.cage import Cage
+from eqforge.transforms.children.cage import Cage, adjusted
 from eqforge.transforms.children.child import Child, ChildDied, ChildTimeout
 
 FUNCTION = "eqforge.generators.scenes.look_child:look"
@@ -30,7 +30,12 @@ class ScanLooker:
     """Tells the shapes and colours of scans; its process is started for the first one."""
 
     def __init__(self) -> None:
-        """Prepares the process; nothing is started yet."""
+        """Prepares the process; nothing is started yet.
+
+        Raises:
+          InputError: the environment's limits of child processes are malformed.
+        """
+        adjusted(Cage())
         self._child = Child(FUNCTION, timeout_s=TIMEOUT_S)
 
     def look(self, files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:

@@ -161,11 +161,9 @@ def fetch_assets(
       Why assets could not be fetched, by id.
     """
     url = storage.join(folder, MANIFEST)
-    there = manifest_to_grow(url, "copies")
-    copies, failures = dict(there.assets), {}
-
-    def pin() -> None:
-        write_manifest(url, replace(there, assets=copies))
+    copies = dict(manifest_to_grow(url, "copies").assets)
+    made: dict[str, Asset] = {}
+    failures = {}
 
     def copy(asset: Asset) -> Asset | InputError:
         said = words.get(asset.asset_id)
@@ -186,12 +184,12 @@ def fetch_assets(
                     verdict = ": failed"
                 else:
                     verdict = _over(copies.get(asset.asset_id), result)
-                    copies[asset.asset_id] = result
+                    made[asset.asset_id] = result
                 say(f"{number}/{len(assets)} {asset.asset_id}{verdict}")
                 if number % PINNED_EVERY == 0:
-                    pin()
+                    _grow(url, "copies", made)
     finally:
-        pin()
+        _grow(url, "copies", made)
     return failures
 
 
@@ -240,8 +238,9 @@ def _adopt(arguments: Adopt) -> int:
 
     nouns = {} if arguments.nouns is None else load_nouns(str(arguments.nouns))
     url = storage.join(arguments.output, MANIFEST)
-    there = manifest_to_grow(url, "adopted")
-    assets, failures, unused = dict(there.assets), 0, set(nouns)
+    there = manifest_to_grow(url, "adopted").assets
+    assets: dict[str, Asset] = {}
+    failures, unused = 0, set(nouns)
     folders, others = scans_in(arguments.folder)
     for folder in others:
         print(visible(f"{folder.name}: left out: no mesh of a scan"), file=sys.stderr)
@@ -256,7 +255,7 @@ def _adopt(arguments: Adopt) -> int:
                 print(visible(str(error)))
                 continue
             unused.discard(made.key or "")
-            known = assets.get(asset.asset_id)
+            known = there.get(asset.asset_id)
             if known is not None and made.key is None and known.sha256 == asset.sha256:
                 asset = with_words(asset, known.entry.get("words"))
             storage.write_bytes(asset.archive, made.archive)
@@ -264,13 +263,21 @@ def _adopt(arguments: Adopt) -> int:
             said = "; ".join((f"{asset.asset_id}: {_called(asset)}", *made.notes))
             print(visible(f"{number}/{len(folders)} {said}{_over(known, asset)}"), file=sys.stderr)
     finally:
-        write_manifest(url, replace(there, assets=assets))
+        grown = _grow(url, "adopted", assets)
     for key in sorted(unused):
         said = f"{arguments.nouns}: nothing was called by its words for {key!r}"
         print(visible(said), file=sys.stderr)
-    mute = sum(asset.words is None for asset in assets.values() if asset.kind == "object")
-    print(f"{url}: {len(assets)} assets, {mute} without words, {failures} refused")
+    mute = sum(asset.words is None for asset in grown.values() if asset.kind == "object")
+    print(f"{url}: {len(grown)} assets, {mute} without words, {failures} refused")
     return 1 if failures else 0
+
+
+def _grow(url: str, name: str, made: Mapping[str, Asset]) -> Mapping[str, Asset]:
+    """Adds assets to what a manifest holds by now; another command may have added some."""
+    there = manifest_to_grow(url, name)
+    grown = {**there.assets, **made}
+    write_manifest(url, replace(there, assets=grown))
+    return grown
 
 
 def _called(asset: Asset) -> str:
