@@ -128,7 +128,7 @@ _LAST_S = 5.0
 """How many seconds the program may take to exit after its command."""
 
 GO_ON = frozenset(
-    ("assets", "build", "combine", "converse", "export", "finetune", "import", "score")
+    ("assets fetch", "build", "combine", "converse", "export", "finetune", "import", "score")
 )
 """Commands that resume where they were stopped."""
 
@@ -161,7 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _reported(arguments: list[str]) -> int:
-    with reported_errors(goes_on=not GO_ON.isdisjoint(arguments[:1])):
+    with reported_errors(goes_on=not GO_ON.isdisjoint((*arguments[:1], " ".join(arguments[:2])))):
         try:
             check_memory()
             return _run(arguments)
