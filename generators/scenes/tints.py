@@ -44,6 +44,9 @@ _DARKER = (50.0, 65.0)
 _RATIOS = (0.5, 1.25)
 """Least and greatest cube root of a texel's share of the mean luminance."""
 
+_BLACK = 0.02
+"""What is added to luminances before they are compared: no black is seen as half of another."""
+
 _LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 
@@ -101,13 +104,14 @@ def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float
       MAIN_SHARE of the surface has the main one: then all of it gets the colour.
     """
     linear = decoded(texels)
-    mean = max(float(shown.colour @ _LUMINANCE), 1e-4)
-    ratios = (linear @ np.array(_LUMINANCE)) / mean
+    mean = float(shown.colour @ _LUMINANCE)
+    luminances = linear @ np.array(_LUMINANCE)
+    ratios = (luminances + _BLACK) / (mean + _BLACK)
     shade = np.clip(np.cbrt(ratios), *_RATIOS)[..., None] ** 3
     painted = encoded(np.clip(np.array(colour) * shade, 0.0, 1.0))
     if shown.shares[shown.name] < MAIN_SHARE:
         return painted.astype(np.float32)
-    share = _main_share(linear, ratios, shown.colour)[..., None]
+    share = _main_share(linear, luminances / max(mean, 1e-4), shown.colour)[..., None]
     return (share * painted + (1 - share) * texels).astype(np.float32)
 
 
