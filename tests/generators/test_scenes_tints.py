@@ -90,7 +90,7 @@ def test_black_print_stays_black_and_a_fold_in_shadow_gets_the_colour(to: str) -
 
 def test_a_black_thing_with_few_lighter_texels_becomes_as_light_as_its_colour() -> None:
     seen = np.full((SIZE, SIZE, 3), 0.02)
-    seen[:, : SIZE // 4] = 0.2
+    seen[:, : SIZE // 4] = 0.14
     made = recoloured(seen, shown_colours(*sampled(SQUARE, HALVES, seen)), PALETTE["white"])
     assert shown(made) == "white"
     assert decoded(made[:, SIZE // 4 :]).mean() > 0.6 * np.mean(PALETTE["white"])
