@@ -134,13 +134,14 @@ def pictures_named(gltf: Gltf) -> list[str]:
 
 
 def pictures_inside(gltf: Gltf) -> Iterator[bytes]:
-    """Yields the encoded pictures that the file itself holds."""
-    views, chunk = gltf.document.get("bufferViews", ()), (gltf.rest or b"")[8:]
+    """Yields the encoded pictures in its JSON and in the chunk behind that, not in other files."""
+    views = gltf.document.get("bufferViews", ())
     for image in gltf.document.get("images", ()):
-        if "bufferView" in image and not views[image["bufferView"]].get("buffer"):
+        if "bufferView" in image:
             view = views[image["bufferView"]]
             start = view.get("byteOffset", 0)
-            yield chunk[start : start + view["byteLength"]]
+            if gltf.rest is not None and not view.get("buffer"):
+                yield gltf.rest[8:][start : start + view["byteLength"]]
         elif image.get("uri", "").startswith("data:"):
             header, _, data = image["uri"].partition(",")
             is_base64 = header.endswith(";base64")

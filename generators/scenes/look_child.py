@@ -83,7 +83,11 @@ def look(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
 
 
 def _imported(wanted: Request) -> Any:
-    """Returns what a file holds, as an object of which the mesh has its modifiers applied."""
+    """Returns what a file holds as one object.
+
+    Raises:
+      InputError: it holds no mesh, or one that moves.
+    """
     import bpy
 
     bpy.ops.wm.read_factory_settings(use_empty=True)

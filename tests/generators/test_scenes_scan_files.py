@@ -1,5 +1,7 @@
 """What a scan names is found, packed under a plain name and shown; what cannot be is refused."""
 
+import base64
+import io
 import json
 import re
 from collections.abc import Callable
@@ -348,6 +350,24 @@ def test_only_the_scene_of_a_gltf_file_is_taken(tmp_path: Path) -> None:
     made = taken(changed_gltf(tmp_path / "Mug", two_scenes))
     low, high = np.array(made.entry["kwargs"]["bounds"])
     assert np.allclose(high - low, (1, 0.8, 1.2))
+
+
+def one_buffer(document: Any) -> None:
+    """The picture lies in the first buffer, which is no part of the file itself."""
+    stream = io.BytesIO()
+    Image.new("RGB", (8, 8), BLUE).save(stream, "PNG")
+    data = base64.b64encode(stream.getvalue()).decode()
+    uri = f"data:application/octet-stream;base64,{data}"
+    document["buffers"].insert(0, {"uri": uri, "byteLength": len(stream.getvalue())})
+    for view in document["bufferViews"]:
+        view["buffer"] += 1
+    document["bufferViews"].append({"buffer": 0, "byteLength": len(stream.getvalue())})
+    view = {"bufferView": len(document["bufferViews"]) - 1, "mimeType": "image/png"}
+    document["images"] = [view]
+
+
+def test_a_picture_in_the_buffer_of_a_gltf_file_is_shown(tmp_path: Path) -> None:
+    assert taken(changed_gltf(tmp_path / "Mug", one_buffer)).entry["words"]["colour"] == "blue"
 
 
 def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path: Path) -> None:
