@@ -13,6 +13,7 @@ from eqforge.generators.scenes.tints import (
     sampled,
     shown_colours,
 )
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 
@@ -105,15 +106,28 @@ class Seen:
 
 
 def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
-    """Yields the names of an object's materials, and what their surfaces show."""
+    """Yields the names of an object's materials, and what their surfaces show.
+
+    Raises:
+      InputError: the picture that one shows cannot be read.
+    """
     for slot in made.material_slots:
         _, areas = _triangles(made, slot.slot_index)
         texels, stands_for = np.zeros((0, 3)), np.zeros(0)
         shader = None if slot.material is None else _shader(slot.material)
+        if shader is not None:
+            _check_picture(shader.inputs["Base Color"])
         if shader is not None and areas.sum() > 0 and _is_plain(shader):
             texels, stands_for = _seen(made, slot, shader.inputs["Base Color"], areas)
         name = "" if slot.material is None else slot.material.name
         yield name, Seen(area=float(areas.sum()), texels=texels, areas=stands_for)
+
+
+def _check_picture(socket: Any) -> None:
+    shown = [link.from_node for link in socket.links if link.from_node.type == "TEX_IMAGE"]
+    if shown and _texture_of(socket) is None:
+        image = shown[0].image
+        raise InputError(f"its texture {image.name if image else ''} cannot be read")
 
 
 def _is_plain(shader: Any) -> bool:

@@ -370,6 +370,18 @@ def test_a_picture_in_the_buffer_of_a_gltf_file_is_shown(tmp_path: Path) -> None
     assert taken(changed_gltf(tmp_path / "Mug", one_buffer)).entry["words"]["colour"] == "blue"
 
 
+def damaged_buffer(document: Any) -> None:
+    one_buffer(document)
+    length = document["buffers"][0]["byteLength"]
+    data = base64.b64encode(bytes(length)).decode()
+    document["buffers"][0]["uri"] = f"data:application/octet-stream;base64,{data}"
+
+
+def test_a_damaged_picture_in_the_buffer_of_a_gltf_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"its texture .*cannot be read"):
+        taken(changed_gltf(tmp_path / "Mug", damaged_buffer))
+
+
 def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path: Path) -> None:
     folder = glb(tmp_path / "Red Mug", suffix=".gltf")
     document = json.loads((folder / "chair.gltf").read_text())
