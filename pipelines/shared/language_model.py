@@ -203,7 +203,7 @@ def ask_model(config: ModelSettings, rules: EditRules, batches: Batches) -> None
       batches: yields the captions that are worked on, in batches of whole images.
 
     Raises:
-      InputError: more may be asked than is allowed.
+      InputError: more may be asked than is allowed, or the server refuses everything.
       BuildError: the server does not answer any more; the answers so far are kept.
     """
     if rules.written is None:
@@ -217,7 +217,7 @@ def ask_model(config: ModelSettings, rules: EditRules, batches: Batches) -> None
         return
     if found.questions:
         model.check()
-    asked = ask_ahead(batches(), rules, found.questions, check)
+    asked = ask_ahead(model, batches(), rules, found, check)
     print(
         f"language model: {counted(asked.answered, 'answers')}, by its server's count "
         f"{asked.tokens_in:,} tokens in and {asked.tokens_out:,} out",

@@ -16,11 +16,13 @@ import pytest
 from eqforge.commands import verify
 from eqforge.generators.text.llm import endpoint
 from eqforge.generators.text.llm.endpoint import KEY
+from eqforge.generators.text.llm.prompts import OF_THE_PAPER
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import open_model
 from eqforge.pipelines import hard_positives, training_captions
 from eqforge.pipelines.shared.planning import plan_command
 from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.transforms.text.asking import FIRST
 from tests.chat_server import ChatServer
 
 SECRET = "sk-secret-0123456789"
@@ -465,6 +467,53 @@ def test_a_wrong_option_is_one_message_before_any_work(
     assert left.value.code == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("batch", [1, 64])
+def test_refused_captions_are_rejects_though_all_refusals_come_first(
+    batch: int, captions: Path, tmp_path: Path
+) -> None:
+    """Refusing is quicker than answering; and what is asked again is what was refused."""
+
+    def says(prompt: str, body: dict[str, Any]) -> Any:
+        if "cat" in caption_of(prompt):
+            return (400, {"error": {"message": "no cats"}})
+        time.sleep(0.5 if batch > 1 else 0)
+        return say(prompt, body)
+
+    with ChatServer(says).running() as server:
+        built(
+            training_captions.main, tmp_path / "out",
+            *("--captions", captions, "--model", server.model, "--model-batch", batch),
+            *("--model-prompts", *OF_THE_PAPER, "--model-retries", 1),
+        )  # fmt: skip
+
+    found = rejects(tmp_path / "out").values()
+    refused = {row["candidate_id"] for row in found if row["reason"] == "refused"}
+    expected = {f"c{n}/hard_positive" for n, each in enumerate(CAPTIONS) if "cat" in each}
+    assert len(expected) == 7
+    assert refused == expected
+
+
+def test_a_server_that_refuses_everything_stops_the_build_before_it_is_asked_it_all(
+    captions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with captions.open("a") as file:
+        for number in range(30, 180):
+            caption = f"A big dog sits under {number} signs"
+            line = {"image": f"{number}.jpg", "caption": caption, "id": f"c{number}"}
+            file.write(json.dumps(line) + "\n")
+    says = (400, {"error": {"message": "no temperature"}})
+    with ChatServer(lambda prompt, body: says).running() as server:
+        command = ("--captions", captions, "--model", server.model, *RAW)
+        with pytest.raises(SystemExit) as left:
+            training_captions.main([*map(str, command), "--output", str(tmp_path / "out")])
+        assert left.value.code == 2
+        assert "the server refuses: no temperature" in capsys.readouterr().err
+        assert len(server.prompts) == FIRST
+        server.say = say
+        rows = built(training_captions.main, tmp_path / "out", *command)
+    assert sum(row_id.endswith("/hard_positive") for row_id in rows) > 100
 
 
 def test_the_key_is_in_no_file_and_no_line(

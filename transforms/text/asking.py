@@ -6,10 +6,13 @@ comes is kept where the workers find it, so that neither their number nor a stop
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Final
 
-from eqforge.generators.text.llm.model import Answer, LanguageModel, Question, key
+from eqforge.generators.text.llm.endpoint import Endpoint
+from eqforge.generators.text.llm.model import Answer, Question, key
 from eqforge.generators.text.llm.writer import open_model
+from eqforge.schemas.errors import InputError
 from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.ticker import Ticker
 from eqforge.transforms.text.caption_edits import EditRules, captions_left, positives_of
@@ -18,6 +21,10 @@ from eqforge.transforms.text.written import first_question
 _CHARS_PER_TOKEN: Final = 4
 _TOKENS_AROUND: Final = 12
 """What a chat template puts around a question, about."""
+FIRST: Final = 32
+"""So many questions are asked before all others: a server that refuses them would refuse all."""
+_TELLING: Final = 3
+"""Fewer refusals may each be of a caption."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,22 +88,24 @@ def _estimate(questions: Sequence[Question], known: int = 0, tries: int = 1) -> 
 
 @dataclass(kw_only=True, slots=True)
 class Counted:
-    """A language model whose answers are counted as they come.
+    """A server's model whose answers are counted as they come.
 
     Attributes:
       model: the model.
       ticker: shows how many answers came.
       expected: how many answers there will be, if each is taken.
       check: raises an error where all that was asked, and is about to be, is more than is allowed.
+      works: whether the server is known to answer what it is asked.
       asked: what was asked.
       answered: how many answers came.
       tokens_in, tokens_out: what its server counted.
     """
 
-    model: LanguageModel
+    model: Endpoint
     ticker: Ticker
     expected: int
     check: Callable[[Estimate], None]
+    works: bool
     asked: Estimate = Estimate()
     answered: int = 0
     tokens_in: int = 0
@@ -108,9 +117,38 @@ class Counted:
         return self.model.fingerprint
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yields what the model does, if it may be asked so much."""
+        """Yields what the model does, if it may be asked so much.
+
+        Raises:
+          InputError: the server refuses everything, as the form of the questions is wrong for it;
+            also what `check` raises.
+          BuildError: see `Endpoint.answers`.
+        """
         self.asked += _estimate(questions)
         self.check(self.asked)
+        first = 0 if self.works else FIRST
+        yield from self._first_answers(questions[:first])
+        for position, answer in self._answers(questions[first:]):
+            yield first + position, answer
+
+    def _first_answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
+        """Yields answers, refusals last: none is taken for one of a caption if nothing else came.
+
+        Which it is depends on the questions alone, not on what comes first: refusals are quick.
+        """
+        refused: list[tuple[int, Answer]] = []
+        for position, answer in self._answers(questions):
+            if answer.refusal:
+                refused.append((position, answer))
+                continue
+            self.works = True
+            yield position, answer
+        if len(refused) >= _TELLING and not self.works:
+            _, answer = min(refused, key=itemgetter(0))
+            raise InputError(f"{self.model.title}: the server refuses: {answer.refusal}")
+        yield from refused
+
+    def _answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         for position, answer in self.model.answers(questions):
             self.answered += 1
             self.tokens_in += answer.tokens_in
@@ -120,27 +158,29 @@ class Counted:
 
 
 def ask_ahead(
+    model: Endpoint,
     batches: Iterable[Sequence[CaptionRecord]],
     rules: EditRules,
-    expected: int,
+    found: Estimate,
     check: Callable[[Estimate], None],
 ) -> Counted:
     """Asks all that editing captions will ask, so that every answer is known; returns the counts.
 
     Args:
+      model: the server's model.
       batches: the captions, of whole images.
       rules: how they are edited.
-      expected: how many answers there will be, if each is taken.
+      found: what was counted before; where answers are known, the server has given some.
       check: see `Counted`; answers that are not taken may be asked for more often than was counted,
         where they are known already or answer equal captions.
 
     Raises:
-      InputError, BuildError: see `LanguageModel.answers`; what has come so far is kept.
+      InputError, BuildError: see `Counted.answers`; what has come so far is kept.
     """
-    assert rules.written is not None
-    ticker = Ticker(expected, "answers", task="language model")
-    model = open_model(rules.written.model)
-    counted = Counted(model=model, ticker=ticker, expected=expected, check=check)
+    ticker = Ticker(found.questions, "answers", task="language model")
+    counted = Counted(
+        model=model, ticker=ticker, expected=found.questions, check=check, works=found.known > 0
+    )
     try:
         for batch in batches:
             positives_of(batch, rules, counted)

@@ -33,8 +33,6 @@ BACKOFF_S = 1.0
 """Seconds before the second try, doubled with each further one up to BACKOFF_MAX_S."""
 BACKOFF_MAX_S: Final = 60.0
 CONNECT_S: Final = 20.0
-REFUSALS: Final = 3
-"""A server that begins with so many refusals would refuse all; one by one they are of a caption."""
 MAX_ANSWER_CHARS: Final = 20_000
 """More of an answer is cut off."""
 _PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
@@ -139,31 +137,17 @@ class Endpoint:
         is_folder = self.address.name.startswith("/")
         if names and self.address.name not in names and not is_folder:
             shown = shortened(", ".join(names), 500)
-            raise InputError(f"{self._titled}: the server has no such model, but {shown}")
+            raise InputError(f"{self.title}: the server has no such model, but {shown}")
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         """Yields the position of each question and its answer, in the order in which they come.
 
         Raises:
-          InputError: the server refuses the key, the model, or the first REFUSALS questions.
+          InputError: the server refuses the key or the model.
           BuildError: it does not answer, and did not after TRIES tries.
         """
-        held: list[tuple[int, Answer]] | None = []
-        for position, answer in self._as_they_come(questions):
-            if held is not None and answer.refusal:
-                held.append((position, answer))
-                self._check_refusals([each for _, each in held])
-                continue
-            yield from held or ()
-            held = None
-            yield position, answer
-        yield from held or ()
-
-    def _as_they_come(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yields answers; the next question is sent when one has been taken, so that few are lost.
-
-        After an error, or a signal, no more are sent; it is raised when those under way have come.
-        """
+        # The next question is sent when an answer has been taken, so that few are lost. After an
+        # error, or a signal, no more are sent; it is raised when those under way have come.
         waiting, under_way = iter(enumerate(questions)), dict[Future[Answer], int]()
         failure: BaseException | None = None
         with ThreadPoolExecutor(self.at_once) as pool:
@@ -189,11 +173,6 @@ class Endpoint:
         if failure is not None:
             raise failure
 
-    def _check_refusals(self, refused: Sequence[Answer]) -> None:
-        """Raises InputError where nothing but refusals came: the form of the questions is wrong."""
-        if len(refused) >= REFUSALS:
-            raise InputError(f"{self._titled}: the server refuses: {refused[0].refusal}")
-
     def _answer(self, question: Question) -> Answer:
         status, found = self._request("POST", self.address.url, self._body(question))
         error = found.get("error") if isinstance(found, dict) else found
@@ -211,7 +190,7 @@ class Endpoint:
         if said.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
         hint = " (does the address end in /v1?)" if status == 404 else ""
-        raise InputError(f"{self._titled}: the server answers {status}: {words}{hint}")
+        raise InputError(f"{self.title}: the server answers {status}: {words}{hint}")
 
     def _body(self, question: Question) -> dict[str, Any]:
         drawn: dict[str, float] = {"temperature": 0}
@@ -239,7 +218,7 @@ class Endpoint:
             text = choice["message"]["content"] if self.address.chat else choice["text"]
         except (KeyError, IndexError, TypeError) as error:
             raise InputError(
-                f"{self._titled}: what came back is no answer of an OpenAI-compatible server"
+                f"{self.title}: what came back is no answer of an OpenAI-compatible server"
             ) from error
         used = found.get("usage")
         used = used if isinstance(used, dict) else {}
@@ -292,7 +271,7 @@ class Endpoint:
             reason = getattr(error, "reason", None) or error
             said = shortened(" ".join(str(reason).split()), 300)
             if not is_question:
-                raise InputError(f"{self._titled}: cannot be reached: {said}") from None
+                raise InputError(f"{self.title}: cannot be reached: {said}") from None
             raise BuildError(
                 f"{self._said}: does not answer ({said}); the same command goes on where it stopped"
             ) from None
@@ -309,12 +288,13 @@ class Endpoint:
         return f"{self.address.name}@{self.address.base}"
 
     @property
-    def _titled(self) -> str:
+    def title(self) -> str:
+        """What error messages call it."""
         return f"the language model {self._said}"
 
     def _denied(self, status: int) -> str:
         known = "refuses the key in" if os.environ.get(KEY) else "wants a key: set"
-        return f"{self._titled}: the server {known} {KEY} ({status})"
+        return f"{self.title}: the server {known} {KEY} ({status})"
 
 
 @functools.cache
