@@ -18,6 +18,9 @@ from eqforge.generators.scenes.tints import shown_colours
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.late import numpy as np
 
+LOOK_VERSION = 1
+"""Raised where the same scan looks otherwise; a stopped adoption looks anew."""
+
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A request to look at a mesh.

@@ -128,7 +128,17 @@ _LAST_S = 5.0
 """How many seconds the program may take to exit after its command."""
 
 GO_ON = frozenset(
-    ("assets fetch", "build", "combine", "converse", "export", "finetune", "import", "score")
+    (
+        "assets adopt",
+        "assets fetch",
+        "build",
+        "combine",
+        "converse",
+        "export",
+        "finetune",
+        "import",
+        "score",
+    )
 )
 """Commands that resume where they were stopped."""
 

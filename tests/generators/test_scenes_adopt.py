@@ -3,6 +3,7 @@
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from eqforge.commands import assets as command
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.contents import Vocabulary, coloured_pairs
 from eqforge.generators.scenes.copies import findings_of
+from eqforge.generators.scenes.look_child import Looks
 from eqforge.generators.scenes.manifest import read_manifest
 from eqforge.generators.scenes.nouns import words_for
 from eqforge.generators.scenes.propose import SceneProposer
@@ -19,8 +21,23 @@ from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import ScenePair
+from eqforge.transforms.engines.exclusive_job import locked
+from eqforge.transforms.generated.scan_looker import ScanLooker
+from tests.exported import files
 from tests.renders import mask, needs_blender, open_renderer, pixels, scene
-from tests.scans import BLUE, CORNERS, FACES, PLACES, RED, WHITE, files_in, gazebo, mujoco, taken
+from tests.scans import (
+    BLUE,
+    CORNERS,
+    FACES,
+    PINK,
+    PLACES,
+    RED,
+    WHITE,
+    files_in,
+    gazebo,
+    mujoco,
+    taken,
+)
 
 pytestmark = needs_blender
 
@@ -62,6 +79,52 @@ def test_a_scan_that_cannot_be_read_is_refused_and_the_others_are_kept(
     output = tmp_path / "out"
     assert command.main(["adopt", str(tmp_path / "scans"), "--output", str(output)]) == 1
     assert list(read_manifest(str(output / "manifest.json")).assets) == ["A_Mug"]
+
+
+def test_a_stopped_adoption_looks_at_nothing_twice_and_ends_with_the_same_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, colour in (("A_Mug", RED), ("B_Mug", BLUE), ("C_Mug", PINK)):
+        mujoco(tmp_path / "scans", name, colour)
+    real, looked = ScanLooker.look, list[Any]()
+
+    def look(*arguments: Any) -> Looks:
+        looked.append(arguments)
+        return real(*arguments)
+
+    def is_stopped(*arguments: Any) -> Looks:
+        if len(looked) == 2:
+            raise KeyboardInterrupt
+        return look(*arguments)
+
+    output = tmp_path / "out"
+    arguments = ["adopt", str(tmp_path / "scans"), "--output"]
+    monkeypatch.setattr(ScanLooker, "look", is_stopped)
+    with pytest.raises(SystemExit) as left:
+        command.main([*arguments, str(output)])
+    assert left.value.code == 130
+    assert [*read_manifest(str(output / "manifest.json")).assets] == ["A_Mug", "B_Mug"]
+    monkeypatch.setattr(ScanLooker, "look", look)
+    assert command.main([*arguments, str(output)]) == 0
+    assert len(looked) == 3
+    assert "takes the place" not in capsys.readouterr().err
+    assert command.main([*arguments, str(tmp_path / "whole")]) == 0
+    assert files(output) == files(tmp_path / "whole")
+
+
+def test_two_commands_do_not_write_into_a_folder_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mujoco(tmp_path / "scans", "Mug", RED)
+    output = str(tmp_path / "out")
+    commands = (["adopt", str(tmp_path / "scans")], ["fetch", "--ids", "cube"])
+    for arguments in commands:
+        with locked(output), pytest.raises(SystemExit) as left:
+            command.main([*arguments, "--output", output])
+        assert left.value.code == 2
+        assert "another run is writing there" in capsys.readouterr().err
+    assert [command.main([*arguments, "--output", output]) for arguments in commands] == [0, 0]
+    assert {*read_manifest(f"{output}/manifest.json").assets} == {"Mug", "cube"}
 
 
 def test_a_file_with_y_up_has_its_height_along_z(tmp_path: Path) -> None:

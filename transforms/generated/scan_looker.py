@@ -3,15 +3,19 @@
 import functools
 import tempfile
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
+from eqforge.generators.scenes.adopt import Look
 from eqforge.generators.scenes.kubric_import import check_installed
-from eqforge.generators.scenes.look_child import Looks
+from eqforge.generators.scenes.look_child import LOOK_VERSION, Looks
 from eqforge.schemas.errors import InputError
+from eqforge.schemas.identity import sha256_hex
 from eqforge.transforms.children.cage import Cage, adjusted
 from eqforge.transforms.children.child import Child, ChildDied, ChildTimeout
+from eqforge.transforms.dataset.ledger import Ledger
 
 FUNCTION = "eqforge.generators.scenes.look_child:look"
 MEMORY_GB = 64.0
@@ -24,6 +28,28 @@ TIMEOUT_S = 600.0
 def shared_looker() -> "ScanLooker":
     """Returns the looker of this process; what it started ends with it."""
     return ScanLooker()
+
+
+def kept_look(folder: str) -> Look:
+    """Returns what looks at scans and keeps what it saw, so that a stopped adoption goes on.
+
+    Args:
+      folder: path or URL of the folder where it is kept.
+
+    Raises:
+      InputError, MissingExtra: see `ScanLooker`.
+    """
+    check_installed()
+    looker = shared_looker()
+    basis = {"version": LOOK_VERSION, "bpy": version("bpy")}
+    ledger = Ledger(root=folder, step="looks", basis=basis)
+
+    def look(files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
+        digests = {name: sha256_hex(data) for name, data in files.items()}
+        inputs = [mesh, dict(kwargs), digests]
+        return ledger.remember(inputs, Looks, lambda: looker.look(files, mesh, kwargs))
+
+    return look
 
 
 class ScanLooker:

@@ -1,5 +1,6 @@
 """`eqforge assets`: lists, checks, fetches and adopts the 3D assets that scenes are made of."""
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -26,10 +27,12 @@ from eqforge.generators.scenes.manifest import (
     write_manifest,
 )
 from eqforge.generators.scenes.nouns import load_nouns
+from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.shell import shell
 from eqforge.schemas.visible import in_lines, visible
+from eqforge.transforms.engines.exclusive_job import locked
 
 MANIFEST = "manifest.json"
 SCANS_LICENCE = "CC-BY-4.0"
@@ -37,7 +40,7 @@ SCANS_LICENCE = "CC-BY-4.0"
 
 AT_ONCE = 4
 PINNED_EVERY = 20
-"""How many archives are fetched between writes of the manifest, and at most lost in a power cut."""
+"""How many archives come between writes of the manifest, and at most are lost in a power cut."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +88,9 @@ class Fetch(Chosen):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adopt:
-    """Make assets of a folder of scanned objects, with words for captions and a manifest.
+    """Make assets of a folder of scanned objects; goes on where it stopped.
+
+    The words for captions and the archives are pinned by a manifest, as those of `fetch` are.
 
     Takes the layouts of Google Scanned Objects for Gazebo (NAME/meshes/model.obj) and for MuJoCo
     (NAME/model.obj, NAME/texture.png), and folders that hold one OBJ, GLB or glTF file. What a scan
@@ -175,21 +180,18 @@ def fetch_assets(
         except InputError as error:
             return error
 
-    try:
-        with ThreadPoolExecutor(at_once) as threads:
-            done = zip(assets, threads.map(copy, assets), strict=True)
-            for number, (asset, result) in enumerate(done, start=1):
-                if isinstance(result, InputError):
-                    failures[asset.asset_id] = str(result)
-                    verdict = ": failed"
-                else:
-                    verdict = _over(copies.get(asset.asset_id), result)
-                    made[asset.asset_id] = result
-                say(f"{number}/{len(assets)} {asset.asset_id}{verdict}")
-                if number % PINNED_EVERY == 0:
-                    _grow(url, "copies", made)
-    finally:
-        _grow(url, "copies", made)
+    with _grown(url, "copies", made) as grow, ThreadPoolExecutor(at_once) as threads:
+        done = zip(assets, threads.map(copy, assets), strict=True)
+        for number, (asset, result) in enumerate(done, start=1):
+            if isinstance(result, InputError):
+                failures[asset.asset_id] = str(result)
+                verdict = ": failed"
+            else:
+                verdict = _over(copies.get(asset.asset_id), result)
+                made[asset.asset_id] = result
+            say(f"{number}/{len(assets)} {asset.asset_id}{verdict}")
+            if number % PINNED_EVERY == 0:
+                grow()
     return failures
 
 
@@ -221,20 +223,19 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
     theirs = {asset.asset_id for asset in assets if asset.words is not None}
     ours = {key: words for key, words in load_words(GSO_WORDS).items() if key not in theirs}
     words = ours | (load_words(arguments.words) if arguments.words else {})
-    failures = fetch_assets(
-        assets, arguments.output, words, lambda line: print(visible(line), file=sys.stderr)
-    )
+    with _alone(arguments.output):
+        failures = fetch_assets(
+            assets, arguments.output, words, lambda line: print(visible(line), file=sys.stderr)
+        )
     print(in_lines(failures.values()), end="\n" if failures else "")
-    there = read_manifest(storage.join(arguments.output, MANIFEST)).assets
-    mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
-    print(f"{storage.join(arguments.output, MANIFEST)}: {len(there)} assets, {mute} without words")
+    print(_total(storage.join(arguments.output, MANIFEST)))
     return 1 if failures else 0
 
 
 def _adopt(arguments: Adopt) -> int:
     from eqforge.generators.scenes.adopt import adopt
     from eqforge.generators.scenes.scan_folders import scans_in
-    from eqforge.transforms.generated.scan_looker import shared_looker
+    from eqforge.transforms.generated.scan_looker import kept_look
 
     nouns = {} if arguments.nouns is None else load_nouns(str(arguments.nouns))
     url = storage.join(arguments.output, MANIFEST)
@@ -244,8 +245,8 @@ def _adopt(arguments: Adopt) -> int:
     folders, others = scans_in(arguments.folder)
     for folder in others:
         print(visible(f"{folder.name}: left out: no mesh of a scan"), file=sys.stderr)
-    look = shared_looker().look
-    try:
+    with _alone(arguments.output) as done, _grown(url, "adopted", assets) as grow:
+        look = kept_look(done)
         for number, folder in enumerate(folders, start=1):
             try:
                 made = adopt(folder, nouns, arguments.axis_up, arguments.licence, look)
@@ -262,22 +263,43 @@ def _adopt(arguments: Adopt) -> int:
             assets[asset.asset_id] = asset
             said = "; ".join((f"{asset.asset_id}: {_called(asset)}", *made.notes))
             print(visible(f"{number}/{len(folders)} {said}{_over(known, asset)}"), file=sys.stderr)
-    finally:
-        grown = _grow(url, "adopted", assets)
+            if number % PINNED_EVERY == 0:
+                grow()
     for key in sorted(unused):
         said = f"{arguments.nouns}: nothing was called by its words for {key!r}"
         print(visible(said), file=sys.stderr)
-    mute = sum(asset.words is None for asset in grown.values() if asset.kind == "object")
-    print(f"{url}: {len(grown)} assets, {mute} without words, {failures} refused")
+    print(f"{_total(url)}, {failures} refused")
     return 1 if failures else 0
 
 
-def _grow(url: str, name: str, made: Mapping[str, Asset]) -> Mapping[str, Asset]:
-    """Adds assets to what a manifest holds by now; another command may have added some."""
-    there = manifest_to_grow(url, name)
-    grown = {**there.assets, **made}
-    write_manifest(url, replace(there, assets=grown))
-    return grown
+@contextlib.contextmanager
+def _alone(folder: str) -> Iterator[str]:
+    """Keeps a folder for one command; yields where it may keep what is done until all of it is."""
+    work = storage.join(folder, WORK)
+    with locked(folder):
+        yield storage.join(work, "done")
+        storage.delete_folder(work)
+
+
+@contextlib.contextmanager
+def _grown(url: str, name: str, made: Mapping[str, Asset]) -> Iterator[Callable[[], None]]:
+    """Yields what adds assets to those of a manifest, which is done once more at the end."""
+
+    def grow() -> None:
+        there = manifest_to_grow(url, name)
+        write_manifest(url, replace(there, assets={**there.assets, **made}))
+
+    try:
+        yield grow
+    finally:
+        grow()
+
+
+def _total(url: str) -> str:
+    """Returns how many assets a manifest has, and how many of them captions do not speak of."""
+    there = read_manifest(url).assets
+    mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
+    return f"{url}: {len(there)} assets, {mute} without words"
 
 
 def _called(asset: Asset) -> str:
