@@ -165,10 +165,10 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     asked = task is not TASKS["pairs"] and not all(path.is_dir() for path in scores)
     settings.check_read("files of hard positives" if asked else "samples")
     plain = settings.by is None and not settings.human
-    if task is TASKS["pairs"] and shares_scenes(dataset):
-        return shared_report(dataset, scores, of_samples)
     if task is TASKS["pairs"] and plain and is_eqben(dataset):
         return eqben_samples_report(dataset, scores, of_samples)
+    if task is TASKS["pairs"] and shares_scenes(dataset):
+        return shared_report(dataset, scores, of_samples)
     return samples_report(dataset, task, scores, of_samples)
 
 

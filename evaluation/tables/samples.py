@@ -1,6 +1,6 @@
 """What a dataset says of its samples that a table of scores needs: ids, clusters, subsets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,13 +64,16 @@ def column_names(dataset: Dataset, table: str) -> list[str]:
     return dataset.columns(table)
 
 
-def read_samples(dataset: Dataset, cluster: str, by: str | None) -> Samples:
+def read_samples(
+    dataset: Dataset, cluster: str, by: str | None, parts: Mapping[str, str] | None = None
+) -> Samples:
     """Reads ids, clusters and subsets of all samples.
 
     Args:
       dataset: the dataset.
       cluster: the column that names clusters.
       by: the column that names a sample's subset; None for no subsets.
+      parts: what part of its subset a sample is of, by ids; the others are of no part.
 
     Raises:
       InputError: there is no sample, or no such column of texts or whole numbers.
@@ -83,7 +86,11 @@ def read_samples(dataset: Dataset, cluster: str, by: str | None) -> Samples:
             check_label_column(schema, name, dataset.folder)
     wanted = dict.fromkeys(["sample_id", cluster, *([] if by is None else [by])])
     found = read_columns(dataset, "samples", list(wanted))
-    return make_samples(found["sample_id"], found[cluster], None if by is None else found[by])
+    groups = None if by is None else list(found[by])
+    if groups is not None and parts:
+        of = map(parts.get, found["sample_id"])
+        groups = [f"{g}/{part}" if part else g for g, part in zip(groups, of, strict=True)]
+    return make_samples(found["sample_id"], found[cluster], groups)
 
 
 def check_label_column(schema: pa.Schema, column: str, where: str) -> None:

@@ -19,8 +19,9 @@ from eqforge.evaluation.tables.curves import HOW_FITTED, FittedCurves
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.sample_judges import SampleTask, Verdict, judge_as_pairs
 from eqforge.evaluation.tables.sample_tasks import SampleRules, samples_report
-from eqforge.evaluation.tables.samples import EVERYTHING, column_names, read_columns, text_array
+from eqforge.evaluation.tables.samples import EVERYTHING, column_names, read_samples, text_array
 from eqforge.schemas.records.scenes import STEP_SIZE, STEP_SIZES, STEP_UNITS
+from eqforge.schemas.tables.combined import PAIRS_NAME
 from eqforge.schemas.visible import counted
 
 if TYPE_CHECKING:
@@ -84,19 +85,17 @@ def shares_scenes(dataset: Dataset) -> bool:
     Raises:
       InputError: a file is missing or damaged.
     """
-    wanted = {"kind", "change", "scores", "source_id", "generation", *STEPS_TASK.images}
-    if not wanted <= set(column_names(dataset, "samples")):
+    names = set(column_names(dataset, "samples"))
+    if not _is_combined(dataset) and not {*_SHARED, *_OWN, *STEPS_TASK.images} <= names:
         return False
-    if not {LADDERS, CUBES}.isdisjoint(read_columns(dataset, "samples", ["kind"])["kind"]):
-        return True
-    return any(each.twin is not None for each in _read_members(dataset))
+    return any(each.kind in (LADDERS, CUBES) or each.twin for each in _read_members(dataset))
 
 
 def shared_report(dataset: Dataset, paths: Sequence[Path], settings: SampleRules) -> Report:
     """Returns the table of some models' scores of rendered pairs that share something.
 
     Args:
-      dataset: what was scored.
+      dataset: what was scored: rendered pairs, or a combined dataset with some.
       paths: a folder or file of scores for each model.
       settings: how they are judged.
 
@@ -111,8 +110,16 @@ def shared_report(dataset: Dataset, paths: Sequence[Path], settings: SampleRules
         if subset == EVERYTHING:
             yield from groups.of(model, judged, rules)
 
-    report = samples_report(dataset, STEPS_TASK, paths, settings, more=more)
+    samples = None
+    if _is_combined(dataset) and settings.by in (None, "kind"):
+        changes = {each.key: each.change for each in members if each.kind == LADDERS}
+        samples = read_samples(dataset, settings.cluster or STEPS_TASK.cluster, "kind", changes)
+    report = samples_report(dataset, STEPS_TASK, paths, settings, samples, more)
     return replace(report, notes=(*report.notes, *ladders.notes(), *groups.notes()))
+
+
+def _is_combined(dataset: Dataset) -> bool:
+    return dataset.manifest.dataset == PAIRS_NAME
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,13 +148,25 @@ class _Parameters(msgspec.Struct, frozen=True):
     twin: str | None = None
 
 
+_SHARED: Final = ("sample_id", "source_id", "kind", "caption_0", "caption_1")
+"""Columns that combined pairs have, too."""
+_OWN: Final = ("change", "scores", "generation")
+
+
 def _read_members(dataset: Dataset) -> list[_Member]:
     """Returns all rendered pairs, by id."""
-    columns = [
-        *("sample_id", "source_id", "change", "kind", "caption_0", "caption_1"),
-        *("scores", "generation"),
-    ]
-    return sorted(map(_member, dataset.rows("samples", columns)), key=lambda each: each.key)
+    return sorted(map(_member, _rows(dataset)), key=lambda each: each.key)
+
+
+def _rows(dataset: Dataset) -> Iterator[Mapping[str, Any]]:
+    """Yields rendered pairs as their own dataset has them."""
+    if not _is_combined(dataset):
+        yield from dataset.rows("samples", [*_SHARED, *_OWN])
+        return
+    for row in dataset.rows("samples", [*_SHARED, "annotation"]):
+        own = msgspec.json.decode(row["annotation"])
+        if isinstance(own, dict) and set(_OWN) <= own.keys():
+            yield {**row, **own, "kind": row["kind"].rpartition("/")[2]}
 
 
 def _member(row: Mapping[str, Any]) -> _Member:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
+from eqforge.pipelines import combined as combine
 from eqforge.schemas.records.scenes import STEP_SIZE
 from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.renders import needs_blender
@@ -20,6 +21,7 @@ main = status_of(command)
 
 LADDERS = 200
 SIZES = {"size": (2.5, 5.0, 10.0, 20.0), "count": (1.0, 2.0, 4.0, 8.0)}
+VIDEO = {"sample_id": "eq-video/1"}
 Row = dict[str, Any]
 Found = dict[tuple[str, str], Row]
 
@@ -102,6 +104,17 @@ def measured(
     left_out: int = 0,
 ) -> tuple[Found, list[str]]:
     dataset = write_dataset(folder / "d", "eq-kubric", {"samples": rows}, group_rows=500)
+    return measured_dataset(dataset, folder, rows, values, capsys, left_out)
+
+
+def measured_dataset(
+    dataset: Path,
+    folder: Path,
+    rows: Sequence[Row],
+    values: Any,
+    capsys: pytest.CaptureFixture[str],
+    left_out: int = 0,
+) -> tuple[Found, list[str]]:
     keys = [each["sample_id"] for each in rows][left_out:]
     table = score_rows(keys, np.asarray(values, np.float32)[left_out:])
     scores = write_scores(folder / "s", dataset, "pairs", {"scores": table}, model="m")
@@ -214,3 +227,28 @@ def test_pairs_that_share_nothing_are_measured_as_before(
     metrics = {metric for _, metric in found}
     assert {"text", "image", "group"} <= metrics
     assert "choice" not in metrics
+
+
+def test_a_combined_dataset_has_the_thresholds_cubes_and_twins_of_its_part(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [*ladders(), *cubes_and_twins()]
+    values = choices(np.linspace(0.5, 1, len(rows) + 1), 8)
+    alone, notes = measured(tmp_path, rows, values[:-1], capsys)
+    write_dataset(tmp_path / "other", "eq-video", {"samples": [VIDEO]})
+    combined = tmp_path / "combined"
+    parts = [str(tmp_path / "d"), str(tmp_path / "other")]
+    assert combine.main([*parts, "--output", str(combined)]) == 0
+
+    found, said = measured_dataset(combined, tmp_path / "c", [*rows, VIDEO], values, capsys)
+    names = {change: f"eq-kubric/graded/{change}" for change in SIZES}
+    same = ("value", "chance", "expected", "scored", "clusters")
+    shared = {key for key in alone if key[0].split(",")[0].split()[0] in (*SIZES, "cubes", "twins")}
+    assert len(shared) > 40
+    for subset, metric in shared:
+        one, other = alone[subset, metric], found[names.get(subset, subset), metric]
+        assert {field: other[field] for field in same} == {field: one[field] for field in same}
+    assert [note for note in notes if "cubes" in note or "steps" in note] == [
+        note for note in said if "cubes" in note or "steps" in note
+    ]
+    assert {"eq-video", "eq-kubric/cube", "eq-kubric/location"} <= {subset for subset, _ in found}
