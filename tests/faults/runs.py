@@ -125,7 +125,7 @@ def publish(output: Path, killed_at: int) -> int:
     """
     process = _server.Process(target=_publish, args=(output, killed_at))
     process.start()
-    process.join(60)
+    process.join(300)
     assert process.exitcode is not None
     return process.exitcode
 

@@ -51,7 +51,7 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, Workspac
     command = [sys.executable, "-c", MAKE, str(folder / "other")]
     with subprocess.Popen(command, env=environment) as process:
         ours = make_workspace(folder / "ours")
-        assert process.wait(timeout=120) == 0
+        assert process.wait(timeout=300) == 0
     return ours, workspace_at(folder / "other")
 
 

@@ -297,7 +297,7 @@ def test_killed_and_started_again_it_edits_only_what_is_missing(
 ) -> None:
     output = tmp_path / "out"
     with start("build", "eq-edit", *inputs, *INPAINT, "--output", output) as run:
-        wait_for(lambda: len(finished_work(output, "edit")) >= 2, timeout_s=200)
+        wait_for(lambda: len(finished_work(output, "edit")) >= 2)
         os.killpg(run.pid, signal.SIGKILL)
     wait_for(lambda: not list(processes(run.pid)))
     assert not (output / "dataset.json").exists()

@@ -216,7 +216,7 @@ def test_killed_and_started_again_it_draws_only_what_is_missing(
 ) -> None:
     output = tmp_path / "out"
     with start("build", "eq-sd", *FEW, *OPEN, "--output", output) as run:
-        wait_for(lambda: len(finished_work(output, "draw")) >= 2, timeout_s=300)
+        wait_for(lambda: len(finished_work(output, "draw")) >= 2)
         os.killpg(run.pid, signal.SIGKILL)
     wait_for(lambda: not list(processes(run.pid)))
     assert not (output / "dataset.json").exists()

@@ -270,7 +270,7 @@ def test_a_killed_build_asks_nothing_twice(captions: Path, tmp_path: Path) -> No
     def stalls(prompt: str, body: dict[str, Any]) -> str:
         if len(server.asked) >= 8:
             enough.set()
-            go_on.wait(60)
+            go_on.wait(300)
         return say(prompt, body)
 
     output = tmp_path / "out"
@@ -282,7 +282,7 @@ def test_a_killed_build_asks_nothing_twice(captions: Path, tmp_path: Path) -> No
         line = [sys.executable, "-P", "-m", "eqforge", "build", "training-captions", *command]
         process = subprocess.Popen(line, env=os.environ, stderr=subprocess.DEVNULL)
         try:
-            assert enough.wait(120)
+            assert enough.wait(300)
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -319,10 +319,10 @@ def test_a_stopped_build_waits_for_what_is_under_way_and_keeps_it(
         line = [sys.executable, "-P", "-m", "eqforge", "build", "training-captions", *command]
         line += ["--output", str(output), *RAW]
         process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
-        assert enough.wait(120)
+        assert enough.wait(300)
         time.sleep(1)  # the answers before are kept by now
         process.send_signal(number)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=300)[1]
 
     assert process.returncode == 128 + number
     assert "the same command goes on where this one stopped" in said

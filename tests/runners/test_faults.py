@@ -135,7 +135,7 @@ def test_what_a_killed_build_left_running_ends_with_it_or_by_the_next_one(
 
     run.kill()
 
-    run.communicate(timeout=60)
+    run.communicate(timeout=600)
     wait_for(lambda: not list(processes(run.pid)), 60)  # the job server among them
     assert job_states(flink_cluster)[0] == "RUNNING"
     if where == "on the cluster":
@@ -154,7 +154,7 @@ def test_a_left_job_whose_cluster_does_not_answer_is_asked_about(
     """Nothing in the output changes until the user says that the job is gone."""
     run = begin(command, tmp_path, flink_cluster)
     run.kill()
-    run.communicate(timeout=60)
+    run.communicate(timeout=600)
     note = tmp_path / "_work" / "flink-job.json"
     there = json.loads(note.read_text())
     # As when that cluster is down; the job itself ends by its name.

@@ -173,7 +173,7 @@ def test_two_processes_take_the_steps_of_one(folder: Path) -> None:
         place = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
         place |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)} | ONE_THREAD
         processes.append(subprocess.Popen([*COMMAND, *line], env=os.environ | place))
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert [process.wait(timeout=300) for process in processes] == [0, 0]
     assert json.loads((folder / "two" / "training.json").read_text())["processes"] == 2
     for one, two in zip(read_log(folder / "one"), read_log(folder / "two"), strict=True):
         assert two == pytest.approx(one, rel=2e-3)

@@ -90,7 +90,7 @@ def test_processes_that_store_the_same_images_at_once_do_not_meet(tmp_path: Path
         "for n in range(200): store.put(b'%d' % n * 5000, '.png')\n"
     )
     processes = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(3)]
-    assert [process.wait(60) for process in processes] == [0, 0, 0]
+    assert [process.wait(300) for process in processes] == [0, 0, 0]
     files = files_of(tmp_path)
     assert len(files) == 200
     for file in files:

@@ -103,7 +103,7 @@ def test_a_terminal_shows_bars(tmp_path: Path) -> None:
         except OSError:  # the other side is closed
             break
     os.close(ours)
-    assert run.wait(timeout=30) == 0
+    assert run.wait(timeout=300) == 0
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
     assert "2 of 3 videos" in text
     assert re.search(r"made \S+ 3 of 3 videos", text)
