@@ -11,7 +11,6 @@ import os
 import subprocess
 import sysconfig
 import threading
-import venv
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.evaluation.harnesses.test_table import measured, values
+from tests.extras.environments import environment
 from tests.transforms.export.test_harness_tasks import export, pairs, questions
 
 pytestmark = pytest.mark.skipif(
@@ -47,14 +47,10 @@ CAPTIONS = tuple(f"a {colour} cup on a table" for colour in ("red", "blue", "gre
 
 def install(home: Path, packages: tuple[str, ...]) -> Path:
     """Makes an environment with packages, which sees those of this one; returns its Python."""
-    venv.create(home, with_pip=True, symlinks=True)
-    python = home / "bin" / "python"
+    programs = environment(home, "--no-deps", *packages)
     (site,) = (home / "lib").glob("python3*/site-packages")
     (site / "seen.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    pip: list[Any] = [python, "-m", "pip", "--disable-pip-version-check", "install"]
-    options = ["--quiet", "--no-deps", "--no-compile"]
-    subprocess.run([*pip, *options, *packages], check=True, timeout=600)
-    return python
+    return programs / "python"
 
 
 @pytest.fixture(scope="module")

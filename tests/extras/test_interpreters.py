@@ -14,6 +14,7 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from tests.builds import dataset_bytes
+from tests.extras.environments import UV, environment, of
 from tests.extras.test_extras import COMMANDS, make_wheel
 from tests.test_packaging import ROOT, run
 
@@ -78,14 +79,12 @@ def test_an_interpreter_builds_the_bytes_of_this_one(
     home: Path,
     tmp_path: Path,
 ) -> None:
-    run(interpreters()[version], "-m", "venv", home, cwd=tmp_path)
-    pip = (home / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install")
     lock = ROOT / "requirements" / "base.lock"
-    options = ("--quiet", "--no-compile", "--no-deps")
-    run(*pip, *options, "--require-hashes", "-r", lock, cwd=tmp_path)
-    run(*pip, *options, wheel, cwd=tmp_path)
+    options = ("--no-deps", "--require-hashes", "-r", lock)
+    programs = environment(home, *options, python=interpreters()[version])
+    run(UV, "pip", "install", "--quiet", "--no-deps", *of(home), wheel, cwd=home)
     (tmp_path / "theirs").mkdir()
 
-    theirs = build(home / "bin" / "eqforge", demo_workspace, tmp_path / "theirs")
+    theirs = build(programs / "eqforge", demo_workspace, tmp_path / "theirs")
 
     assert [name for name, data in ours.items() if theirs[name] != data] == []

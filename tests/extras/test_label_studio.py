@@ -15,7 +15,6 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -27,6 +26,7 @@ from eqforge.commands import review
 from tests.builds import rejected, rows
 from tests.evaluation.conftest import browser as browser
 from tests.exported import picture
+from tests.extras.environments import environment
 from tests.reports import HOSTILE, given
 from tests.statuses import status_of
 
@@ -96,27 +96,14 @@ class Server:
         return path
 
 
-def install(home: Path) -> Path:
-    """Makes an environment with Label Studio alone; returns its folder of programs."""
-    if (named := Path(os.environ["EQFORGE_LABEL_STUDIO"])).is_absolute():
-        return named / "bin"
-    venv.create(home, with_pip=True, symlinks=True)
-    pip: list[Any] = [
-        home / "bin" / "python",
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-    ]
-    subprocess.run([*pip, "--quiet", "--no-compile", "-r", PACKAGES], check=True, timeout=900)
-    return home / "bin"
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a database of its own, which asks nobody for news."""
     folder = tmp_path_factory.mktemp("label-studio")
-    programs = install(folder / "venv")
+    named = Path(os.environ["EQFORGE_LABEL_STUDIO"])
+    programs = named / "bin"
+    if not named.is_absolute():
+        programs = environment(folder / "venv", "-r", PACKAGES)
     root = folder / "root"
     root.mkdir()
     with socket.socket() as free:
