@@ -53,7 +53,7 @@ fsspec.register_implementation("exclusive", Exclusive, clobber=True)
 
 def locked(output: str) -> contextlib.AbstractContextManager[None]:
     """The lock with a short lease."""
-    return exclusive_job.locked(output, lease_s=0.6)
+    return exclusive_job.locked(output, lease_s=1.2)
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from eqforge.transforms.engines import progress
 with progress.watch(sys.argv[1], {"made": (3, "videos"), "judged": (3, "frames")}):
     progress.count(sys.argv[1], "made", 2)
     progress.count(sys.argv[1], "judged")
-    time.sleep(1.2)
+    time.sleep(2.5)
     progress.count(sys.argv[1], "made", 1)
 """
 
