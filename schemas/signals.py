@@ -65,6 +65,7 @@ class Listener:
       goes_on: see `sentence`.
       number: the first signal's; None if none came.
       is_idle: whether nothing was begun that needs cleanup.
+      is_held: whether something is being written that must be whole.
       is_said: whether the message was printed; the process then ends within LAST_S.
     """
 
@@ -72,21 +73,27 @@ class Listener:
         self.goes_on = goes_on
         self.number: int | None = None
         self.is_idle = False
+        self.is_held = False
         self.is_said = False
         self._came_s = 0.0
         self._is_raised = False
+        self._is_starting = False
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """Handles a signal, in the main thread."""
         if self.number is None:
+            self._is_starting = True
             self.number, self._came_s = number, time.monotonic()
             if self.is_idle:
                 self._end_at_once()
             _start(self._see_to_the_end)
+            self._is_starting = False
+        elif self._is_starting:
+            return  # into the handler of the first one, which must not be cut short
         elif self._is_raised and time.monotonic() - self._came_s > SAME_S:
             self._end_at_once()
         # An extension that is half imported may abort the process.
-        if not self._is_raised and not _is_importing(frame):
+        if not self._is_raised and not self.is_held and not _is_importing(frame):
             self._is_raised = True
             raise Stopped(self.number)
 
@@ -95,6 +102,8 @@ class Listener:
         is_told = False
         while self.number is not None and not self.is_said and self._has_time(GRACE_S):
             time.sleep(_LOOK_S)
+            if self.is_said:
+                break
             if self._is_pending() and main is not None:
                 signal.pthread_kill(main, self.number or signal.SIGINT)
             elif not is_told and not self._has_time(TOLD_S):
@@ -198,6 +207,16 @@ def idle() -> Iterator[None]:
         yield
     finally:
         _listener.is_idle = False
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Makes a signal during the block wait until the block is over, which has to be soon."""
+    _listener.is_held = True
+    try:
+        yield
+    finally:
+        _listener.is_held = False
 
 
 def forget() -> None:

@@ -82,40 +82,36 @@ class _Handler(BaseHTTPRequestHandler):
             self.chat.at_once = max(self.chat.at_once, self.chat.under_way)
             self.chat.paths.append(self.path)
             fault = self.chat.faults.pop(0) if self.chat.faults else None
+        waits = {"error": {"message": "for a while", "code": None}}
         try:
-            if fault == 0:
-                self.send_response(200)
-                self.send_header("Content-Length", "100")
-                self.end_headers()
-                self.wfile.write(b'{"choices": [')
-            elif fault is not None:
-                self._send(fault, {"error": {"message": "for a while", "code": None}})
-            else:
-                self._answer(body)
+            said = self._answer(body) if fault is None else (fault, waits)
         finally:
-            with self.chat.lock:
+            with self.chat.lock:  # before the client can send its next request
                 self.chat.under_way -= 1
+        if fault == 0:
+            self.send_response(200)
+            self.send_header("Content-Length", "100")
+            self.end_headers()
+            self.wfile.write(b'{"choices": [')
+        else:
+            self._send(*said)
 
-    def _answer(self, body: dict[str, Any]) -> None:
+    def _answer(self, body: dict[str, Any]) -> tuple[int, Any]:
         said = self.chat.say(_prompt(body), body)
         with self.chat.lock:
             self.chat.asked.append(body)
         if isinstance(said, tuple):
-            self._send(*said)
-            return
+            return said
         content = {"message": {"role": "assistant", "content": said}}
         choice = content if "messages" in body else {"text": said}
-        self._send(
-            200,
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "model": f"{MODEL}-0613",
-                "system_fingerprint": self.chat.version,
-                "choices": [{"index": 0, "finish_reason": "stop", **choice}],
-                "usage": {"prompt_tokens": len(_prompt(body).split()), "completion_tokens": 7},
-            },
-        )
+        return 200, {
+            "id": "1",
+            "object": "chat.completion",
+            "model": f"{MODEL}-0613",
+            "system_fingerprint": self.chat.version,
+            "choices": [{"index": 0, "finish_reason": "stop", **choice}],
+            "usage": {"prompt_tokens": len(_prompt(body).split()), "completion_tokens": 7},
+        }
 
     def _is_denied(self) -> bool:
         with self.chat.lock:

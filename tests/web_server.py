@@ -137,8 +137,9 @@ class _Handler(BaseHTTPRequestHandler):
         pieces = 10 if fault == "slow" else 1
         for number in range(pieces):
             piece = data[len(data) * number // pieces : len(data) * (number + 1) // pieces]
+            with self.web.lock:  # before the client can say that it has all
+                self.web.sent[name] += len(piece)
             self.wfile.write(piece)
             time.sleep(SLOW_S if fault == "slow" else 0)
-            self.web.sent[name] += len(piece)
         if fault == "cut":
             self.close_connection = True

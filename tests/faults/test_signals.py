@@ -32,17 +32,28 @@ def python(code: str, *arguments: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "workers", "is_to_all"),
-    [(signal.SIGTERM, 143, 2, True), (signal.SIGHUP, 129, 1, False)],
-)  # fmt: skip
+    ("number", "status", "workers", "is_to_all", "later_s"),
+    [
+        (signal.SIGTERM, 143, 2, True, 0),
+        (signal.SIGTERM, 143, 2, False, 0.7),  # while the workers start
+        (signal.SIGHUP, 129, 1, False, 0),
+    ],
+)
 def test_a_signal_ends_a_build_as_cleanly_as_ctrl_c(
-    whole: Whole, tmp_path: Path, number: signal.Signals, status: int, workers: int, is_to_all: bool
+    whole: Whole,
+    tmp_path: Path,
+    number: signal.Signals,
+    status: int,
+    workers: int,
+    is_to_all: bool,
+    later_s: float,
 ) -> None:
     output, temporary = tmp_path / "out", tmp_path / "temporary"
     temporary.mkdir()
     arguments = ["build", "eq-video", *whole.inputs.arguments(output), "--workers", workers]
     with start(*arguments, TMPDIR=str(temporary)) as run:
         wait_for(lambda: any((output / "_work" / "plan").rglob("*.jsonl")))
+        time.sleep(later_s)
         (os.killpg if is_to_all else os.kill)(run.pid, number)
         _, said = run.communicate(timeout=300)
     assert run.returncode == status, said
@@ -135,11 +146,30 @@ def test_a_second_signal_ends_a_long_way_out_at_once() -> None:
     with python(_BODY.format(then="time.sleep(60)"), "60") as run:
         os.kill(run.pid, signal.SIGTERM)
         os.kill(run.pid, signal.SIGTERM)  # as `timeout` does; it is the same request
-        time.sleep(signals.SAME_S + 0.3)
+        assert run.stderr is not None
+        assert run.stderr.readline() == STOPPING
+        time.sleep(signals.SAME_S + 2)
         assert run.poll() is None
         os.kill(run.pid, signal.SIGTERM)
         _, said = run.communicate(timeout=30)
-    assert (run.returncode, said) == (143, f"{STOPPING}eqforge: ended by SIGTERM\n")
+    assert (run.returncode, said) == (143, "eqforge: ended by SIGTERM\n")
+
+
+def test_a_second_signal_does_not_cut_short_what_the_first_one_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started = []
+
+    def start_watch(watch: object) -> None:
+        started.append(watch)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(signals, "_start", start_watch)
+    with signals.heard() as listener:
+        with pytest.raises(signals.Stopped):
+            os.kill(os.getpid(), signal.SIGTERM)
+        listener.forget()
+    assert len(started) == 1
 
 
 @pytest.mark.parametrize(
@@ -159,8 +189,9 @@ def test_a_library_is_loaded_to_its_end_before_the_signal_is_heard(tmp_path: Pat
     )
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import atexit, time; atexit.register(time.sleep, 0.2)\n"  # what is said stays the last
         "from eqforge.schemas.errors import reported_errors\n"
-        "with reported_errors():\n    import slow\n    import time; time.sleep(60)\n"
+        "with reported_errors():\n    import slow\n    time.sleep(60)\n"
     )
     with python(code) as run:
         os.kill(run.pid, signal.SIGINT)

@@ -2,7 +2,10 @@
 
 import contextlib
 import json
+import os
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,7 @@ from eqforge.generators.text.llm.endpoint import KEY, Endpoint, address_of, is_e
 from eqforge.generators.text.llm.model import Answer, Question, ask
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.schemas.errors import BuildError, InputError
+from eqforge.schemas.signals import heard
 from eqforge.transforms.dataset.ledger import Ledger
 from tests.chat_server import MODEL, ChatServer, Say
 
@@ -342,6 +346,33 @@ def test_what_the_filter_takes_is_a_refusal() -> None:
     assert first.refusal == "filtered"
     assert "filter" in second.refusal
     assert second.model == f"{MODEL}@unversioned"
+
+
+def test_a_signal_while_an_answer_is_kept_loses_none_that_is_under_way() -> None:
+    class Interrupted:
+        kept = 0
+
+        def recall(self, inputs: Any, kind: type[Any]) -> None:
+            return None
+
+        def write(self, inputs: Any, result: Any) -> None:
+            if self.kept == 0:
+                os.kill(os.getpid(), signal.SIGINT)
+            self.kept += 1
+
+    def slow(prompt: str, body: dict[str, Any]) -> str:
+        time.sleep(0 if prompt == "0" else 0.5)
+        return prompt
+
+    before, memory = signal.signal(signal.SIGINT, signal.default_int_handler), Interrupted()
+    try:
+        with serving(slow) as server, heard() as listener:
+            with pytest.raises(KeyboardInterrupt):
+                ask(opened(server, batch_size=3), questions(*map(str, range(9))), memory)
+            listener.forget()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert memory.kept == len(server.asked) < 9
 
 
 def test_answers_are_kept_as_they_come(tmp_path: Path) -> None:

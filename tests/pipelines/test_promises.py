@@ -234,7 +234,7 @@ def test_a_killed_worker_ends_the_run_and_the_next_run_finishes(
     assert "eqforge: the run failed: a worker process died" in err
     assert "Traceback" not in err
     assert not (output / "dataset.json").exists()
-    assert not list(processes(run.pid))
+    wait_for(lambda: not list(processes(run.pid)))
 
     assert dataset_bytes(build(demo_workspace, output)) == expected
 

@@ -23,6 +23,7 @@ from eqforge.pipelines import hard_positives, training_captions
 from eqforge.pipelines.shared.planning import plan_command
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.text.asking import FIRST
+from tests.builds import wait_for
 from tests.chat_server import ChatServer
 
 SECRET = "sk-secret-0123456789"
@@ -320,7 +321,7 @@ def test_a_stopped_build_waits_for_what_is_under_way_and_keeps_it(
         line += ["--output", str(output), *RAW]
         process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
         assert enough.wait(300)
-        time.sleep(1)  # the answers before are kept by now
+        wait_for(lambda: len(kept(output)) >= 2)
         process.send_signal(number)
         said = process.communicate(timeout=300)[1]
 

@@ -76,6 +76,9 @@ def install(log: str) -> None:
 
         def close(self) -> None:
             self._closing = True
+            # One that has not connected yet would not hear that it is over.
+            if self.control_conn._state == worker_handlers.BeamFnControlServicer.UNSTARTED_STATE:
+                self.worker.kill()
             super().close()
 
         def stop_worker(self) -> None:

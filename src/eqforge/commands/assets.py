@@ -180,7 +180,11 @@ def fetch_assets(
         except InputError as error:
             return error
 
-    with _grown(url, "copies", made) as grow, ThreadPoolExecutor(at_once) as threads:
+    with (
+        _alone(folder),
+        _grown(url, "copies", made) as grow,
+        ThreadPoolExecutor(at_once) as threads,
+    ):
         done = zip(assets, threads.map(copy, assets), strict=True)
         for number, (asset, result) in enumerate(done, start=1):
             if isinstance(result, InputError):
@@ -223,10 +227,9 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
     theirs = {asset.asset_id for asset in assets if asset.words is not None}
     ours = {key: words for key, words in load_words(GSO_WORDS).items() if key not in theirs}
     words = ours | (load_words(arguments.words) if arguments.words else {})
-    with _alone(arguments.output):
-        failures = fetch_assets(
-            assets, arguments.output, words, lambda line: print(visible(line), file=sys.stderr)
-        )
+    failures = fetch_assets(
+        assets, arguments.output, words, lambda line: print(visible(line), file=sys.stderr)
+    )
     print(in_lines(failures.values()), end="\n" if failures else "")
     print(_total(storage.join(arguments.output, MANIFEST)))
     return 1 if failures else 0
@@ -245,8 +248,8 @@ def _adopt(arguments: Adopt) -> int:
     folders, others = scans_in(arguments.folder)
     for folder in others:
         print(visible(f"{folder.name}: left out: no mesh of a scan"), file=sys.stderr)
-    with _alone(arguments.output) as done, _grown(url, "adopted", assets) as grow:
-        look = kept_look(done)
+    look = kept_look(storage.join(arguments.output, WORK, "done"))
+    with _alone(arguments.output), _grown(url, "adopted", assets) as grow:
         for number, folder in enumerate(folders, start=1):
             try:
                 made = adopt(folder, nouns, arguments.axis_up, arguments.licence, look)
@@ -273,12 +276,11 @@ def _adopt(arguments: Adopt) -> int:
 
 
 @contextlib.contextmanager
-def _alone(folder: str) -> Iterator[str]:
-    """Keeps a folder for one command; yields where it may keep what is done until all of it is."""
-    work = storage.join(folder, WORK)
+def _alone(folder: str) -> Iterator[None]:
+    """Keeps a folder for one command; what it keeps of its work is deleted when all is done."""
     with locked(folder):
-        yield storage.join(work, "done")
-        storage.delete_folder(work)
+        yield
+        storage.delete_folder(storage.join(folder, WORK))
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ fsspec.register_implementation("exclusive", Exclusive, clobber=True)
 
 def locked(output: str) -> contextlib.AbstractContextManager[None]:
     """The lock with a short lease."""
-    return exclusive_job.locked(output, lease_s=1.2)
+    return exclusive_job.locked(output, lease_s=3.0)
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +154,7 @@ def test_of_runs_that_start_at_once_one_alone_begins(left: list[str]) -> None:
     output, number = f"exclusive://{uuid.uuid4().hex}", 6
     for name in left:
         storage.write_bytes(storage.join(output, "_work", "lease", name), b"a dead run; 1")
-    start, end = threading.Barrier(number), threading.Barrier(number)
+    start, end = (threading.Barrier(number, timeout=60) for _ in range(2))
 
     def run() -> bool:
         start.wait()

@@ -22,7 +22,7 @@ from eqforge.transforms.engines import progress
 with progress.watch(sys.argv[1], {"made": (3, "videos"), "judged": (3, "frames")}):
     progress.count(sys.argv[1], "made", 2)
     progress.count(sys.argv[1], "judged")
-    time.sleep(2.5)
+    time.sleep(4)
     progress.count(sys.argv[1], "made", 1)
 """
 
