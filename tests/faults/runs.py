@@ -214,7 +214,7 @@ class Run:
         assert self.process.pid is not None
         return self.process.pid
 
-    def end(self, timeout_s: float = 120.0) -> tuple[int, str]:
+    def end(self, timeout_s: float = 300.0) -> tuple[int, str]:
         """Waits for the end; returns the exit status, and what was said."""
         self.process.join(timeout_s)
         assert self.process.exitcode is not None, "the run hangs"
@@ -280,7 +280,7 @@ def last_line(said: str) -> str:
     return said.splitlines()[-1]
 
 
-def wait_until_stopped(run: Run, timeout_s: float = 60.0) -> None:
+def wait_until_stopped(run: Run, timeout_s: float = 300.0) -> None:
     """Waits until a run halts itself."""
     deadline = time.monotonic() + timeout_s
     while Path(f"/proc/{run.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":

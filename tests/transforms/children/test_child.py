@@ -154,11 +154,11 @@ def test_a_process_that_was_killed_between_requests_is_noticed(child: Child) -> 
 
 @pytest.mark.parametrize("step", ["hang", "hang with the interpreter locked"])
 def test_a_hang_ends_after_the_time_allowed(step: str) -> None:
-    child = Child("answering:answer", timeout_s=0.5)
+    child = Child("answering:answer", timeout_s=3)
     answers = child.ask(["pid", "first", step])
     pid = next(answers)
     assert next(answers) == "first"
-    with pytest.raises(ChildTimeout, match=r"0\.5 s"):
+    with pytest.raises(ChildTimeout, match=r"3 s"):
         next(answers)
     assert not is_running(pid)
     assert list(child.ask(["again"])) == ["again"]

@@ -58,7 +58,7 @@ def extractor(tmp_path: Path) -> Iterator[FrameExtractor]:
 def fatal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FrameExtractor]:
     (tmp_path / "fatal.py").write_text(FATAL_MODULE)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    extractor = FrameExtractor(store=MediaStore(str(tmp_path / "media")), timeout_s=2)
+    extractor = FrameExtractor(store=MediaStore(str(tmp_path / "media")), timeout_s=6)
     extractor._child._function = "fatal:serve"
     yield extractor
     extractor.close()
@@ -131,7 +131,7 @@ def test_of_a_missing_video_every_frame_is_missed(
     ("name", "reason", "detail"),
     [
         ("crash.mp4", "decoder_crashed", "killed by SIGABRT"),
-        ("hang.mp4", "decoder_timeout", "no sign of life for 2 s"),
+        ("hang.mp4", "decoder_timeout", "no sign of life for 6 s"),
     ],
 )
 def test_a_decoder_that_ends_badly_costs_only_the_frames_to_come(
