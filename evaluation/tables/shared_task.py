@@ -6,6 +6,7 @@ edges right; of twins, how often a model answers a pair alike when camera, light
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -148,9 +149,26 @@ class _Parameters(msgspec.Struct, frozen=True):
     twin: str | None = None
 
 
+class _Score(msgspec.Struct, frozen=True):
+    name: str
+    value: float | None
+
+
+class _Generation(msgspec.Struct, frozen=True):
+    parameters: str | None
+
+
+class _Own(msgspec.Struct, frozen=True):
+    """What a combined pair keeps of a rendered one as JSON."""
+
+    change: str
+    scores: list[_Score] | None
+    generation: _Generation | None
+
+
 _SHARED: Final = ("sample_id", "source_id", "kind", "caption_0", "caption_1")
 """Columns that combined pairs have, too."""
-_OWN: Final = ("change", "scores", "generation")
+_OWN: Final = tuple(field.name for field in msgspec.structs.fields(_Own))
 
 
 def _read_members(dataset: Dataset) -> list[_Member]:
@@ -164,16 +182,15 @@ def _rows(dataset: Dataset) -> Iterator[Mapping[str, Any]]:
         yield from dataset.rows("samples", [*_SHARED, *_OWN])
         return
     for row in dataset.rows("samples", [*_SHARED, "annotation"]):
-        own = msgspec.json.decode(row["annotation"])
-        if isinstance(own, dict) and set(_OWN) <= own.keys():
-            yield {**row, **own, "kind": row["kind"].rpartition("/")[2]}
+        # Other pairs have other annotations, which may be any text.
+        with contextlib.suppress(msgspec.DecodeError, RecursionError):
+            own = msgspec.json.decode(row["annotation"], type=_Own)
+            yield {**row, **msgspec.to_builtins(own), "kind": row["kind"].rpartition("/")[2]}
 
 
 def _member(row: Mapping[str, Any]) -> _Member:
     sizes = [score["value"] for score in row["scores"] or () if score["name"] == STEP_SIZE]
     size = round(sizes[0], _DIGITS) if sizes and sizes[0] else None
-    text = (row["generation"] or {}).get("parameters")
-    twin = msgspec.json.decode(text, type=_Parameters).twin if text else None
     return _Member(
         key=row["sample_id"],
         source=row["source_id"],
@@ -181,8 +198,16 @@ def _member(row: Mapping[str, Any]) -> _Member:
         change=row["change"],
         said=(row["caption_0"], row["caption_1"], _nominal(row["change"], size)),
         size=size,
-        twin=twin,
+        twin=_twin((row["generation"] or {}).get("parameters")),
     )
+
+
+def _twin(parameters: str | None) -> str | None:
+    """Returns what differs from the pair that one is a twin of, by the settings of its renderer."""
+    try:
+        return msgspec.json.decode(parameters or "{}", type=_Parameters).twin
+    except (msgspec.DecodeError, RecursionError):  # of another program
+        return None
 
 
 class _Ladders:

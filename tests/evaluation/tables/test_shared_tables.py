@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
 from eqforge.pipelines import combined as combine
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.records.scenes import STEP_SIZE
-from tests.made_datasets import score_rows, write_dataset, write_scores
+from tests.made_datasets import describe, score_rows, write_dataset, write_scores
 from tests.renders import needs_blender
 from tests.statuses import status_of
 
@@ -22,6 +25,12 @@ main = status_of(command)
 LADDERS = 200
 SIZES = {"size": (2.5, 5.0, 10.0, 20.0), "count": (1.0, 2.0, 4.0, 8.0)}
 VIDEO = {"sample_id": "eq-video/1"}
+OTHER = (
+    "no JSON", "[1]", "[" * 100_000, '{"change": "colour"}',
+    '{"change": 1, "scores": "none", "generation": []}',
+    '{"change": "size", "scores": null, "generation": {"parameters": "no JSON"}}',
+)  # fmt: skip
+"""What pairs of other datasets may have as an annotation."""
 Row = dict[str, Any]
 Found = dict[tuple[str, str], Row]
 
@@ -252,3 +261,25 @@ def test_a_combined_dataset_has_the_thresholds_cubes_and_twins_of_its_part(
         note for note in said if "cubes" in note or "steps" in note
     ]
     assert {"eq-video", "eq-kubric/cube", "eq-kubric/location"} <= {subset for subset, _ in found}
+
+
+def test_pairs_of_others_may_have_any_annotation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row(str(number), str(number), "location", "position") for number in range(len(OTHER))]
+    write_dataset(tmp_path / "d", "eq-kubric", {"samples": rows})
+    write_dataset(tmp_path / "other", "eq-video", {"samples": [VIDEO]})
+    combined = tmp_path / "combined"
+    parts = [str(tmp_path / "d"), str(tmp_path / "other")]
+    assert combine.main([*parts, "--output", str(combined)]) == 0
+    changed = [
+        each | {"annotation": text}
+        for each, text in zip(open_dataset(str(combined)).rows("samples"), OTHER, strict=False)
+    ]
+    path = next((combined / "data").glob("samples-*"))
+    pq.write_table(pa.Table.from_pylist(changed, pq.read_schema(path)), path)
+    describe(combined)
+
+    found, _ = measured_dataset(combined, tmp_path, changed, np.ones((len(OTHER), 4)), capsys)
+    assert ("all", "group") in found
+    assert ("all", "choice") not in found
