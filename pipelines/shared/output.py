@@ -8,13 +8,19 @@ import msgspec
 
 from eqforge.pipelines.shared.header import identity
 from eqforge.pipelines.shared.settings import RunSettings
-from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, WORK, Manifest, load_manifest
+from eqforge.schemas.dataset.manifest import (
+    FILE_NAME,
+    IDENTITY,
+    NEXT,
+    WORK,
+    Manifest,
+    load_manifest,
+)
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.io.checked import shown
 from eqforge.transforms.dataset.finish import delete_parts
 
-IDENTITY = "identity.json"
 SHOWN_DIFFERENCES = 10
 # Folders below the output in which a killed run may leave large half-written files; those among
 # plans, finished work and media are small.

@@ -21,6 +21,8 @@ from eqforge.schemas.visible import escaped_json
 FILE_NAME = "dataset.json"
 WORK = "_work"
 """The folder of what is not part of a finished dataset: notes, parts, media."""
+IDENTITY = "identity.json"
+"""The file of that folder that says what is built."""
 NEXT = "_next"
 """The folder in which the replacement of a finished dataset is built."""
 EXPORT_NOTE = "eqforge-export.json"

@@ -123,6 +123,15 @@ def test_two_commands_do_not_write_into_a_folder_at_once(
         assert left.value.code == 2
         assert "another run is writing there" in capsys.readouterr().err
     assert [command.main([*arguments, "--output", output]) for arguments in commands] == [0, 0]
+    dataset = tmp_path / "dataset" / "_work"
+    dataset.mkdir(parents=True)
+    (dataset / "identity.json").touch()
+    for arguments in commands:
+        with pytest.raises(SystemExit) as left:
+            command.main([*arguments, "--output", str(dataset.parent)])
+        assert left.value.code == 2
+        assert "holds a dataset" in capsys.readouterr().err
+    assert [path.name for path in dataset.iterdir()] == ["identity.json"]
     assert {*read_manifest(f"{output}/manifest.json").assets} == {"Mug", "cube"}
 
 

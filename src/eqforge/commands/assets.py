@@ -27,7 +27,7 @@ from eqforge.generators.scenes.manifest import (
     write_manifest,
 )
 from eqforge.generators.scenes.nouns import load_nouns
-from eqforge.schemas.dataset.manifest import WORK
+from eqforge.schemas.dataset.manifest import IDENTITY, WORK
 from eqforge.schemas.errors import InputError
 from eqforge.schemas.io import storage
 from eqforge.schemas.shell import shell
@@ -277,7 +277,13 @@ def _adopt(arguments: Adopt) -> int:
 
 @contextlib.contextmanager
 def _alone(folder: str) -> Iterator[None]:
-    """Keeps a folder for one command; what it keeps of its work is deleted when all is done."""
+    """Keeps a folder for one command; what it keeps of its work is deleted when all is done.
+
+    Raises:
+      InputError: another command writes there, or a dataset is there, whose work is kept.
+    """
+    if storage.exists(storage.join(folder, WORK, IDENTITY)):
+        raise InputError(f"--output {folder}: holds a dataset; give a folder of its own to assets")
     with locked(folder):
         yield
         storage.delete_folder(storage.join(folder, WORK))
