@@ -65,7 +65,7 @@ class Listener:
       goes_on: see `sentence`.
       number: the first signal's; None if none came.
       is_idle: whether nothing was begun that needs cleanup.
-      is_held: whether something is being written that must be whole.
+      is_held: whether signals wait; see `held`.
       is_said: whether the message was printed; the process then ends within LAST_S.
     """
 
@@ -211,12 +211,22 @@ def idle() -> Iterator[None]:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Makes a signal during the block wait until the block is over, which has to be soon."""
+    """Makes signals wait until the block is over, or until `released` within it."""
     _listener.is_held = True
     try:
         yield
     finally:
         _listener.is_held = False
+
+
+@contextlib.contextmanager
+def released() -> Iterator[None]:
+    """Lets signals through during the block, within `held`."""
+    _listener.is_held = False
+    try:
+        yield
+    finally:
+        _listener.is_held = True
 
 
 def forget() -> None:

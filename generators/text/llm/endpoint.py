@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from eqforge.generators.text.llm.model import Answer, Question
 from eqforge.schemas.errors import BuildError, EqforgeError, InputError
 from eqforge.schemas.identity import fingerprint
+from eqforge.schemas.signals import held, released
 from eqforge.schemas.urls import public
 from eqforge.schemas.visible import shortened
 
@@ -147,10 +148,11 @@ class Endpoint:
           BuildError: it does not answer, and did not after TRIES tries.
         """
         # The next question is sent when an answer has been taken, so that few are lost. After an
-        # error, or a signal, no more are sent; it is raised when those under way have come.
+        # error, or a signal, no more are sent; it is raised when those under way have come. While
+        # an answer is taken, a signal waits: it would end the loop, and they would be lost.
         waiting, under_way = iter(enumerate(questions)), dict[Future[Answer], int]()
         failure: BaseException | None = None
-        with ThreadPoolExecutor(self.at_once) as pool:
+        with held(), ThreadPoolExecutor(self.at_once) as pool:
             while True:
                 room = 0 if failure else self.at_once - len(under_way)
                 for position, question in islice(waiting, room):
@@ -158,7 +160,8 @@ class Endpoint:
                 if not under_way:
                     break
                 try:
-                    finished = wait(under_way, return_when=FIRST_COMPLETED).done
+                    with released():
+                        finished = wait(under_way, return_when=FIRST_COMPLETED).done
                 except KeyboardInterrupt as signal:
                     failure = failure or signal
                     continue

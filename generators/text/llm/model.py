@@ -8,8 +8,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from eqforge.schemas.signals import held
-
 T = TypeVar("T")
 
 
@@ -93,8 +91,7 @@ def ask(
             known[question] = found
     for position, answer in model.answers(unknown) if unknown else ():
         if memory is not None:
-            with held():  # a signal waits for what is under way, which this loop would drop
-                memory.write(key(model, unknown[position]), answer)
+            memory.write(key(model, unknown[position]), answer)
         known[unknown[position]] = answer
     return [known[question] for question in questions]
 

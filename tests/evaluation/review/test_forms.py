@@ -1045,11 +1045,11 @@ def test_a_page_that_is_open_twice_loses_no_vote(
     twice = Page(page.page.context.new_page(), plan).open("ada.html")
     wait(twice)
     page.press("k")
-    page.page.wait_for_function("() => document.getElementById('progress').value === 1")
-    twice.page.wait_for_function("() => document.getElementById('progress').value === 1")
+    page.page.wait_for_function("() => document.getElementById('progress')?.value === 1")
+    twice.page.wait_for_function("() => document.getElementById('progress')?.value === 1")
     wait(twice)
     twice.press("u")
-    twice.page.wait_for_function("() => document.getElementById('progress').value === 2")
+    twice.page.wait_for_function("() => document.getElementById('progress')?.value === 2")
     assert [each["answer"] for each in voted(twice, tmp_path)["votes"]] == ["keep", "unsure"]
     assert twice.wrong == []
 
