@@ -26,11 +26,13 @@ RUN python3 -m venv venv \
 
 COPY pyproject.toml setup.py README.md LICENSE ./
 COPY src src
+COPY core core
 COPY evaluation evaluation
 COPY generators generators
 COPY models models
 COPY pipelines pipelines
 COPY schemas schemas
+COPY sources sources
 COPY transforms transforms
 RUN venv/bin/pip install --quiet --no-compile --no-cache-dir --no-deps --no-build-isolation .
 

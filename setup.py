@@ -2,7 +2,10 @@
 
 from setuptools import find_packages, setup
 
-FOLDERS = {"evaluation", "generators", "models", "pipelines", "schemas", "transforms"}
+FOLDERS = {
+    *("core", "evaluation", "generators", "models"),
+    *("pipelines", "schemas", "sources", "transforms"),
+}
 
 packages = find_packages("src")
 if missing := FOLDERS - {name.removeprefix("eqforge.") for name in packages}:

@@ -29,7 +29,7 @@ ATTENTION = ("unsure", "not_looking_at", "looking_at")
 SPATIAL = ("in_front_of", "beneath", "behind", "on_the_side_of", "in", "above")
 CONTACTING = ("holding", "touching", "not_contacting", "sitting_on", "wearing", "leaning_on")
 _READ = """
-from eqforge.schemas.sources.action_genome import read_action_genome
+from eqforge.sources.action_genome import read_action_genome
 videos = list(read_action_genome(sys.argv[1], sys.argv[2]))
 assert len(videos) == int(sys.argv[3]), len(videos)
 """

@@ -20,8 +20,8 @@ from eqforge.generators.text.hard_positives.records import REFUSALS, REPAIRS
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.pipelines.hard_positives import FOLDERS
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 from eqforge.schemas.tables.texts import HardPositiveSample
+from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import (
     HardPositiveRules,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from eqforge.generators.text.rewordings.rules import FAMILIES
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
+from eqforge.sources.caption_sources import CaptionRecord, read_captions
 from eqforge.transforms.text.caption_edits import EditedCaption, EditRules, edit_captions
 
 IMAGES = 256

@@ -37,9 +37,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from PIL import Image
 
+from eqforge.core.identity import bucket
 from eqforge.schemas.dataset.manifest import Manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.identity import bucket
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, ImageRow, Origin, PairSample
 from eqforge.transforms.dataset.sorted_runs import carry

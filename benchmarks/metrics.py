@@ -28,6 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eqforge.core.files import storage
 from eqforge.evaluation.metrics.retrieval import KS, dcg_cm, rank, recall_at, relevance_of
 from eqforge.evaluation.metrics.score_rows import Truths, VectorRows
 from eqforge.evaluation.scoring.folder import Folder, Gathered
@@ -37,7 +38,6 @@ from eqforge.evaluation.tables.command import main as metrics
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
 from eqforge.schemas.dataset.score_tables import ScoresManifest
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.scores import Identity
 
 IMAGES, CAPTIONS_EACH, DIMENSIONS = 5_000, 5, 512

@@ -36,7 +36,7 @@ from eqforge.generators.text.analysis import Analysis, Tagger
 from eqforge.generators.text.perturbations.perturb import perturb_all
 from eqforge.generators.text.perturbations.published import first_synonym
 from eqforge.generators.text.taggers import load_tagger
-from eqforge.schemas.sources.caption_sources import read_captions
+from eqforge.sources.caption_sources import read_captions
 
 Method = Callable[[Sequence[str]], None]
 

@@ -42,13 +42,13 @@ import apache_beam as beam
 import numpy as np
 from PIL import Image
 
+from eqforge.core.identity import bucket, sha256_hex
 from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS
 from eqforge.pipelines import eq_youcook2, retrieval_perturbations
 from eqforge.pipelines.shared.driver import build_dataset
 from eqforge.pipelines.shared.settings import RunSettings, VideoSettings
 from eqforge.pipelines.shared.video import rules_of
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
-from eqforge.schemas.identity import bucket, sha256_hex
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, StoredFrame

@@ -24,6 +24,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eqforge.core.files import storage
+from eqforge.core.files.pictures import read_pixels
 from eqforge.evaluation.scoring.run import score_dataset
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
@@ -31,8 +33,6 @@ from eqforge.models.scorer import Picture
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import open_scores
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.pictures import read_pixels
 
 FRAMES = (3, 4, 7, 7, 8, 9, 12)
 WIDTH_PX, HEIGHT_PX = 340, 256

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eqforge.schemas.identity import bucket
+from eqforge.core.identity import bucket
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, ImageRow
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.sorted_runs import carry

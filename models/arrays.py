@@ -13,11 +13,11 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files.source_file import BoundedReader, open_plain
+from eqforge.core.late import numpy as np
+from eqforge.core.visible import shortened
 from eqforge.models.pretrained import import_torch
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.io.source_file import BoundedReader, open_plain
-from eqforge.schemas.late import numpy as np
-from eqforge.schemas.visible import shortened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import fingerprint
 from eqforge.models.pretrained import Weights, import_torch, load_model, tokenizer_digest
 from eqforge.models.yes_no import YesNoTokens
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.records.scores import Identity
 
 ARCHITECTURE = "AutoModelForImageTextToText"

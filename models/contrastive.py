@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 from eqforge.models.dual_encoders import ARCHITECTURES, Architecture
 from eqforge.models.pretrained import (
     Preprocessor,
@@ -35,8 +37,6 @@ from eqforge.models.scorer import (
     match_vectors,
     sigmoid,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from eqforge.core.late import numpy as np
 from eqforge.models.captions import CaptionTokenizer
 from eqforge.models.pretrained import (
     Preprocessor,
@@ -17,7 +18,6 @@ from eqforge.models.pretrained import (
     prepare_pixels,
 )
 from eqforge.models.scorer import Identity, Picture
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

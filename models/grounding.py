@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import Weights, check_device, import_torch, load_model, unloadable
-from eqforge.schemas.late import Image
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

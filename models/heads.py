@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import import_torch
 from eqforge.models.scorer import Matches, sigmoid
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

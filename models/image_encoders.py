@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.source_file import unchanged
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import numpy as np
 from eqforge.models.dual_encoders import ARCHITECTURES
 from eqforge.models.pretrained import (
     Weights,
@@ -19,10 +23,6 @@ from eqforge.models.pretrained import (
 )
 from eqforge.models.scorer import Identity, Picture
 from eqforge.models.spec import SCORERS, ScorerSpec, load_scorer, parse_spec
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io.source_file import unchanged
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import fingerprint
 from eqforge.models.pretrained import (
     Weights,
     check_vocabulary,
@@ -14,8 +16,6 @@ from eqforge.models.pretrained import (
     tokenizer_digest,
 )
 from eqforge.models.yes_no import ARCHITECTURE
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
 from eqforge.schemas.records.scores import Identity
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import (
     Weights,
     import_torch,
@@ -11,8 +13,6 @@ from eqforge.models.pretrained import (
     load_tokenizer,
     tokenizer_digest,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Identity
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files import storage
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import numpy as np
 from eqforge.models.contrastive import CENTRE, Sigmoid, compare_vectors
 from eqforge.models.pretrained import Weights, check_device, import_torch, onto_device, stack_pixels
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, Vectors, match_vectors
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import storage
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,9 +9,9 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.models.scorer import Identity, Scorer
 from eqforge.models.spec import SCORERS, load_scorer, parse_specs
-from eqforge.schemas.errors import InputError
 
 PREFIX = "python:"
 _OWN = f"{PREFIX}MODULE:FACTORY[,OPTION=VALUE]..."

@@ -12,11 +12,11 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files import storage
+from eqforge.core.identity import fingerprint, sha256_hex
+from eqforge.core.late import numpy as np
 from eqforge.models.scorer import Picture
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.identity import fingerprint, sha256_hex
-from eqforge.schemas.io import storage
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

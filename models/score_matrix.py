@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import read_text_lines, shown
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import numpy as np
 from eqforge.models.arrays import read_array
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import read_text_lines, shown
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -192,7 +192,7 @@ def _read_keys(path: Path) -> dict[str, int]:
 def _read_parquet(path: Path) -> ScoreTable:
     import pyarrow as pa
 
-    from eqforge.schemas.io.foreign_tables import read_parquet
+    from eqforge.core.files.foreign_tables import read_parquet
 
     texts = {"image": pa.string(), "caption": pa.string()}
     table = read_parquet(

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, get_args
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.source_file import unchanged
+from eqforge.core.visible import nearest
 from eqforge.models.blip2_itm import Blip2ItmScorer
 from eqforge.models.blip_itm import BlipItmScorer
 from eqforge.models.contrastive import ContrastiveScorer
@@ -17,9 +20,6 @@ from eqforge.models.pretrained import Precision, Weights, check_device
 from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
 from eqforge.models.scorer import Identity, Scorer
 from eqforge.models.vilt import ViltScorer
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.source_file import unchanged
-from eqforge.schemas.visible import nearest
 
 NO_TAGS = "none"
 """As OSCAR's option `tags`: the model reads no object tags."""

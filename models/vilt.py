@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.late import numpy as np
 from eqforge.models.fusion import PixelFusion
 from eqforge.models.heads import run_head
 from eqforge.models.pretrained import Weights
 from eqforge.models.scorer import IndexPairs, Matches, sigmoid
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

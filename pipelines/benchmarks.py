@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from eqforge.core.errors import InputError
+from eqforge.core.shell import MediaRoot
 from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.pipelines.shared.text import (
@@ -24,14 +26,12 @@ from eqforge.pipelines.shared.text import (
     media_root,
     select_groups,
 )
-from eqforge.schemas.benchmarks.form import BenchmarkItem
-from eqforge.schemas.benchmarks.items import read_items
-from eqforge.schemas.benchmarks.recognise import forms_of
-from eqforge.schemas.benchmarks.records import Columns, benchmark_files, parse_columns, rows_of
-from eqforge.schemas.benchmarks.valse import CONFIRMED
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import MediaRoot
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.sources.benchmarks.form import BenchmarkItem
+from eqforge.sources.benchmarks.items import read_items
+from eqforge.sources.benchmarks.recognise import forms_of
+from eqforge.sources.benchmarks.records import Columns, benchmark_files, parse_columns, rows_of
+from eqforge.sources.benchmarks.valse import CONFIRMED
 from eqforge.transforms.benchmarks.items import (
     ITEMS_STAGE,
     BenchmarkBatch,

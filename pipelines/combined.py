@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
+from eqforge.core import signals
+from eqforge.core.console import session
+from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.files import storage
+from eqforge.core.files.checked import shown
+from eqforge.core.visible import visible
 from eqforge.pipelines.shared.again import DIGITS
 from eqforge.pipelines.shared.command import parse
 from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Input, NamedFile, Pipeline, Target
 from eqforge.pipelines.shared.registry import stage_of
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
-from eqforge.schemas import signals
-from eqforge.schemas.console import session
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
-from eqforge.schemas.errors import InputError, reported_errors
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME
 from eqforge.schemas.tables.datasets import TYPES, dataset_type
-from eqforge.schemas.visible import visible
 
 if TYPE_CHECKING:
     import apache_beam as beam

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eqforge.core.errors import InputError
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.sources.action_genome import RELATION_KINDS, read_action_genome
+from eqforge.sources.action_genome import RELATION_KINDS, read_action_genome
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
 from eqforge.transforms.video.extract import ExtractFrames

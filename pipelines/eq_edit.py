@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.shell import MediaRoot
 from eqforge.generators.editors.settings import TINY, EditorSettings
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NegativeKind
@@ -41,14 +44,11 @@ from eqforge.pipelines.shared.text import (
     language_of_mode,
 )
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.schemas.shell import MediaRoot
-from eqforge.schemas.sources.caption_forms import Source
-from eqforge.schemas.sources.own_captions import caption_files
 from eqforge.schemas.tables.edited import EDITED_PAIRS
+from eqforge.sources.caption_forms import Source
+from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import Medium, media_in, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder

@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eqforge.core.files.trimmed_clips import TrimmedClips
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.media import media_folder
 from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
-from eqforge.schemas.io.trimmed_clips import TrimmedClips
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
-from eqforge.schemas.sources.gebplus import read_gebplus
-from eqforge.schemas.sources.several_files import read_files
+from eqforge.sources.gebplus import read_gebplus
+from eqforge.sources.several_files import read_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
 from eqforge.transforms.video.extract import ExtractFrames

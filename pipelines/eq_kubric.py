@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.cache import cache_folder
+from eqforge.core.files.source_file import digest_input
 from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.kubric_import import check_installed
@@ -29,10 +33,6 @@ from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.cache import cache_folder
-from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.records.scenes import Kind, RenderSettings, ScenePair
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks

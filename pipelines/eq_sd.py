@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.generators.diffusion.edits import EDIT_KINDS
 from eqforge.generators.diffusion.load import revision_of
 from eqforge.generators.diffusion.prompts import (
@@ -37,10 +39,8 @@ from eqforge.pipelines.shared.generated import select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.sources.gate_limits import SPARE_SCENES
+from eqforge.sources.gate_limits import SPARE_SCENES
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan

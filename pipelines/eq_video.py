@@ -15,8 +15,8 @@ from eqforge.pipelines.shared.pipeline import Input, Target, files_of
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.sources.moment_files import moment_files
-from eqforge.schemas.sources.video_captions import read_captioned_videos
+from eqforge.sources.moment_files import moment_files
+from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
 from eqforge.transforms.filters.minimality import GateSettings

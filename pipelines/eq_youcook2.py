@@ -16,8 +16,8 @@ from eqforge.pipelines.shared.pipeline import Target
 from eqforge.pipelines.shared.settings import VideoDataset
 from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.sources.several_files import read_files
-from eqforge.schemas.sources.youcook2 import read_youcook2
+from eqforge.sources.several_files import read_files
+from eqforge.sources.youcook2 import read_youcook2
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import ReadPlan
 from eqforge.transforms.video.extract import ExtractFrames

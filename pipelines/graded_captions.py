@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.graded.steps import FALSE_KINDS, FAMILIES, FalseKind, Family
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
@@ -28,10 +29,9 @@ from eqforge.pipelines.shared.text import (
     media_root,
     select_images,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.caption_sources import read_captions
-from eqforge.schemas.sources.own_captions import caption_files
 from eqforge.schemas.tables.graded import GRADED_TABLE
+from eqforge.sources.caption_sources import read_captions
+from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.table import Table

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
@@ -47,14 +49,12 @@ from eqforge.pipelines.shared.text import (
     media_root,
     select_images,
 )
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.shell import MediaRoot
-from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
-from eqforge.schemas.sources.own_captions import caption_files
-from eqforge.schemas.sources.pair_records import pair_files
-from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
-from eqforge.schemas.sources.vl_checklist import read_vl_checklist
 from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE
+from eqforge.sources.caption_sources import CaptionRecord, read_captions
+from eqforge.sources.own_captions import caption_files
+from eqforge.sources.pair_records import pair_files
+from eqforge.sources.text_pairs import TextPair, read_text_pairs
+from eqforge.sources.vl_checklist import read_vl_checklist
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder

@@ -29,12 +29,12 @@ from eqforge.pipelines.shared.text import (
     media_root,
     select_captions,
 )
-from eqforge.schemas.sources.caption_sources import read_captions
-from eqforge.schemas.sources.own_captions import caption_files
 from eqforge.schemas.tables.texts import (
     MEASURED_TABLE,
     PERTURBED_TABLE,
 )
+from eqforge.sources.caption_sources import read_captions
+from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
 from eqforge.transforms.dataset.table import Table

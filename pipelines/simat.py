@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.shell import MediaRoot
 from eqforge.generators.simat.captions import write_caption
 from eqforge.generators.simat.crops import CropSettings
 from eqforge.generators.simat.synonyms import load_synonyms
@@ -26,11 +29,10 @@ from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
 from eqforge.pipelines.shared.text import check_images, confirm_images, images_folder, media_root
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.schemas.shell import MediaRoot
-from eqforge.schemas.sources.simat import (
+from eqforge.schemas.tables.pairs import IMAGES_TABLE
+from eqforge.schemas.tables.simat import GALLERY_TABLE, QUERIES_TABLE, TRIPLETS_TABLE
+from eqforge.sources.simat import (
     Region,
     Triplet,
     read_retrieval_db,
@@ -38,14 +40,12 @@ from eqforge.schemas.sources.simat import (
     read_transfos,
     read_triplets,
 )
-from eqforge.schemas.sources.visual_genome import (
+from eqforge.sources.visual_genome import (
     read_aliases,
     read_image_data,
     read_relationships,
     read_scene_graphs,
 )
-from eqforge.schemas.tables.pairs import IMAGES_TABLE
-from eqforge.schemas.tables.simat import GALLERY_TABLE, QUERIES_TABLE, TRIPLETS_TABLE
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.media import MediaStore

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.lexicon import load_lexicon
@@ -44,10 +45,9 @@ from eqforge.pipelines.shared.text import (
     media_root,
     select_images,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.caption_sources import read_captions
-from eqforge.schemas.sources.own_captions import caption_files
 from eqforge.schemas.tables.texts import TRAINING_TABLE
+from eqforge.sources.caption_sources import read_captions
+from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eqforge.core.errors import InputError
+from eqforge.core.shell import MediaRoot
 from eqforge.pipelines.shared.building import build_command
 from eqforge.pipelines.shared.pipeline import Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig
@@ -24,9 +26,6 @@ from eqforge.pipelines.shared.text import (
     media_root,
     select_captions,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import MediaRoot
-from eqforge.schemas.sources.vlue import read_answer_list, read_vlue
 from eqforge.schemas.tables.vlue import (
     FINDINGS_TABLE,
     ITEMS_TABLE,
@@ -34,6 +33,7 @@ from eqforge.schemas.tables.vlue import (
     TASKS,
     Task,
 )
+from eqforge.sources.vlue import read_answer_list, read_vlue
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan

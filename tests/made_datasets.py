@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from eqforge.cli import main
+from eqforge.core.files import storage
+from eqforge.core.identity import sha256_hex
 from eqforge.evaluation.scoring.folder import Folder
 from eqforge.evaluation.scoring.index import Index
 from eqforge.evaluation.scoring.tasks import TASKS
@@ -25,8 +27,6 @@ from eqforge.generators.demo.workspace import workspace_at
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile, load_manifest, to_json
 from eqforge.schemas.dataset.score_tables import Counts, ScoresManifest
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.scores import Identity
 from tests import small_builds
 from tests.builds import rows as built_rows

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import AssetLibrary
-from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.records.scenes import Vector
 
 EVEN = np.ones((64, 128, 3), np.float32)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from eqforge.schemas.identity import sha256_hex
+from eqforge.core.identity import sha256_hex
 
 ROOT = Path(__file__).resolve().parents[1]
 UPLOT = ROOT / "evaluation" / "report" / "site" / "assets" / "uplot"

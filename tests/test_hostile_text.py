@@ -16,13 +16,13 @@ import pytest
 from markdown_it import MarkdownIt
 
 from eqforge.cli import main
+from eqforge.core.errors import MAX_MESSAGE_CHARS
+from eqforge.core.visible import visible
 from eqforge.schemas.dataset.about import About, Author
 from eqforge.schemas.dataset.card import dataset_card
 from eqforge.schemas.dataset.croissant import croissant
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, load_manifest, to_json
 from eqforge.schemas.dataset.profile import Facts, Profile
-from eqforge.schemas.errors import MAX_MESSAGE_CHARS
-from eqforge.schemas.visible import visible
 from tests.made_datasets import score_rows, write_dataset, write_scores
 
 EVIL = (

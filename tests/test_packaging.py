@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("evaluation", "generators", "models", "pipelines", "schemas", "transforms")
+FOLDERS = (
+    *("core", "evaluation", "generators", "models"),
+    *("pipelines", "schemas", "sources", "transforms"),
+)
 
 STAGE = """
 import sys

@@ -48,14 +48,14 @@ DOORS = (
         ),
     ),
     Door(
-        user="schemas/io/safe_pickle.py",
+        user="core/files/safe_pickle.py",
         package="python",
         version="3.11",
         file="pickle.py",
         texts=("class _Unpickler:", "dispatch = {}", "self.metastack", "def pop_mark("),
     ),
     Door(
-        user="schemas/errors.py",
+        user="core/errors.py",
         package="python",
         version="3.11",
         file="threading.py",
@@ -128,7 +128,7 @@ DOORS = (
         texts=("DataLoader worker (pid",),
     ),
     Door(
-        user="schemas/shell.py",
+        user="core/shell.py",
         package="tyro",
         version="1.0",
         file="tyro/_resolver.py",

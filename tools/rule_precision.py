@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.generators.text.rule_precision import COLUMNS, PATH, Counts
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.sources.row_labels import RowLabel, read_labels
+from eqforge.sources.row_labels import RowLabel, read_labels
 
 LABELS: Final = Path(__file__).parents[1] / "tests/generators/captions/labels.jsonl"
 SAMPLE: Final = "after"

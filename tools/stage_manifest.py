@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.files import storage
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import STAGE_MANIFEST
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
 
 VERSION = "1"
 FOLDER = Path(STAGE_MANIFEST).parent

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from eqforge.cli import main
-from eqforge.schemas.errors import InputError, reported_errors
+from eqforge.core.errors import InputError, reported_errors
 from eqforge.schemas.tables.datasets import DATASETS
 
 

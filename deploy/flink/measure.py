@@ -21,7 +21,7 @@ from pathlib import Path
 import apache_beam as beam
 import psutil
 
-from eqforge.schemas.errors import BuildError
+from eqforge.core.errors import BuildError
 from eqforge.transforms.engines.run import pipeline_options, run
 
 REFERENCES, RECORDS, KEYS = 1_000_000, 100_000, 16

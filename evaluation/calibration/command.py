@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
-from eqforge.schemas.console import DocumentOptions, give
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import counted, in_lines
+from eqforge.core.console import DocumentOptions, give
+from eqforge.core.errors import InputError
+from eqforge.core.shell import shell
+from eqforge.core.visible import counted, in_lines
 
 if TYPE_CHECKING:
     from eqforge.evaluation.calibration.rows import Labelled
-    from eqforge.schemas.sources.calibration import Calibration, Check
+    from eqforge.sources.calibration import Calibration, Check
 
 _NAMES: Final = {
     "hard_positive": "hard positives",
@@ -79,12 +79,12 @@ def calibrate(arguments: Arguments) -> "tuple[Labelled, Calibration]":
         there.
       MissingExtra: scikit-learn is not installed.
     """
+    from eqforge.core.files import storage
     from eqforge.evaluation.calibration.fit import FitSettings, fit
     from eqforge.evaluation.calibration.rows import judged_rows, with_labels
     from eqforge.schemas.dataset.reader import open_dataset
-    from eqforge.schemas.io import storage
-    from eqforge.schemas.sources.calibration import calibration_json
-    from eqforge.schemas.sources.row_labels import read_labels
+    from eqforge.sources.calibration import calibration_json
+    from eqforge.sources.row_labels import read_labels
 
     if arguments.folds < 2 or arguments.resamples < 1 or arguments.seed < 0:
         raise InputError("expected --folds of at least 2, --resamples of 1 and --seed of 0")

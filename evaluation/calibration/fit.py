@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.identity import sample_rank
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.calibration.rows import LabelledRow
 from eqforge.evaluation.statistics.bootstrap import percentile_interval, resample_means
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.identity import sample_rank
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.judgements import QUESTIONS, Part, features_of
-from eqforge.schemas.sources.calibration import Calibration, Check, Curve
+from eqforge.sources.calibration import Calibration, Check, Curve
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import tyro
 
+from eqforge.core.errors import InputError
+from eqforge.core.visible import counted
 from eqforge.evaluation.review.rules import RULES, Rule
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.visible import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from eqforge.schemas.dataset.reader import Dataset
     from eqforge.schemas.records.reviews import Decision
-    from eqforge.schemas.sources.gate_limits import FittedLimit, GateLimits, Held
+    from eqforge.sources.gate_limits import FittedLimit, GateLimits, Held
 
 _RULE: Final = "What follows from several votes.\n\n" + "\n\n".join(
     f"{name}: {text}" for name, text in RULES.items()
@@ -73,11 +73,11 @@ def calibrate_gates(arguments: Calibrate) -> "GateLimits":
       InputError: a setting is wrong, the votes cannot be taken, the pairs do not do, no limit
         reaches the precision, or the file is there.
     """
+    from eqforge.core.files import storage
     from eqforge.evaluation.calibration.gate_rows import labelled_pairs
     from eqforge.evaluation.calibration.gates import GateFitSettings, fit_limits, loosest
     from eqforge.schemas.dataset.reader import open_dataset
-    from eqforge.schemas.io import storage
-    from eqforge.schemas.sources.gate_limits import GateLimits, gate_limits_json
+    from eqforge.sources.gate_limits import GateLimits, gate_limits_json
 
     _check(arguments)
     dataset = open_dataset(arguments.dataset)
@@ -129,7 +129,7 @@ def _check(arguments: Calibrate) -> None:
 
 def _decisions(dataset: "Dataset", arguments: Calibrate) -> "Sequence[Decision]":
     if arguments.decisions is not None:
-        from eqforge.schemas.sources.decisions import read_decisions, told_decisions
+        from eqforge.sources.decisions import read_decisions, told_decisions
 
         found = read_decisions(arguments.decisions)
         there = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}

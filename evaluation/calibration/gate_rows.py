@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.reviews import Decision
-from eqforge.schemas.sources.gate_limits import LIMITS, SPARE_SCENES
+from eqforge.sources.gate_limits import LIMITS, SPARE_SCENES
 
 _COLUMNS: Final = (
     *("changed_area_fraction", "ssim", "background_ssim"),

@@ -12,19 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sample_rank
+from eqforge.core.late import numpy as np
+from eqforge.core.visible import nearest
 from eqforge.evaluation.calibration.gate_rows import LabelledPair, measured_limits
 from eqforge.evaluation.statistics.bootstrap import percentile_interval, resample_means
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sample_rank
-from eqforge.schemas.late import numpy as np
-from eqforge.schemas.sources.gate_limits import (
+from eqforge.sources.gate_limits import (
     LIMITS,
     WHOLE,
     FittedLimit,
     Held,
     is_least,
 )
-from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

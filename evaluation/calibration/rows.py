@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.judgements import how_judged, read_judgements
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import JudgeAnswer
-from eqforge.schemas.sources.row_labels import RowLabel, texts_digest, together
+from eqforge.sources.row_labels import RowLabel, texts_digest, together
 
 _ROLES: Final = ("original", "hard_positive", "hard_negative")
 

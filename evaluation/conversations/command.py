@@ -4,10 +4,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eqforge.core.shell import shell
 from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.tables.render import FORMATS
 from eqforge.evaluation.tables.report import Report, Rules
-from eqforge.schemas.shell import shell
 
 if TYPE_CHECKING:
     from eqforge.evaluation.tables.samples import Samples

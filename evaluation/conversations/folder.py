@@ -8,12 +8,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.typed_json import decode
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import read_file_batches
 from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Counts
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.typed_json import decode
 from eqforge.schemas.records.scores import Identity
 from eqforge.schemas.tables.columns import required
 

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import derive_seed
 from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import derive_seed
 
 COLUMNS = ("sample_id", "image_0_id", "image_1_id", "caption_0", "caption_1")
 

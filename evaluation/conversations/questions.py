@@ -4,7 +4,7 @@ import itertools
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 QUESTION: Final = (
     "There are two images (left and right). Now you have two captions: caption 1: {caption_1}; "

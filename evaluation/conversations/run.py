@@ -12,6 +12,12 @@ from typing import Any
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.core.identity import fingerprint
+from eqforge.core.ticker import Ticker
+from eqforge.core.versions import versions_of
 from eqforge.evaluation.conversations.folder import (
     ANSWERS,
     FAILURES,
@@ -35,12 +41,6 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import Counts
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
-from eqforge.schemas.ticker import Ticker
-from eqforge.schemas.versions import versions_of
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy")
 

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import pictures
+from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.evaluation.conversations.questions import QUESTION, check_template
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.pretrained import Precision, Weights
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import pictures
-from eqforge.schemas.io.pictures import MAX_PIXELS
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -7,15 +7,15 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.evaluation.conversations.folder import Answered
 from eqforge.evaluation.conversations.parsing import read_answer
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS
 from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
 from eqforge.evaluation.tables.samples import Samples
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.typed_json import decode, read_lines
 
 ORDERS = tuple(arrangement.names for arrangement in ARRANGEMENTS)
 CHANCE = {

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import tyro
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import pictures
+from eqforge.core.files.pictures import MAX_PIXELS
+from eqforge.core.shell import shell
+from eqforge.core.visible import in_lines
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Scorer
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import pictures
-from eqforge.schemas.io.pictures import MAX_PIXELS
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import in_lines
 
 if TYPE_CHECKING:
     from eqforge.evaluation.efficiency.clock import Spread

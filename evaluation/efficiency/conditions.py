@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.efficiency.result import Efficiency
-from eqforge.schemas.errors import InputError
 
 _MACHINE = ("cpu", "gpu", "cuda", "cudnn", "tf32", "torch_threads", "python")
 _GPU = ("driver_version", "clocks.max.sm", "power.limit")

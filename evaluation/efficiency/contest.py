@@ -7,6 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import clipped, name_of
+from eqforge.core.files.foreign_tables import csv_rows
 from eqforge.evaluation.efficiency.clock import draw_medians
 from eqforge.evaluation.efficiency.conditions import check_alike
 from eqforge.evaluation.efficiency.result import Efficiency, read_efficiency
@@ -20,9 +23,6 @@ from eqforge.evaluation.tables.sample_scores import places_of, read_folder
 from eqforge.evaluation.tables.sample_tasks import model_names, task_of
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import clipped, name_of
-from eqforge.schemas.io.foreign_tables import csv_rows
 
 _SIGMAS = 1.959963984540054
 """Half the width of a 95 % interval of a normal distribution, in standard deviations."""

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import derive_seed
 from eqforge.evaluation.scoring.tasks import Task
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import make_shelf
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import derive_seed
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

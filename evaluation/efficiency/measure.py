@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import read_pixels
 from eqforge.evaluation.efficiency.clock import seconds_of, spread, synchroniser
 from eqforge.evaluation.efficiency.items import Item
 from eqforge.evaluation.efficiency.result import BatchSpeed
 from eqforge.models.scorer import Picture, Scorer
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.pictures import read_pixels
 
 STAGES = ("decode", "prepare", "model")
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import tyro
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.shell import shell
+from eqforge.core.visible import in_lines, visible
 from eqforge.evaluation.efficiency.pareto import on_front
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.typed_json import decode, read_bytes
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import in_lines, visible
 
 if TYPE_CHECKING:
     from eqforge.evaluation.efficiency.contest import Contest

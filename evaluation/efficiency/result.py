@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.efficiency.clock import Spread
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.typed_json import decode, read_bytes
 from eqforge.schemas.records.scores import Identity
 
 FORMAT = "eqforge efficiency"

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from eqforge.schemas.io.foreign_tables import csv_rows
-from eqforge.schemas.io.typed_json import read_bytes, read_lines
+from eqforge.core.files.foreign_tables import csv_rows
+from eqforge.core.files.typed_json import read_bytes, read_lines
 
 Form = Literal["lmms-eval", "vlmevalkit", "clip-benchmark", "bivlc"]
 

@@ -7,13 +7,13 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.tables.errata import without, wrong_samples
 from eqforge.evaluation.tables.report import Judged, Rules
 from eqforge.evaluation.tables.samples import Samples, read_samples
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records.questions import QuestionForm, form_of
 
 T = TypeVar("T")

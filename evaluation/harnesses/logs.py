@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import clipped, shown
-from eqforge.schemas.io.foreign_tables import csv_rows, xlsx_rows
-from eqforge.schemas.io.typed_json import decode, read_bytes, read_lines
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import clipped, shown
+from eqforge.core.files.foreign_tables import csv_rows, xlsx_rows
+from eqforge.core.files.typed_json import decode, read_bytes, read_lines
 
 FAILED: Final = "Failed to obtain answer"
 """How VLMEvalKit begins what it writes where a model gave no answer."""

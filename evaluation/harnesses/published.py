@@ -8,11 +8,11 @@ from typing import Final
 import msgspec
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.foreign_tables import csv_rows
+from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.metrics.ties import Credits
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.foreign_tables import csv_rows
-from eqforge.schemas.io.typed_json import decode, read_bytes
 
 BOTH: Final = ("text", "image")
 SCORES: Final = (*BOTH, "group")

@@ -8,6 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.visible import counted
 from eqforge.evaluation.harnesses.forms import form_of_file
 from eqforge.evaluation.harnesses.joins import (
     HarnessRules,
@@ -26,11 +29,8 @@ from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import EVERYTHING
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records.lettered import read_letter
 from eqforge.schemas.records.questions import Question, QuestionForm
-from eqforge.schemas.visible import counted
 
 _SUMS_ALONE: Final = (
     "CLIP_benchmark writes sums and nothing of each sample: there is no interval and no "

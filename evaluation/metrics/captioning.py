@@ -10,9 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.metrics.ngrams import bleu, cider_d
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     from eqforge.evaluation.metrics.ties import Credits

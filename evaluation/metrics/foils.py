@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above
-from eqforge.schemas.late import numpy as np
 
 CHANCE = {"acc": 1 / 2, "p_c": 1 / 2, "p_f": 1 / 2, "pairwise": 1 / 2}
 """Chance levels: a scorer that calls every caption true or false by a coin toss."""

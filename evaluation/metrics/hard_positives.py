@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above
-from eqforge.schemas.late import numpy as np
 
 CHANCE = {"original": 1 / 2, "augmented": 1 / 3, "brittleness": 1 / 3}
 """Chance levels: three independent scores from one continuous distribution."""

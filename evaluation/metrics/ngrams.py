@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.metrics.ties import Credits, Flags, Scores, TieRule, all_above, both
-from eqforge.schemas.late import numpy as np
 
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
 """Chance levels: four independent scores from one continuous distribution.

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.io import storage
-from eqforge.schemas.visible import shortened
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files import storage
+from eqforge.core.visible import shortened
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 """A palette safe for colour-blind readers. Source: Okabe and Ito 2008."""

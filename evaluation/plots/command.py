@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import tyro
 
+from eqforge.core.errors import InputError
+from eqforge.core.shell import shell
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.plots.canvas import check_output
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules, labels_of
 from eqforge.evaluation.tables.settings import refuse_unread
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import shell
 
 if TYPE_CHECKING:
     from eqforge.evaluation.plots.minimality import PairMetric

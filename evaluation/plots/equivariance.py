@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.pairs import judge_pairs
 from eqforge.evaluation.metrics.ties import Scores
 from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.pair_scores import PairScores
-from eqforge.schemas.errors import InputError
 
 Numbers = NDArray[np.float64]
 

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.pairs import CHANCE, judge_pairs
 from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.equivariance import finish
 from eqforge.evaluation.plots.pair_scores import PairScores
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.tables.report import Rules
-from eqforge.schemas.errors import InputError
 
 PairMetric = Literal["text", "image", "group"]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.ties import Flags
 from eqforge.evaluation.tables.own_scores import read_file
 from eqforge.evaluation.tables.sample_judges import TASKS
@@ -15,7 +16,6 @@ from eqforge.evaluation.tables.sample_scores import SampleScores, places_of, rea
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import column_names, read_columns, text_array
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 PAIRS = TASKS["pairs"]
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.equivariance import finish
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.typed_json import decode, read_bytes
 
 _STRENGTH = ", lambda "
 _NUMERAL = re.compile(r"-?[\d.]+(?:e[-+]?\d+)?")

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.harnesses.forms import form_of_file
 from eqforge.evaluation.harnesses.table import shares_right
 from eqforge.evaluation.report.columns import Gathered
@@ -19,7 +20,6 @@ from eqforge.evaluation.tables.sample_scores import places_of, read_folder
 from eqforge.evaluation.tables.sample_tasks import model_names, task_of
 from eqforge.evaluation.tables.samples import read_columns, text_array
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 NOT_SCORED: Final = "not scored"
 MARGIN: Final = "margin"

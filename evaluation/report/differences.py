@@ -9,6 +9,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eqforge.core.errors import InputError
+from eqforge.core.versions import version
+from eqforge.core.visible import counted, json_text, shortened
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.forecast import forecast_lists
@@ -22,9 +25,6 @@ from eqforge.evaluation.report.tables import TablePage, Written, write_table
 from eqforge.schemas.dataset.compare import compare_tables
 from eqforge.schemas.dataset.differences import TableDifference, compare_manifests
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.versions import version
-from eqforge.schemas.visible import counted, json_text, shortened
 
 COLUMNS: Final = "changed columns"
 _TABLE: Final = "samples"

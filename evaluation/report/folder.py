@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from eqforge.core.files import storage
+from eqforge.core.visible import escaped_json
 from eqforge.evaluation.report.items import Item, Pane
 from eqforge.evaluation.report.pictures import Pictures, shown
-from eqforge.schemas.io import storage
-from eqforge.schemas.visible import escaped_json
 
 
 class Folder:

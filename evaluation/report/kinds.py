@@ -8,10 +8,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.report import of_rows
 from eqforge.evaluation.report.items import Item
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.vlue import TASK_TABLES
 
 Row = dict[str, Any]

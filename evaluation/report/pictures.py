@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from PIL import Image
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb, opened
+from eqforge.core.ticker import ticked
 from eqforge.evaluation.report.items import Pane
 from eqforge.schemas.dataset.picture_names import check_picture_id, suffix_of
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import make_shelf
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb, opened
-from eqforge.schemas.ticker import ticked
 
 THUMBNAIL_PX: Final = 320
 """The longer side of a small picture."""

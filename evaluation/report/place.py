@@ -4,8 +4,8 @@ from typing import Final
 
 import msgspec
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 
 NOTE: Final = "eqforge-report.json"
 _FOLDERS: Final = ("assets", "data", "masks", "pictures", "thumbnails")

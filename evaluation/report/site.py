@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from importlib.resources.abc import Traversable
 from typing import Any
 
+from eqforge.core.files import storage
 from eqforge.evaluation.report.folder import Folder
-from eqforge.schemas.io import storage
 
 
 def write_page(folder: Folder, template: str, path: str, **context: Any) -> None:

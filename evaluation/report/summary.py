@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from eqforge.core.versions import version
+from eqforge.core.visible import counted
 from eqforge.evaluation.report.links import link
 from eqforge.evaluation.report.tables import Written
 from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.manifest import Manifest, run_of
 from eqforge.schemas.dataset.profile import UNSTATED, Profile, unit_of_sources
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.versions import version
-from eqforge.schemas.visible import counted
 
 SAMPLES: Final = "samples.html"
 REJECTS: Final = "rejects.html"

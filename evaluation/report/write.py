@@ -9,6 +9,11 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
+from eqforge.core.ticker import ticked
+from eqforge.core.versions import version
+from eqforge.core.visible import counted
 from eqforge.evaluation.report.answers import read_answers
 from eqforge.evaluation.report.charts import charts_of
 from eqforge.evaluation.report.folder import Folder
@@ -35,12 +40,7 @@ from eqforge.evaluation.report.summary import REJECTS, SAMPLES, summary
 from eqforge.evaluation.report.tables import TablePage, Written, write_table
 from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.tables.datasets import DATASETS
-from eqforge.schemas.ticker import ticked
-from eqforge.schemas.versions import version
-from eqforge.schemas.visible import counted
 
 STRIP: Final = 12
 _MEASURED: Final = ["reason", "detail", "value", "threshold"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.review.protocols import Form
 from eqforge.evaluation.review.votes import Vote, answers_of
 from eqforge.evaluation.statistics.shares import (
@@ -15,7 +16,6 @@ from eqforge.evaluation.statistics.shares import (
     Share,
     exact_interval,
 )
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.reviews import VERDICTS
 
 if TYPE_CHECKING:

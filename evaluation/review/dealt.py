@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eqforge.core.visible import counted
 from eqforge.evaluation.review.assign import Task
 from eqforge.evaluation.review.protocols import Protocol
-from eqforge.schemas.visible import counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

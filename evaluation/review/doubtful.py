@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.ranges import check_range
+from eqforge.core.visible import counted
 from eqforge.schemas.dataset.judgements import how_judged, read_judgements
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.judgements import OF_SOURCE, disputed_by_judges, disputed_by_rules
 from eqforge.schemas.tables.texts import Judgement
-from eqforge.schemas.visible import counted
 
 Disputed = Literal["judges", "rules"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.evaluation.report.items import Item, Pane
 from eqforge.evaluation.review.protocols import PROTOCOLS, Need, Protocol
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
 
 
 def check_fits(

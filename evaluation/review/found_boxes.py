@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import msgspec
 
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.metrics.answers import grounded
 from eqforge.evaluation.review.votes import Vote, Votes
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.late import numpy as np
 
 MISSED: Final = "another box was drawn"
 

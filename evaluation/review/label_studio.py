@@ -14,13 +14,13 @@ from urllib.parse import quote
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode
+from eqforge.core.visible import escaped_json
 from eqforge.evaluation.review.assign import Task
 from eqforge.evaluation.review.protocols import Protocol
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.typed_json import decode
 from eqforge.schemas.records.reviews import VERDICTS, Verdict
-from eqforge.schemas.visible import escaped_json
 
 _LONGEST_S: Final = 300.0
 """Whoever takes longer has left the room, as on the pages."""

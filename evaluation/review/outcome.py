@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.review.agreement import (
     Agreement,
@@ -32,10 +34,8 @@ from eqforge.evaluation.review.votes import Vote, Votes, check_ids, read_votes
 from eqforge.evaluation.tables.human import check_ranks
 from eqforge.evaluation.tables.sample_tasks import model_names, task_of
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records.reviews import VERDICTS, Decision
-from eqforge.schemas.sources.decisions import read_decisions, with_earlier
+from eqforge.sources.decisions import read_decisions, with_earlier
 
 First = Mapping[str, Mapping[str, Vote]]
 

@@ -8,6 +8,9 @@ from typing import Final
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
+from eqforge.core.versions import version
 from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.evaluation.report.place import Note, finish, take_place
 from eqforge.evaluation.review.assign import Task, assign, chosen
@@ -22,9 +25,6 @@ from eqforge.evaluation.review.tools import Tool
 from eqforge.evaluation.review.units import Units, units_of
 from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.versions import version
 
 _REVIEWER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _INDEX: Final = "index"

@@ -11,11 +11,11 @@ from typing import Final, Literal
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode
+from eqforge.core.visible import nearest
 from eqforge.evaluation.review.fields import Field
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.typed_json import decode
-from eqforge.schemas.visible import nearest
 
 Form = Literal["decide", "rank", "order", "write", "box"]
 """How an item is answered: keep or drop it, give each caption a rank, put pictures in order, write

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.foreign_tables import csv_rows
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.review.votes import Vote
 from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.foreign_tables import csv_rows
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,6 +1,6 @@
 """What reviewers wrote and drew, as rows of the files that builds read.
 
-`build vlue` reads those of VLUE's protocols; see `eqforge.schemas.sources.vlue`.
+`build vlue` reads those of VLUE's protocols; see `eqforge.sources.vlue`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import msgspec
 
+from eqforge.core.identity import short_digest
 from eqforge.evaluation.review.fields import Field, broken
 from eqforge.evaluation.review.protocols import PROTOCOLS, Form
 from eqforge.evaluation.review.units import DrawnBox, boxes_of, picture_names
 from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.identity import short_digest
 
 Row = dict[str, Any]
 

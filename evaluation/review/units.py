@@ -8,16 +8,16 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode, read_lines
+from eqforge.core.identity import sha256_hex
 from eqforge.evaluation.report.items import Box, Item, Pane, plain
 from eqforge.evaluation.review.assign import rank
 from eqforge.evaluation.review.protocols import Unit
 from eqforge.evaluation.review.shown import ids_of, items_of
 from eqforge.evaluation.tables.sample_tasks import task_of
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.typed_json import decode, read_lines
 
 T = TypeVar("T")
 

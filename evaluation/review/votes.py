@@ -7,14 +7,14 @@ from typing import Final, Literal, get_args
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode
+from eqforge.core.visible import escaped_json
 from eqforge.evaluation.review.fields import Field
 from eqforge.evaluation.review.label_studio import is_export, votes_of
 from eqforge.evaluation.review.protocols import PROTOCOLS, Form, Unit, unit_of
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.typed_json import decode
 from eqforge.schemas.records.reviews import VERDICTS, Verdict
-from eqforge.schemas.visible import escaped_json
 
 FORMAT: Final = "eqforge votes"
 VERSION: Final = 1

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.scoring.index import Pairs
 from eqforge.models.scorer import DualEncoder, Scorer, Vectors, counts_tokens
-from eqforge.schemas.errors import InputError
 
 LENGTH_STEP = 16
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.scoring.index import Index, Pairs
 from eqforge.models.scorer import Vectors
 from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
-from eqforge.schemas.errors import InputError
 
 _CELLS = 8_000_000
 

@@ -4,9 +4,9 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from eqforge.core.shell import shell
+from eqforge.core.visible import in_lines
 from eqforge.evaluation.scoring.settings import ScoreSettings
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import in_lines
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.score_tables import ScoresManifest

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eqforge.core.files import storage
 from eqforge.evaluation.scoring.index import Index
 from eqforge.evaluation.scoring.pictures import Failure
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.score_tables import FILE_STEMS, Counts
-from eqforge.schemas.io import storage
 
 GROUP_ROWS = 4_000
 METADATA = {"schema_version": "1"}

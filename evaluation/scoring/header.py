@@ -5,6 +5,9 @@ import platform
 from collections.abc import Iterator
 from typing import Any
 
+from eqforge.core.files import pictures, storage
+from eqforge.core.identity import fingerprint
+from eqforge.core.versions import versions_of
 from eqforge.evaluation.scoring.batches import LENGTH_STEP
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.scoring.tasks import Task
@@ -16,9 +19,6 @@ from eqforge.schemas.dataset.score_tables import (
     ScoresManifest,
     open_scores,
 )
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import pictures, storage
-from eqforge.schemas.versions import versions_of
 
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy", "pyarrow")
 

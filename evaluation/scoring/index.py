@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.identity import fingerprint
 from eqforge.evaluation.scoring.tasks import Task
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.identity import fingerprint
 
 ROWS = 20_000
 MISSING = -1

@@ -14,11 +14,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.evaluation.scoring.image_batches import Batch
 from eqforge.models.scorer import Picture
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

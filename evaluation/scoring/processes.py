@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from eqforge.core.errors import BuildError, EqforgeError
 from eqforge.evaluation.scoring.pictures import process_context
 from eqforge.evaluation.scoring.work import Job, done, run_job
 from eqforge.models.own import load_model
-from eqforge.schemas.errors import BuildError, EqforgeError
 
 _POLL_S = 0.2
 

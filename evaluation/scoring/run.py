@@ -9,6 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import fingerprint
+from eqforge.core.ticker import Ticker
 from eqforge.evaluation.scoring.candidates import candidate_pairs
 from eqforge.evaluation.scoring.folder import Folder, Gathered
 from eqforge.evaluation.scoring.gather_crossed import gather_grid, gather_vectors
@@ -35,10 +39,6 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import FILE_NAME, ScoresManifest, open_scores
 from eqforge.schemas.dataset.score_tables import to_json as scores_json
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import storage
-from eqforge.schemas.ticker import Ticker
 
 _UNIT_BATCHES = 4
 

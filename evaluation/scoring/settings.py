@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Literal
 
 import tyro
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import read_text_lines
-from eqforge.schemas.io.pictures import MAX_PIXELS
-from eqforge.schemas.machine import check_workers
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import read_text_lines
+from eqforge.core.files.pictures import MAX_PIXELS
+from eqforge.core.machine import check_workers
 
 if TYPE_CHECKING:
     from eqforge.evaluation.scoring.work import BatchSizes

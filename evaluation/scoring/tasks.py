@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.visible import nearest
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.visible import nearest
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -17,6 +17,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files import storage
 from eqforge.evaluation.scoring.batches import encode_captions, encode_images, score_pairs
 from eqforge.evaluation.scoring.image_batches import Batch
 from eqforge.evaluation.scoring.index import load_pairs
@@ -28,8 +30,6 @@ from eqforge.evaluation.scoring.pictures import (
 )
 from eqforge.models.scorer import DualEncoder, Scorer, is_dual_encoder, sends_preparer
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.io import storage
 
 BATCHES_OF_A_WORKER = 4
 """A worker is started for so many batches at least: it imports what takes as long to prepare."""

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from eqforge.core.errors import MissingExtra
 from eqforge.evaluation.shortcuts.audit import split_folds, widening
 from eqforge.evaluation.shortcuts.probes import (
     PROBES,
@@ -18,7 +19,6 @@ from eqforge.evaluation.shortcuts.probes import (
     train_pairs,
     weightiest,
 )
-from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.records.lettered import LETTERS
 from eqforge.schemas.records.questions import short_answer
 

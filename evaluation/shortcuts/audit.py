@@ -8,13 +8,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.identity import picture_key
+from eqforge.core.ticker import ticked
 from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.statistics.shares import LEVEL
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.identity import picture_key
-from eqforge.schemas.sources.text_pairs import TextPair
-from eqforge.schemas.ticker import ticked
+from eqforge.sources.text_pairs import TextPair
 
 VERSION = 2
 """Version of how the numbers are computed; 2 has exact intervals."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.shortcuts.answerers import (
     OPTIONS,
     Answerer,
@@ -25,7 +26,6 @@ from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.tables.questions_task import COLUMNS, METRICS, judge
 from eqforge.evaluation.tables.samples import read_columns
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.questions import short_answer
 
 VERSION = 1

@@ -3,6 +3,7 @@
 import heapq
 from typing import Final
 
+from eqforge.core.identity import picture_key, sample_rank
 from eqforge.evaluation.shortcuts.audit import (
     CONTRASTS,
     VERSION,
@@ -13,8 +14,7 @@ from eqforge.evaluation.shortcuts.audit import (
 from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
 from eqforge.schemas.dataset.manifest import BlindProbe, Certificate
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.identity import picture_key, sample_rank
-from eqforge.schemas.sources.text_pairs import TextPair
+from eqforge.sources.text_pairs import TextPair
 
 MOST_ROWS = 10_000
 """How many rows are judged, those with the least numbers of their ids where there are more."""

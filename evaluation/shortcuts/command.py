@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import shell
+from eqforge.core.errors import InputError
+from eqforge.core.shell import shell
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
-    from eqforge.schemas.sources.text_pairs import TextPair
+    from eqforge.sources.text_pairs import TextPair
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,7 +76,7 @@ def _questions(path: Path) -> "Dataset | None":
     """Returns the dataset of questions that a path is; None if it is anything else."""
     from eqforge.evaluation.tables.questions_task import is_questions
     from eqforge.schemas.dataset.reader import open_samples
-    from eqforge.schemas.sources.labelled_captions import is_dataset
+    from eqforge.sources.labelled_captions import is_dataset
 
     if not is_dataset(path):
         return None
@@ -111,7 +111,7 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
     from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
     from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
     from eqforge.evaluation.shortcuts.report import as_json, as_text
-    from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
+    from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
 
     judges = blind_judges(settings.folds)
     if settings.language_model is not None:
@@ -135,12 +135,12 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
       InputError: it is a dataset without true and false captions.
     """
     from eqforge.schemas.dataset.reader import open_samples
-    from eqforge.schemas.sources.labelled_captions import (
+    from eqforge.sources.labelled_captions import (
         is_dataset,
         is_training,
         read_labelled_captions,
     )
-    from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
+    from eqforge.sources.text_pairs import TextPair, read_text_pairs
 
     if is_dataset(path) and not _AUDITED & set(open_samples(str(path)).columns("samples")):
         raise InputError(

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from eqforge.core.errors import InputError, MissingExtra
 from eqforge.evaluation.shortcuts.answerers import Answerer, Posed
 from eqforge.evaluation.shortcuts.audit import Judge, Question
 from eqforge.models.pretrained import check_device, onto_device
-from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.records.lettered import LETTERS
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eqforge.schemas.errors import MissingExtra
+from eqforge.core.errors import MissingExtra
 
 Matrix = Any
 """A NumPy array or SciPy sparse matrix of [captions, features], float64."""

@@ -4,12 +4,12 @@ import dataclasses
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from eqforge.core import visible
+from eqforge.core.files.checked import shown
 from eqforge.evaluation.shortcuts.answerers import PRIOR
 from eqforge.evaluation.shortcuts.audit import CHANCE, CONTRASTS, Audit, ProbeResult
 from eqforge.evaluation.shortcuts.blind import BlindAudit, BlindResult, GivenAway
 from eqforge.evaluation.shortcuts.probes import Clue
-from eqforge.schemas import visible
-from eqforge.schemas.io.checked import shown
 
 _SEEN = {
     "length": "sees how many characters and words a caption has",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.statistics.bootstrap import (
     RESAMPLES,
     Numbers,
@@ -12,7 +13,6 @@ from eqforge.evaluation.statistics.bootstrap import (
     resample_means,
 )
 from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval, difference_interval
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

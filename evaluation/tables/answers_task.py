@@ -9,6 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.evaluation.metrics.answers import CHANCE, grounded, vqa_accuracy
 from eqforge.evaluation.metrics.captioning import Tokenizer, score_captions
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
@@ -16,9 +19,6 @@ from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import read_columns, text_array
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.typed_json import decode, read_lines
 
 CIDER, BLEU = "CIDEr", "BLEU"
 _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

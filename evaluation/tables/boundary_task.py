@@ -6,6 +6,8 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.evaluation.metrics.boundaries import (
     FRAMES_PER_SECOND,
     THRESHOLDS_S,
@@ -18,8 +20,6 @@ from eqforge.evaluation.tables.report import Judged, Report, Rules, measure
 from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, text_array
 from eqforge.evaluation.tables.several import compare_judged
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.typed_json import decode, read_lines
 
 METRICS = tuple(f"{threshold:g} s" for threshold in THRESHOLDS_S)
 

@@ -4,6 +4,9 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.shell import shell
 from eqforge.evaluation.tables.render import (
     FORMATS,
     as_comparisons,
@@ -15,9 +18,6 @@ from eqforge.evaluation.tables.render import (
 from eqforge.evaluation.tables.report import Report, Rules, labelled
 from eqforge.evaluation.tables.sample_judges import TASKS
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.shell import shell
 
 if TYPE_CHECKING:
     from eqforge.evaluation.tables.sample_tasks import SampleRules

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.sample_scores import check_dataset
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
-from eqforge.schemas.errors import InputError
 
 # A row has the scores of all captions: 10 rows of 25,000 captions are some 15 MB of text.
 _GRID_ROWS = 10

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import read_text_lines
 from eqforge.evaluation.metrics.pairs import CHANCE, judge_pairs
 from eqforge.evaluation.statistics.averages import EQBEN_DOMAINS, eqben_average, pooled
 from eqforge.evaluation.statistics.bootstrap import Resampled
@@ -27,8 +29,6 @@ from eqforge.evaluation.tables.samples import text_array
 from eqforge.evaluation.tables.settings import Order
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import read_text_lines
 from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 
 _OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}

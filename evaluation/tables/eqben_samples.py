@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.eqben import EQBEN_COLUMNS, eqben_measures
 from eqforge.evaluation.tables.eqben_averages import METRICS, compare_averages
 from eqforge.evaluation.tables.errata import without_errata
@@ -23,7 +24,6 @@ from eqforge.evaluation.tables.sample_tasks import (
 from eqforge.evaluation.tables.samples import Samples, read_columns, read_samples
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.combined import PAIRS_NAME
 from eqforge.schemas.tables.eqben_subsets import EQBEN, EQBEN_SIZES, eqben_subset
 

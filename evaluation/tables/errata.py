@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.visible import counted, visible
 from eqforge.evaluation.tables.sample_scores import SampleScores
 from eqforge.evaluation.tables.samples import Samples
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.errata import by_reason, read_errata, told, unknown
-from eqforge.schemas.visible import counted, visible
+from eqforge.sources.errata import by_reason, read_errata, told, unknown
 
 
 def without_errata(

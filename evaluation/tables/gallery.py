@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.retrieval import Recall
 from eqforge.evaluation.tables.samples import column_names, read_columns
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

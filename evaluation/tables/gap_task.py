@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.metrics.generalisation import (
     fisher_interval,
     generalisation_gap,
@@ -18,8 +20,6 @@ from eqforge.evaluation.tables.eqben_averages import KUBRIC, PAPER_AVERAGE
 from eqforge.evaluation.tables.report import DROP, Measure, Report, Unit
 from eqforge.evaluation.tables.sample_tasks import MACRO
 from eqforge.evaluation.tables.samples import EVERYTHING
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.typed_json import decode, read_bytes
 
 MODELS = "all models"
 POOLED = "all tasks"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.visible import counted
 from eqforge.evaluation.metrics.hard_positives import CHANCE, judge_hard_positives
 from eqforge.evaluation.metrics.ties import all_above
 from eqforge.evaluation.tables.curves import HOW_FITTED, FittedCurves
@@ -22,8 +24,6 @@ from eqforge.evaluation.tables.samples import (
     read_samples,
     text_array,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.visible import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.hard_positives import COSTS
 from eqforge.evaluation.review.agreement import first_votes
 from eqforge.evaluation.review.votes import Vote, Votes, check_ids, read_votes
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.sample_judges import SampleTask, Verdict
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 
 def read_ranks(paths: Sequence[Path], dataset: Dataset, task: SampleTask) -> Votes:

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import Node, load_json, read_text_lines
+from eqforge.core.files.foreign_tables import column_names, csv_rows, read_parquet
+from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.evaluation.tables.sample_scores import SampleScores, checked, rectangle
 from eqforge.evaluation.tables.samples import text_array
 from eqforge.models.arrays import read_array
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import Node, load_json, read_text_lines
-from eqforge.schemas.io.foreign_tables import column_names, csv_rows, read_parquet
-from eqforge.schemas.io.typed_json import decode, read_lines
 
 FILE_SUFFIXES = (".parquet", ".csv", ".jsonl", ".json", ".npy")
 IDS_SUFFIX = ".ids.txt"

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.evaluation.harnesses.forms import form_of_file
 from eqforge.evaluation.harnesses.joins import check_known
 from eqforge.evaluation.harnesses.logs import Answers, read_lmms_eval, read_vlmevalkit
@@ -19,8 +21,6 @@ from eqforge.evaluation.tables.sample_tasks import model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, column_names, read_columns, text_array
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.questions import QUESTIONS, UNITS, short_answer
 

@@ -7,11 +7,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from eqforge.core.visible import in_csv, in_latex, in_lines, json_text, visible
 from eqforge.evaluation.metrics.ties import TIE_RULES
 from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS
 from eqforge.evaluation.statistics.comparison import Comparison
 from eqforge.evaluation.tables.report import DROP, Measure, ModelComparison, Report, models_of
-from eqforge.schemas.visible import in_csv, in_latex, in_lines, json_text, visible
 
 WIDTH = 120
 

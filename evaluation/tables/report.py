@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Resampled, resample_means
 from eqforge.evaluation.statistics.comparison import Comparison
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.retrieval import KS, Recall
 from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval
 from eqforge.evaluation.tables.crossed_scores import CrossedScores
@@ -21,7 +22,6 @@ from eqforge.evaluation.tables.retrieval_judge import (
     is_scored,
     retrieve,
 )
-from eqforge.schemas.errors import InputError
 
 Mode = Literal["corrected", "paper"]
 UNITS: Mapping[str, Unit] = {f"i2t {DCG}": "number", f"t2i {DCG}": "number"}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.overlap import mean_jaccard
 from eqforge.evaluation.metrics.retrieval import relative_drop
 from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
@@ -15,7 +16,6 @@ from eqforge.evaluation.tables.gallery import Perturbed
 from eqforge.evaluation.tables.report import DROP, Judged, Measure, measure
 from eqforge.evaluation.tables.retrieval_contest import MOST, UNITS, Contest, derived
 from eqforge.evaluation.tables.retrieval_judge import RSUM, Retrieved, Side, is_scored
-from eqforge.schemas.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.retrieval import (
     DEPTH,
     KS,
@@ -22,7 +23,6 @@ from eqforge.evaluation.metrics.score_rows import Indices, MatrixRows, ScoreRows
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import Numbers
 from eqforge.evaluation.tables.crossed_scores import CrossedScores, Keyed
-from eqforge.schemas.errors import InputError
 
 Direction = Literal["i2t", "t2i"]
 RSUM = "rsum"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.late import numpy as np
 from eqforge.evaluation.metrics.foils import CHANCE as FOIL_CHANCE
 from eqforge.evaluation.metrics.foils import judge_foils
 from eqforge.evaluation.metrics.hard_positives import CHANCE as HARD_POSITIVE_CHANCE
@@ -14,7 +15,6 @@ from eqforge.evaluation.metrics.pairs import CHANCE as PAIR_CHANCE
 from eqforge.evaluation.metrics.pairs import equivariance, judge_pairs
 from eqforge.evaluation.metrics.ties import Credits, Flags
 from eqforge.evaluation.tables.report import Rules, Unit
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

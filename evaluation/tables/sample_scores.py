@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.samples import text_array
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
-from eqforge.schemas.errors import InputError
 
 LARGEST_SCORE = 1e100
 """Squares of larger scores, and sums of them, would overflow."""

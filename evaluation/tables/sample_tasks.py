@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.ties import Credits, Flags
 from eqforge.evaluation.review.agreement import first_votes
 from eqforge.evaluation.review.votes import Votes
@@ -42,7 +43,6 @@ from eqforge.evaluation.tables.samples import (
 )
 from eqforge.evaluation.tables.several import compare_judged
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 MACRO = "macro average"
 QUANTILES = (0.5, 0.9)

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 EVERYTHING = "all"
 _LABELS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean)

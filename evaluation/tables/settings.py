@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import tyro
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.captioning import Tokenizer
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
-from eqforge.schemas.errors import InputError
 
 Order: TypeAlias = Literal["official", "by-subset"]
 LAMBDAS = (1.0, 2.0, 3.0, 4.0, 5.0)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
+from eqforge.core.visible import counted
 from eqforge.evaluation.metrics.ties import all_above
 from eqforge.evaluation.tables.curves import HOW_FITTED, FittedCurves
 from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
@@ -23,7 +24,6 @@ from eqforge.evaluation.tables.sample_tasks import SampleRules, samples_report
 from eqforge.evaluation.tables.samples import EVERYTHING, column_names, read_samples, text_array
 from eqforge.schemas.records.scenes import STEP_SIZE, STEP_SIZES, STEP_UNITS
 from eqforge.schemas.tables.combined import PAIRS_NAME
-from eqforge.schemas.visible import counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.score_rows import Indices
 from eqforge.evaluation.metrics.simat import SUCCESS
 from eqforge.evaluation.tables.crossed_scores import read_crossed
@@ -17,7 +18,6 @@ from eqforge.models.score_matrix import MatrixFiles, read_table
 from eqforge.models.spec import parse_specs
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import open_scores
-from eqforge.schemas.errors import InputError
 
 PARTS = ("subject", "relation", "object")
 QUERY_COLUMNS = (

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.score_rows import Indices, Truths
 from eqforge.evaluation.metrics.simat import (
     chance,
@@ -32,7 +33,6 @@ from eqforge.evaluation.tables.simat_data import (
     splits_of,
 )
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

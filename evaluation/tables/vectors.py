@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.tables.sample_scores import LARGEST_SCORE
 from eqforge.models.arrays import TENSORS, read_array
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.typed_json import decode, read_bytes
 
 SUFFIXES = (".npy", ".pt", ".pth", ".json", ".txt", ".csv")
 

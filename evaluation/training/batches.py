@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import derive_seed
 from eqforge.evaluation.training.examples import Match, Unit
 from eqforge.evaluation.training.settings import Schedule
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import derive_seed
 
 ORDER_VERSION = 1
 

@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Sequence
 
+from eqforge.core.console import session
+from eqforge.core.errors import reported_errors
 from eqforge.evaluation.training.settings import parse_settings
-from eqforge.schemas.console import session
-from eqforge.schemas.errors import reported_errors
 
 _DESCRIPTION = """Train a dual encoder, or linear layers behind a CLIP, on a dataset with images.
 

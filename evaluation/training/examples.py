@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 PAIRS = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
 TRIPLES = ("sample_id", "split", "image_id", "caption", "hard_positive", "hard_negative")

@@ -2,6 +2,10 @@
 
 from typing import Any
 
+from eqforge.core.errors import BuildError, InputError, MissingExtra
+from eqforge.core.files.pictures import VERSION as DECODER_VERSION
+from eqforge.core.identity import derive_seed
+from eqforge.core.versions import versions_of
 from eqforge.evaluation.training.batches import Plan, count_steps
 from eqforge.evaluation.training.examples import Examples, read_examples
 from eqforge.evaluation.training.feeds import Feed, PixelFeed, Texts
@@ -13,10 +17,6 @@ from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.evaluation.training.settings import FinetuneSettings, check_ranges
 from eqforge.evaluation.training.start import Start, load_start, save_trained
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.errors import BuildError, InputError, MissingExtra
-from eqforge.schemas.identity import derive_seed
-from eqforge.schemas.io.pictures import VERSION as DECODER_VERSION
-from eqforge.schemas.versions import versions_of
 
 FORMAT = "eqforge training"
 VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow")

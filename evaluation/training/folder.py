@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import clipped, load_json, name_of, shown
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import clipped, load_json, name_of, shown
 
 MANIFEST = "training.json"
 LOG = "log.jsonl"

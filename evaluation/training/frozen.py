@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.files import storage
 from eqforge.evaluation.scoring.pictures import plain_errors
 from eqforge.evaluation.training.examples import Unit
 from eqforge.evaluation.training.feeds import Texts, VectorFeed
 from eqforge.evaluation.training.pictures import Pictures, prepare
 from eqforge.evaluation.training.start import Start
-from eqforge.schemas.io import storage
 
 ENCODED_AT_ONCE = 256
 

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import BuildError
+from eqforge.core.identity import derive_seed
 from eqforge.evaluation.training.batches import Batch, Plan, learning_rate
 from eqforge.evaluation.training.feeds import Feed, Texts
 from eqforge.evaluation.training.folder import RunFolder
 from eqforge.evaluation.training.log import Log, Progress
 from eqforge.evaluation.training.objective import Encoded, Objective, compute_losses, weighted_sum
 from eqforge.evaluation.training.settings import Schedule
-from eqforge.schemas.errors import BuildError
-from eqforge.schemas.identity import derive_seed
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,8 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from eqforge.core.errors import InputError
 from eqforge.models.dual_encoders import Architecture
-from eqforge.schemas.errors import InputError
 
 MAX_SCALE = 100.0
 """Upper limit of CLIP's logit scale. Source: Radford et al. 2021, section 2.5."""

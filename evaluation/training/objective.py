@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from eqforge.core.errors import InputError
+from eqforge.core.visible import nearest
 from eqforge.evaluation.training.close_pairs import (
     close_mask,
     drawn_couples,
@@ -24,8 +26,6 @@ from eqforge.evaluation.training.losses import (
     infonce_loss,
     sigmoid_loss,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor

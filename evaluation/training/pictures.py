@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
 
 _SCHEMA = pa.schema([pa.field("image_id", pa.string()), pa.field("data", pa.large_binary())])
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from eqforge.core.errors import InputError
+from eqforge.core.machine import check_workers
+from eqforge.core.shell import parse
 from eqforge.evaluation.training.eqsim import SIDES, MarginMode
 from eqforge.evaluation.training.objective import ClosePairs, EqsimScores
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.machine import check_workers
-from eqforge.schemas.shell import parse
 
 if TYPE_CHECKING:
     from eqforge.evaluation.training.loop import LoopSettings

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.visible import nearest
 from eqforge.models.captions import CaptionTokenizer
 from eqforge.models.dual_encoders import ARCHITECTURES, Architecture
 from eqforge.models.pretrained import (
@@ -15,8 +17,6 @@ from eqforge.models.pretrained import (
     load_preprocessor,
 )
 from eqforge.models.spec import parse_specs
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.visible import nearest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from PIL import Image, ImageOps
 
+from eqforge.core.errors import MissingExtra
 from eqforge.generators.demo.photographs import load_photograph
 from eqforge.generators.demo.scenes import (
     Clip,
@@ -19,7 +20,6 @@ from eqforge.generators.demo.scenes import (
     ticks,
     window_at,
 )
-from eqforge.schemas.errors import MissingExtra
 
 if TYPE_CHECKING:
     from av import VideoStream

@@ -12,8 +12,8 @@ from types import MappingProxyType
 
 from PIL import Image
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.pictures import open_rgb
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import open_rgb
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

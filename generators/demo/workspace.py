@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.generators.demo import annotations, stills
 from eqforge.generators.demo.boundaries import EVENT_VIDEOS
 from eqforge.generators.demo.clips import film
@@ -31,7 +32,6 @@ from eqforge.generators.demo.own import OWN_CAPTIONS
 from eqforge.generators.demo.photographs import PHOTOGRAPHS
 from eqforge.generators.demo.scene_graphs import GRAPH_VIDEOS
 from eqforge.generators.demo.scenes import Clip
-from eqforge.schemas.errors import InputError
 
 _PICKLE_PROTOCOL = 4  # as in the published files
 _JPEG_QUALITY = 95

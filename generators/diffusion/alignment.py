@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.prompt_tokens import TokenizedPrompt
 from eqforge.generators.diffusion.records import WordName
-from eqforge.schemas.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.control_state import AttentionControl, Row
-from eqforge.schemas.errors import InputError
 
 if TYPE_CHECKING:
     import torch

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Literal
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.control import CallPlan, ControlPlan
-from eqforge.schemas.errors import InputError
 
 if TYPE_CHECKING:
     import torch

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Literal, get_args
 
+from eqforge.core.identity import derive_seed
 from eqforge.generators.diffusion.vocabulary import Family, Group, Phrase, Vocabulary
-from eqforge.schemas.identity import derive_seed
 
 EditKind = Literal["object", "scene", "attribute"]
 EDIT_KINDS: tuple[EditKind, ...] = get_args(EditKind)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import derive_seed, fingerprint
 from eqforge.generators.diffusion.attention import controlled
 from eqforge.generators.diffusion.control import plan_control
 from eqforge.generators.diffusion.control_state import AttentionControl
@@ -21,8 +23,6 @@ from eqforge.generators.diffusion.records import (
 from eqforge.generators.diffusion.rows import limited_rows
 from eqforge.generators.diffusion.schedulers import count_calls
 from eqforge.generators.diffusion.settings import DiffusionSettings
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import derive_seed, fingerprint
 
 if TYPE_CHECKING:
     import torch

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files.source_file import unchanged
+from eqforge.core.identity import fingerprint
 from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.diffusion.records import ModelIdentity
 from eqforge.generators.diffusion.schedulers import make_scheduler
@@ -18,9 +21,6 @@ from eqforge.generators.diffusion.settings import (
     DiffusionSettings,
     ModelSettings,
 )
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io.source_file import unchanged
 
 _PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
 _COMMIT = re.compile(r"[0-9a-f]{40}")

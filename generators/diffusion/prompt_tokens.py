@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.records import WordName
-from eqforge.schemas.errors import InputError
 
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")  # noqa: RUF001 - the typographic apostrophe
 

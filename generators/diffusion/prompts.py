@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import derive_seed
 from eqforge.generators.diffusion.edits import EDIT_KINDS, Edit, EditKind, Picture, ordered_edits
 from eqforge.generators.diffusion.vocabulary import Phrase, Vocabulary
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import derive_seed
 
 DATASET = "eq-sd"
 PROMPTS_VERSION = 1

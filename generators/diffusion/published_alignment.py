@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.alignment import (
     Alignment,
     align_tokens,
@@ -23,7 +24,6 @@ from eqforge.generators.diffusion.alignment import (
 )
 from eqforge.generators.diffusion.prompt_tokens import TokenizedPrompt
 from eqforge.generators.diffusion.records import WordName
-from eqforge.schemas.errors import InputError
 
 
 def published_tokens(prompt: TokenizedPrompt, tokenizer: Any, name: WordName) -> tuple[int, ...]:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.records import DEFAULT_WORDS, Span, WordName
-from eqforge.schemas.errors import InputError
 
 
 def steps_of(calls: int, steps: int) -> int:

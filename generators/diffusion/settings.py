@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 DEFAULT_MODEL: Final = "CompVis/stable-diffusion-v1-4"
 """The model of the published dataset (EqBen, section 4.2)."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
-from eqforge.schemas.errors import InputError
 
 SIZE_PX = 64
 TOKENS = 77

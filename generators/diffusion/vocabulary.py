@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from eqforge.schemas.io.checked import Node, load_json
+from eqforge.core.files.checked import Node, load_json
 
 BUILT_IN = Path(__file__).with_name("data") / "vocabulary.json"
 Position = Literal["before", "after"]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.late import Image
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

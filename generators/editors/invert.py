@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import numpy as np
 from eqforge.generators.diffusion.deterministic import deterministic
 from eqforge.generators.diffusion.load import ModelIndex, check_texts, load_weights
 from eqforge.generators.diffusion.prompt_tokens import check_length
@@ -16,9 +19,6 @@ from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.editors.canvas import Canvas, fit
 from eqforge.generators.editors.records import Edited, EditorName, EditRequest, Need
 from eqforge.generators.editors.settings import EditorSettings
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from eqforge.generators.diffusion.records import ModelIdentity

@@ -13,6 +13,8 @@ import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 from eqforge.generators.diffusion.deterministic import deterministic
 from eqforge.generators.diffusion.load import ModelIndex
 from eqforge.generators.diffusion.prompt_tokens import tokenize
@@ -24,8 +26,6 @@ from eqforge.generators.editors.invert import ddim_path, decode, encode, null_te
 from eqforge.generators.editors.pipeline_editor import PipelineEditor
 from eqforge.generators.editors.records import Edited, EditRequest
 from eqforge.generators.editors.settings import EditorSettings
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     import torch

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from eqforge.core.late import Image
 from eqforge.generators.editors.canvas import Canvas
 from eqforge.generators.editors.pipeline_editor import OneCallEditor
 from eqforge.generators.editors.records import EditRequest
-from eqforge.schemas.late import Image
 
 
 class QwenImageEdit(OneCallEditor):

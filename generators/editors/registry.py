@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.load import (
     find_folder,
     import_libraries,
@@ -20,7 +21,6 @@ from eqforge.generators.editors.prompt_to_prompt import PromptToPrompt
 from eqforge.generators.editors.qwen import QwenImageEdit
 from eqforge.generators.editors.records import Editor, EditorName
 from eqforge.generators.editors.settings import TINY, EditorSettings
-from eqforge.schemas.errors import InputError
 
 EDITORS: Final[Mapping[EditorName, type[PipelineEditor]]] = {
     editor.name: editor

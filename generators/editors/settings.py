@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.ranges import check_range
 from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision, check_precision
 from eqforge.generators.editors.records import EditorName
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.ranges import check_range
 
 TINY: Final = "tiny"
 """The name of the model that is made on the spot, with random weights."""

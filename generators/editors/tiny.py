@@ -9,11 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.diffusion.tiny import SIZE_PX, TOKENS, tiny_sd, tiny_sdxl
 from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
 from eqforge.generators.editors.tiny_transformers import TRANSFORMERS, tiny_transformer_pipeline
-from eqforge.schemas.errors import InputError
 
 TINY_SIZE_PX: Final = SIZE_PX
 """The side of the pictures that they edit, if no other is asked for."""

@@ -13,6 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
 from eqforge.generators.diffusion.deterministic import deterministic
 from eqforge.generators.diffusion.load import (
     check_texts,
@@ -28,10 +32,6 @@ from eqforge.generators.diffusion.tiny import called_tiny
 from eqforge.generators.editors.canvas import fit
 from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings, NamedModel, named
 from eqforge.generators.harmonise.tiny import make_tiny_harmoniser
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.late import Image
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.ranges import check_range
 from eqforge.generators.diffusion.settings import Precision, check_precision
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.ranges import check_range
 
 Control = Literal["depth", "canny"]
 TINY: Final = "tiny"

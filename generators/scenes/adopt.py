@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from xml.etree import ElementTree
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.archives import packed
 from eqforge.generators.scenes.gltf import SUFFIXES as GLTF
 from eqforge.generators.scenes.look_child import Looks
@@ -16,8 +18,6 @@ from eqforge.generators.scenes.nouns import key_for, words_for
 from eqforge.generators.scenes.scan_files import OWN_FILES, files_of_scan
 from eqforge.generators.scenes.scan_folders import category_of, mesh_of
 from eqforge.generators.scenes.tints import MAIN_SHARE
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
 
 SIMULATION, COLLISION = OWN_FILES
 Look: TypeAlias = Callable[[Mapping[str, bytes], str, Mapping[str, str]], Looks]

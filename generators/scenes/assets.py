@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.objects import FetchFailed, fetch, stat
+from eqforge.core.identity import sha256_hex
+from eqforge.core.urls import public
 from eqforge.generators.scenes.archives import BadArchive, unpack_archive
 from eqforge.generators.scenes.manifest import Asset, read_manifest
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.objects import FetchFailed, fetch, stat
 from eqforge.schemas.records.scenes import Vector
-from eqforge.schemas.urls import public
 
 Place = Literal["indoors", "outdoors"]
 """Where an environment picture was taken, and where there are floors of a kind."""

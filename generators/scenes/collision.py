@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 MESHES = (".obj", ".stl")
 CYLINDER_SIDES = 128

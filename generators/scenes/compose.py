@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from random import Random
 
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.bystanders import add_bystanders
 from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG
 from eqforge.generators.scenes.framing import Standpoint, Subjects, frame
@@ -12,7 +13,6 @@ from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.placement import Ground, Layout, Moves, beside, put, turn_deg
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import DECIMALS, corners
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Relation, SceneCamera, SceneObject, Vector
 
 SPOTS = 50

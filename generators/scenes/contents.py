@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.manifest import MATERIALS as ALL_MATERIALS
 from eqforge.generators.scenes.manifest import Asset, AssetWords, Room
 from eqforge.generators.scenes.palette import PALETTE, are_distinct, distinct_pairs
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import Attribute, Relation, SurfaceMaterial
 
 RELATIONS: tuple[Relation, ...] = ("left", "right", "front", "behind")

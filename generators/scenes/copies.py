@@ -8,15 +8,15 @@ from html import unescape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import Node, load_json
+from eqforge.core.files.pictures import FILE_SUFFIXES, why_unreadable
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import fetch_archive, files_of, unpack_into
 from eqforge.generators.scenes.gltf import files_named, read_gltf
 from eqforge.generators.scenes.manifest import Asset, read_words
 from eqforge.generators.scenes.wavefront import libraries_of, pictures_named, read_text
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import Node, load_json
-from eqforge.schemas.io.pictures import FILE_SUFFIXES, why_unreadable
 
 GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
 """Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 GPU_KINDS = ("OPTIX", "CUDA")
 """In the order of preference; OptiX needs a newer driver and is faster where there is one."""

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.high_range import read_high_range
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Environment, SceneCamera, Sun, Vector
 
 if TYPE_CHECKING:

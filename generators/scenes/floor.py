@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.files.pictures import read_pixels
 from eqforge.generators.scenes.floors import floor_facts
 from eqforge.generators.scenes.shading import Graph
 from eqforge.generators.scenes.world import DOME_SIDES, Surround
-from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.scenes import FloorTexture, SceneCamera
 
 BUMP, BUMP_TILES = 0.6, 0.02

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.assets import Place, stage_assets
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import FloorTexture, Vector
 
 if TYPE_CHECKING:

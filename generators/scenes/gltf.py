@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote, unquote_to_bytes
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 SUFFIXES = (".glb", ".gltf")
 _MAGIC, _JSON = b"glTF", b"JSON"

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

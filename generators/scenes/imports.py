@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 _AXES = {"axis_forward": "forward_axis", "axis_up": "up_axis"}
 

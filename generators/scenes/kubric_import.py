@@ -11,8 +11,8 @@ import platform
 import sys
 from typing import Any
 
+from eqforge.core.errors import InputError, MissingExtra
 from eqforge.generators.scenes.stand_ins import stand_in_for_sklearn, stand_in_for_tensorflow
-from eqforge.schemas.errors import InputError, MissingExtra
 
 EXTRA = "render"
 BLENDERS = {(3, 11): "4.2", (3, 13): "5.2"}

@@ -4,10 +4,10 @@ The gates measure the same on the renderings. The limits here have a reserve, si
 its box only in part: nearly all that passes here passes there.
 """
 
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.framing import FILL
 from eqforge.generators.scenes.placement import Layout, Placed
 from eqforge.generators.scenes.view import to_camera
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Relation
 
 MIN_SIDE = 0.11

@@ -9,13 +9,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypeVar, get_args
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import Node, parse_json
+from eqforge.core.files.source_file import read_input
+from eqforge.core.urls import public
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import Node, parse_json
-from eqforge.schemas.io.source_file import read_input
 from eqforge.schemas.records.scenes import StageName, SurfaceMaterial, Vector
-from eqforge.schemas.urls import public
 
 S = TypeVar("S", bound=str)
 AssetKind = Literal["object", "hdri"]

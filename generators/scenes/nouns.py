@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.files.checked import Node, load_json
 from eqforge.generators.scenes.copies import GSO_WORDS, load_words
 from eqforge.generators.scenes.manifest import read_words
-from eqforge.schemas.io.checked import Node, load_json
 
 NOUNS = str(Path(__file__).parent / "data" / "gso_nouns.json")
 """Words for phrases in the names of Google Scanned Objects, and for its categories."""

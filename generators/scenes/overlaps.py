@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.collision import BALL, BOX, Part, collision_parts
 from eqforge.generators.scenes.stage import Placed
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import Overlap
 
 TOUCH_M = 1e-4

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import derive_seed
 from eqforge.generators.scenes.arrange import (
     Arranged,
     arrange_counted,
@@ -31,8 +33,6 @@ from eqforge.generators.scenes.sharing import (
     twin_of,
 )
 from eqforge.generators.scenes.surroundings import photographed
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Kind, ScenePair, StageName
 from eqforge.schemas.records.scores import Rejection

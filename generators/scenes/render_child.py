@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.instances import box_of, depth_of, full_px
 from eqforge.generators.scenes.kubric_import import import_kubric
 from eqforge.generators.scenes.overlaps import overlaps
 from eqforge.generators.scenes.stage import Placed, Stage, place
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import RenderedObject, RenderSettings, SceneSpec
 
 

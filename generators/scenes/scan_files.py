@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import why_unreadable
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes import gltf, wavefront
 from eqforge.generators.scenes.scan_folders import pictures_of
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.pictures import why_unreadable
 
 OWN_FILES = ("object.urdf", "collision_geometry.obj")
 """The body of an asset, and its collision shape."""

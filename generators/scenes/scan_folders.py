@@ -12,10 +12,10 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import FILE_SUFFIXES
 from eqforge.generators.scenes.gltf import SUFFIXES as GLTF
 from eqforge.generators.scenes.wavefront import read_text
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.pictures import FILE_SUFFIXES
 
 MESHES = (".obj", *GLTF)
 OTHER_MESHES = (".ply", ".stl", ".dae", ".fbx", ".usd", ".usda", ".usdc", ".usdz", ".blend", ".3ds")

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.captions import Mode
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import Attribute, Kind, Nuisance, StageName
 
 Range = tuple[float, float]

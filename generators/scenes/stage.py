@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.blender import renderer_class
 from eqforge.generators.scenes.looks import give_look
 from eqforge.generators.scenes.manifest import tipped
 from eqforge.generators.scenes.photograph import photograph
 from eqforge.generators.scenes.surfaces import changed_slots, override_surface
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import RenderSettings, SceneObject, SceneSpec, StageName, Vector
 
 PRIMITIVES: dict[str, tuple[Vector, Vector]] = {

@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.tints import (
     decoded,
     encoded,
@@ -13,8 +15,6 @@ from eqforge.generators.scenes.tints import (
     sampled,
     shown_colours,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 
 _OPAQUE = 0.5

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.palette import PALETTE, SHADES
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Vector
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ Source: SIMAT, section 3.2, "Writing captions for OSCAR".
 """
 
 from eqforge.generators.text.articles import article_for
-from eqforge.schemas.sources.simat import Triplet
+from eqforge.sources.simat import Triplet
 
 # Objects that take no article, or the definite one.
 _BARE = frozenset(

@@ -7,10 +7,10 @@ object"; its code cuts out the box of retrieval_db.tsv, which is not square.
 from dataclasses import dataclass
 from typing import Literal
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.simat import Region
+from eqforge.sources.simat import Region
 
 CROP_REASONS = {
     "bad_box": "A box is empty, or lies outside the image.",

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eqforge.schemas.sources.simat import PARTS, Part, Triplet
+from eqforge.sources.simat import PARTS, Part, Triplet
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

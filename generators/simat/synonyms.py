@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from itertools import combinations
 from pathlib import Path
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.typed_json import read_lines
-from eqforge.schemas.sources.simat import Part
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import read_lines
+from eqforge.sources.simat import Part
 
 Synonyms = frozenset[frozenset[str]]
 

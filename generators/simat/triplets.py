@@ -12,11 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from eqforge.core.errors import InputError
 from eqforge.generators.simat.queries import changes_of
 from eqforge.generators.simat.vocabulary import SUBJECTS
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.simat import Region, Triplet
+from eqforge.sources.simat import Region, Triplet
 
 TRIPLET_REASONS = {
     "implausible": "As it is annotated, the triplet can hardly be shown: a man running in a man.",

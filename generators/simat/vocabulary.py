@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from eqforge.schemas.io.checked import Node, load_json
-from eqforge.schemas.sources.simat import Region, Triplet
-from eqforge.schemas.sources.visual_genome import Relation
+from eqforge.core.files.checked import Node, load_json
+from eqforge.sources.simat import Region, Triplet
+from eqforge.sources.visual_genome import Relation
 
 SUBJECTS = (
     "bear", "bird", "boy", "cat", "cow", "dog", "elephant", "giraffe", "girl", "horse", "man",

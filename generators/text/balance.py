@@ -23,11 +23,11 @@ from dataclasses import dataclass
 from itertools import combinations, count, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from eqforge.core.errors import MissingExtra
+from eqforge.core.identity import bucket, derive_seed
+from eqforge.core.late import numpy as np
+from eqforge.core.ticker import Ticker
 from eqforge.generators.text.word_model import WORD, WordModel, words_of
-from eqforge.schemas.errors import MissingExtra
-from eqforge.schemas.identity import bucket, derive_seed
-from eqforge.schemas.late import numpy as np
-from eqforge.schemas.ticker import Ticker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,9 +13,9 @@ import re
 import unicodedata
 from typing import Any, Literal
 
+from eqforge.core.errors import MissingExtra
 from eqforge.generators.text.lints.vocabulary import in_dictionary
 from eqforge.generators.text.words import word_spans
-from eqforge.schemas.errors import MissingExtra
 from eqforge.schemas.records.scores import Rejection
 
 Language = Literal["en", "any"]

@@ -17,8 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import read_text_lines, shown
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import read_text_lines, shown
 
 Kind = Literal["relation", "attribute"]
 Synonymy = Literal["full", "weak"]

@@ -13,7 +13,7 @@ from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.errors import MissingExtra
+from eqforge.core.errors import MissingExtra
 
 if TYPE_CHECKING:
     import inflect

@@ -4,13 +4,13 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.versions import version
 from eqforge.generators.text.analysis import Analysis, Tagger, Token
 from eqforge.generators.text.chunks import find_noun_phrases
 from eqforge.generators.text.parts import english, lemmatizer
 from eqforge.generators.text.tag_rules import PUNCTUATION_TAGS, repair_tags
 from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.versions import version
 
 if TYPE_CHECKING:
     from spacy.language import Language

@@ -19,8 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.io.cache import cache_folder
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files.cache import cache_folder
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader

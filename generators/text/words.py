@@ -15,8 +15,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.source_file import read_input
+from eqforge.core.errors import InputError
+from eqforge.core.files.source_file import read_input
 
 VERSION = "2"
 """Increased whenever the edit between the same texts would come out differently."""

@@ -16,9 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.models.heads import run_head
 from eqforge.models.pretrained import check_device, import_torch
-from eqforge.schemas.errors import InputError
 
 _ARCHITECTURE = (
     "vocab_size",

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

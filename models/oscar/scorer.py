@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import numpy as np
 from eqforge.models.heads import match_classes
 from eqforge.models.oscar.network import load_network
 from eqforge.models.oscar.regions import RegionFiles, Regions
 from eqforge.models.pretrained import Precision, check_vocabulary, folder_digest, import_torch
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import storage
-from eqforge.schemas.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

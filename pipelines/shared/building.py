@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from eqforge.core import signals
+from eqforge.core.console import session
+from eqforge.core.errors import reported_errors
 from eqforge.pipelines.shared.command import parse
 from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline
-from eqforge.schemas import signals
-from eqforge.schemas.console import session
-from eqforge.schemas.errors import reported_errors
 
 
 def import_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:

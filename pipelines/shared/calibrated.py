@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from eqforge.core.errors import InputError
 from eqforge.pipelines.shared.command import default_config
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.gate_limits import WHOLE, GateLimits, read_gate_limits
+from eqforge.sources.gate_limits import WHOLE, GateLimits, read_gate_limits
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 

@@ -7,9 +7,9 @@ from typing import Any, TypeVar, get_args
 
 import tyro
 
+from eqforge.core import shell
+from eqforge.core.console import ConsoleOptions, DocumentOptions
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, RunSettings
-from eqforge.schemas import shell
-from eqforge.schemas.console import ConsoleOptions, DocumentOptions
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 

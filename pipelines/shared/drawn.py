@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.core.errors import InputError, MissingExtra
 from eqforge.pipelines.shared.calibrated import CalibrationSettings, check_models, told_limits
 from eqforge.pipelines.shared.generated import made_of
 from eqforge.pipelines.shared.pipeline import PilotCost
-from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.records.books import Stage
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings

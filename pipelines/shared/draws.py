@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from eqforge.core.files import storage
+from eqforge.core.ranges import check_range
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings, selection_of
-from eqforge.schemas.io import storage
-from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.books import is_failure
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.generated.work import PairWork

@@ -11,6 +11,12 @@ from typing import Literal
 
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
+from eqforge.core.console import give
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.input_copies import fetch_inputs
+from eqforge.core.files.source_file import one_content
+from eqforge.core.visible import counted, in_lines
 from eqforge.models.pretrained import devices_elsewhere
 from eqforge.pipelines.shared.finished import (
     is_finished,
@@ -21,14 +27,8 @@ from eqforge.pipelines.shared.header import header_of
 from eqforge.pipelines.shared.locked_build import LockedBuild, describe
 from eqforge.pipelines.shared.output import check_output
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline
-from eqforge.schemas.console import give
 from eqforge.schemas.dataset.manifest import FILE_NAME, Manifest, StageBooks, load_manifest
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.input_copies import fetch_inputs
-from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.visible import counted, in_lines
 from eqforge.transforms.dataset.census import take_census
 from eqforge.transforms.dataset.plan import write_plan
 from eqforge.transforms.dataset.replace import is_complete, settle

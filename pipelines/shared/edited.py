@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from eqforge.core.errors import InputError
 from eqforge.generators.editors.records import Editor
 from eqforge.generators.editors.registry import describe_others
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.settings import RunSettings
 from eqforge.pipelines.shared.text import select_images
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.caption_forms import Source
-from eqforge.schemas.sources.edit_captions import EditCaption, read_edit_captions
+from eqforge.sources.caption_forms import Source
+from eqforge.sources.edit_captions import EditCaption, read_edit_captions
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.generated.edit import shared_editor
 from eqforge.transforms.generated.edit_masks import GroundingSettings, shared_grounder

@@ -3,13 +3,13 @@
 import contextlib
 from collections.abc import Iterator
 
+from eqforge.core import signals
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.pipelines.shared.output import check_output, refuse, remove_half_written
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline
-from eqforge.schemas import signals
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.transforms.dataset.census import compare_media
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.replace import is_complete, settle

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import is_sampled
 from eqforge.pipelines.shared.pilot_report import PilotYield, yield_of
 from eqforge.pipelines.shared.settings import RunSettings, selection_of
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import is_sampled
-from eqforge.schemas.io import storage
 from eqforge.schemas.tables.description import DatasetType
 from eqforge.schemas.tables.rendered import GENERATED_PAIRS
 from eqforge.transforms.dataset.media import MediaStore

@@ -9,20 +9,20 @@ from typing import Any
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import pictures, storage
+from eqforge.core.files.source_file import digest_input
+from eqforge.core.identity import fingerprint
+from eqforge.core.urls import public
+from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
 from eqforge.pipelines.shared.media import MEDIA
 from eqforge.pipelines.shared.pipeline import Configured, FileBelow, Input, NamedFile, Pipeline
 from eqforge.pipelines.shared.settings import DatasetConfig
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import pictures, storage
-from eqforge.schemas.io.source_file import digest_input
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.scores import Identity
 from eqforge.schemas.tables.description import SCHEMA_VERSION
-from eqforge.schemas.urls import public
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.perceptual import encoders_named

@@ -6,6 +6,9 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.visible import counted
 from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.prompts import OF_THE_CODE, OF_THE_PAPER, PromptName
 from eqforge.generators.text.llm.rewrite import Taken
@@ -13,10 +16,7 @@ from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.pipelines.shared.settings import Mode, RunSettings
 from eqforge.pipelines.shared.text import check_at_least, language_of_mode
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.visible import counted
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.asking import Estimate, ask_ahead, estimate
 from eqforge.transforms.text.caption_edits import EditRules

@@ -11,6 +11,9 @@ from typing import Generic
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from eqforge.core.files import storage
+from eqforge.core.identity import fingerprint
+from eqforge.core.visible import counted
 from eqforge.pipelines.shared.again import commands_of
 from eqforge.pipelines.shared.draws import (
     Draws,
@@ -26,10 +29,7 @@ from eqforge.pipelines.shared.media import share_folders
 from eqforge.pipelines.shared.output import claim_output
 from eqforge.pipelines.shared.pipeline import Configured, Pipeline, Target
 from eqforge.schemas.dataset.manifest import WORK, Manifest
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import storage
-from eqforge.schemas.sources.decisions import left
-from eqforge.schemas.visible import counted
+from eqforge.sources.decisions import left
 from eqforge.transforms.dataset.census import Census, note_census
 from eqforge.transforms.dataset.errata import stages_for
 from eqforge.transforms.dataset.finish import DatasetTarget

@@ -5,11 +5,11 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 
+from eqforge.core.files import storage
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.urls import copied_urls
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.source_folder import SourceFolder
-from eqforge.schemas.urls import copied_urls
 from eqforge.transforms.engines.run_folder import private_folder
 
 MEDIA = ("videos", "images", "masks")

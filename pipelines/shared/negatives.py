@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.pipelines.shared.settings import RunSettings
 from eqforge.pipelines.shared.text import check_at_least
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.negatives import NegativeWriting
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import shown
 from eqforge.pipelines.shared.header import identity
 from eqforge.pipelines.shared.settings import RunSettings
 from eqforge.schemas.dataset.manifest import (
@@ -16,9 +19,6 @@ from eqforge.schemas.dataset.manifest import (
     Manifest,
     load_manifest,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import shown
 from eqforge.transforms.dataset.finish import delete_parts
 
 SHOWN_DIFFERENCES = 10

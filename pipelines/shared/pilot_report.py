@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
+from eqforge.core.late import numpy as np
 from eqforge.pipelines.shared.filters import limits_of
 from eqforge.pipelines.shared.settings import DatasetConfig
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters.minimality import PairMeasures

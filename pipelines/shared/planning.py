@@ -6,6 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from eqforge.core.console import DocumentOptions, give, session
+from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.files.input_copies import fetch_inputs
+from eqforge.core.files.source_file import one_content
+from eqforge.core.presets import COMMAND_LINE
+from eqforge.core.shell import CommandLine
+from eqforge.core.visible import counted, in_lines
 from eqforge.pipelines.shared.command import parse_line
 from eqforge.pipelines.shared.filters import filter_lines
 from eqforge.pipelines.shared.header import header_of
@@ -15,14 +22,7 @@ from eqforge.pipelines.shared.pilot_report import PilotReport, histogram_lines, 
 from eqforge.pipelines.shared.pipeline import Pilot, Pipeline
 from eqforge.pipelines.shared.recipe import OTHER_BYTES, changed_inputs, named_line
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
-from eqforge.schemas.console import DocumentOptions, give, session
 from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.errors import InputError, reported_errors
-from eqforge.schemas.io.input_copies import fetch_inputs
-from eqforge.schemas.io.source_file import one_content
-from eqforge.schemas.presets import COMMAND_LINE
-from eqforge.schemas.shell import CommandLine
-from eqforge.schemas.visible import counted, in_lines
 from eqforge.transforms.engines.run_folder import run_folder
 
 Configured = TypeVar("Configured", bound=DatasetConfig)

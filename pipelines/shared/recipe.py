@@ -9,17 +9,17 @@ from typing import Any, get_args, get_type_hints
 import msgspec
 import tyro
 
+from eqforge.core.console import DocumentOptions
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import clipped, name_of, shown
+from eqforge.core.shell import CommandLine
+from eqforge.core.visible import counted, nearest
 from eqforge.pipelines.shared.command import default_config, parse_line
 from eqforge.pipelines.shared.header import NOT_OF_THE_ROWS
 from eqforge.pipelines.shared.media import MEDIA
 from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.pipelines.shared.settings import Mode
-from eqforge.schemas.console import DocumentOptions
 from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import clipped, name_of, shown
-from eqforge.schemas.shell import CommandLine
-from eqforge.schemas.visible import counted, nearest
 
 OTHER_BYTES = "with other bytes than the recipe's"
 SHOWN = 10

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas import signals
+from eqforge.core import signals
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.benchmarks import BENCHMARKS

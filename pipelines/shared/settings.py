@@ -7,12 +7,12 @@ from typing import Literal
 
 from tyro.conf import OmitArgPrefixes
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.found_file import CACHE_GB
+from eqforge.core.machine import check_workers
+from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.found_file import CACHE_GB
-from eqforge.schemas.machine import check_workers
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.schemas.shell import MediaRoot
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.faces import FACES, FaceSettings

@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.find_file import MissingFile
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import is_sampled, picture_key
+from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.language import Language, refuse_language
 from eqforge.pipelines.shared.media import media_folder, shared_folder
 from eqforge.pipelines.shared.settings import (
@@ -15,15 +21,9 @@ from eqforge.pipelines.shared.settings import (
     selection_of,
 )
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import is_sampled, picture_key
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.find_file import MissingFile
-from eqforge.schemas.io.source_folder import SourceFolder
-from eqforge.schemas.shell import MediaRoot
-from eqforge.schemas.sources.caption_forms import Source
-from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
+from eqforge.sources.caption_forms import Source
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, no_sample, read_plan

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files import storage
 from eqforge.pipelines.shared.media import media_folder, shared_folder
 from eqforge.pipelines.shared.pipeline import Input, Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import (
@@ -22,8 +24,6 @@ from eqforge.pipelines.shared.video_plan import (
     run_pilot,
 )
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from eqforge.core.files import storage
+from eqforge.core.files.find_file import MISSING, MissingFile
+from eqforge.core.files.found_file import FoundFile
+from eqforge.core.files.found_frames import FoundFrames, FoundVideo, or_frames
+from eqforge.core.files.namesakes import namesakes
 from eqforge.pipelines.shared.media import media_folder
 from eqforge.pipelines.shared.pilot_report import yield_of
 from eqforge.pipelines.shared.pipeline import PilotCost
 from eqforge.pipelines.shared.settings import VideoDataset
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.find_file import MISSING, MissingFile
-from eqforge.schemas.io.found_file import FoundFile
-from eqforge.schemas.io.found_frames import FoundFrames, FoundVideo, or_frames
-from eqforge.schemas.io.namesakes import namesakes
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.schemas.tables.pairs import ImageRow

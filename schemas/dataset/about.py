@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.visible import nearest
 from eqforge.schemas.dataset.licences import spdx
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.typed_json import decode, read_bytes
-from eqforge.schemas.visible import nearest
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 _TAG = re.compile(r"\w[\w .:/+-]*")

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.visible import code_span, in_markdown, quoted, shortened, visible
 from eqforge.schemas.dataset import card_tables, statements
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.dataset.manifest import Certificate, InputFile, Manifest
 from eqforge.schemas.dataset.profile import Facts, Profile
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.tables.datasets import dataset_type
-from eqforge.schemas.visible import code_span, in_markdown, quoted, shortened, visible
 
 FILE_NAME: Final = "README.md"
 _FENCE: Final = "---"

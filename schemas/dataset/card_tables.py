@@ -1,9 +1,9 @@
 """What the card says of the tables: how large they are, and what the samples' columns mean."""
 
+from eqforge.core.visible import code_span, in_markdown
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.meanings import meanings
-from eqforge.schemas.visible import code_span, in_markdown
 
 
 def sizes(manifest: Manifest) -> str:

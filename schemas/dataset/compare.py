@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.differences import ChangedRecord, TableDifference
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.row_index import Digests, RowIndex, TableRows, column_digests
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.columns import holds_pictures
 from eqforge.schemas.tables.datasets import table_type
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
+from eqforge.core.visible import json_text
 from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.about import Author
 from eqforge.schemas.dataset.croissant_records import files_of, joined_sets, record_set
@@ -18,7 +19,6 @@ from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.description import TableType
-from eqforge.schemas.visible import json_text
 
 FILE_NAME: Final = "croissant.json"
 CONFORMS_TO: Final = (

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from eqforge.core.files import storage
 from eqforge.schemas.dataset import card, croissant
 from eqforge.schemas.dataset.profile import Profile
-from eqforge.schemas.io import storage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

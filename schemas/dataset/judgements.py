@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records.judgements import QUESTIONS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import table_type

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Final
 
 import msgspec
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import clipped, shown
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import clipped, shown
+from eqforge.core.identity import sha256_hex
+from eqforge.core.visible import escaped_json
 from eqforge.schemas.records.errata import Erratum
-from eqforge.schemas.visible import escaped_json
 
 FILE_NAME = "dataset.json"
 WORK = "_work"

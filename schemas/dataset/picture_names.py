@@ -4,10 +4,10 @@ import os
 import re
 from typing import Final
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.pictures import FILE_SUFFIXES
-from eqforge.schemas.io.table_file import ADVICE
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import FILE_SUFFIXES
+from eqforge.core.files.table_file import ADVICE
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 

@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.table_file import ADVICE, TableFile, check_columns, open_table_file
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.dataset.manifest import FILE_NAME, DataFile, Manifest, read_manifest, settled
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.table_file import ADVICE, TableFile, check_columns, open_table_file
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import is_of_type, lacks_values
 from eqforge.schemas.tables.combined import COMBINED

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.schemas.dataset.manifest import MAX_BYTES, Manifest, manifest_of
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.schemas.tables.datasets import table_type
 
 FILE_NAME: Final = "recipe.json"

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 BATCH_ROWS: Final = 1_000
 _BYTES: Final = 16

@@ -19,15 +19,15 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode
+from eqforge.core.visible import escaped_json
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import read_file_batches
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.typed_json import decode
 from eqforge.schemas.records.scores import Identity
 from eqforge.schemas.tables.columns import list_of, required
-from eqforge.schemas.visible import escaped_json
 
 FILE_NAME = "scores.json"
 FORMAT = "eqforge scores"

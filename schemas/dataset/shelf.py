@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

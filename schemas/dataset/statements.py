@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from eqforge.core.visible import counted
 from eqforge.schemas.dataset.manifest import run_of
 from eqforge.schemas.dataset.profile import (
     UNSTATED,
@@ -20,7 +21,6 @@ from eqforge.schemas.dataset.profile import (
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
 from eqforge.schemas.tables.datasets import DATASETS, KnownDataset, dataset_type
-from eqforge.schemas.visible import counted
 
 _FACES = {
     "paper": "face_recognition's detector, as EqBen did",

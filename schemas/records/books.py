@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from eqforge.schemas.io.objects import DOWNLOAD_FAILED
+from eqforge.core.files.objects import DOWNLOAD_FAILED
 from eqforge.schemas.records.scores import Rejection
 
 ERROR_PREFIX = "error:"

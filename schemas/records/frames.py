@@ -5,9 +5,9 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.objects import STORE_REASONS
-from eqforge.schemas.io.pictures import MAX_PIXELS
+from eqforge.core.errors import InputError
+from eqforge.core.files.objects import STORE_REASONS
+from eqforge.core.files.pictures import MAX_PIXELS
 
 VIDEO_SUFFIXES = (
     ".mp4",

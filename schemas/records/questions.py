@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.lettered import LETTERS
 
 Asks = Literal["text", "image", "answer"]

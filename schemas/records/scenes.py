@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.numbers import Int32
 

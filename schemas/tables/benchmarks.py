@@ -15,7 +15,7 @@ class KnownBenchmark:
 
     Attributes:
       type: its tables and what they mean.
-      module: of `eqforge.schemas.benchmarks`, which reads its files.
+      module: of `eqforge.sources.benchmarks`, which reads its files.
       summary: what it holds, in a line.
       made_from: what a user brings.
       licence: of its texts, as the source states it; empty where it states none.

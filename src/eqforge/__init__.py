@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from eqforge.core.errors import BuildError, EqforgeError, InputError, MissingExtra
     from eqforge.interface.calls import (
         build,
         card,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         score,
         verify,
     )
-    from eqforge.schemas.errors import BuildError, EqforgeError, InputError, MissingExtra
 
 __all__ = [
     "BuildError",
@@ -72,5 +72,5 @@ def __getattr__(name: str) -> Any:
         return import_module("importlib.metadata").version(__name__)
     if name not in __all__:
         raise AttributeError(f"module 'eqforge' has no attribute {name!r}")
-    module = "interface.calls" if name.islower() else "schemas.errors"
+    module = "interface.calls" if name.islower() else "core.errors"
     return getattr(import_module(f"eqforge.{module}"), name)

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from eqforge.schemas import signals
-from eqforge.schemas.errors import check_memory, reported_errors
-from eqforge.schemas.visible import nearest, visible
+from eqforge.core import signals
+from eqforge.core.errors import check_memory, reported_errors
+from eqforge.core.visible import nearest, visible
 
 # Each command's module, with its main(argv), and what it does.
 COMMANDS = {
@@ -290,7 +290,7 @@ def _prepare_logging() -> None:
 
 
 def _is_not_of_a_store(record: logging.LogRecord) -> bool:
-    from eqforge.schemas.io.storage import LIBRARIES  # imported only when something is logged
+    from eqforge.core.files.storage import LIBRARIES  # imported only when something is logged
 
     is_verbose = logging.getLogger().level == logging.INFO
     return is_verbose or record.name.partition(".")[0] not in LIBRARIES

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from eqforge import cli
-from eqforge.schemas.visible import visible
+from eqforge.core.visible import visible
 from tests.fuzz.limits import address_space
 
 MOST_S = 10.0

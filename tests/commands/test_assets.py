@@ -10,13 +10,13 @@ from fsspec.registry import _registry
 
 from eqforge.commands import assets as command
 from eqforge.commands.assets import fetch_assets
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes import copies
 from eqforge.generators.scenes.archives import packed
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, fetch_archive
 from eqforge.generators.scenes.manifest import Asset, read_manifest
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
 
 
 def run(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str]:

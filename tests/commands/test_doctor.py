@@ -6,8 +6,8 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 
 from eqforge.commands import doctor
-from eqforge.transforms.children import probe
-from eqforge.transforms.children.cage import VARIABLE
+from eqforge.core.sandbox import probe
+from eqforge.core.sandbox.cage import VARIABLE
 
 
 def asked(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, str]]:

@@ -11,7 +11,7 @@ from eqforge.cli import main
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.pipelines import hard_positives
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
+from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
 from eqforge.transforms.export.note import NOTE
 from tests.builds import PUBLISHED_LEXICON, rows
 from tests.exported import check_note, files, run, small

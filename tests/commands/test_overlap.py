@@ -10,12 +10,12 @@ from PIL import Image
 
 from eqforge import cli
 from eqforge.commands import overlap
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.pipelines import vlue
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.sources.training_ids import keys_of_name, read_training_ids, training_list
+from eqforge.sources.training_ids import keys_of_name, read_training_ids, training_list
 from eqforge.transforms.filters.near_duplicates import hash_folder, nearest, to_numbers
 from tests import handmade
 

@@ -9,7 +9,7 @@ import pytest
 
 from eqforge.commands import verify
 from eqforge.commands.signature import check_signature
-from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, MissingExtra
 
 SIGNED = Path(__file__).parents[1] / "signatures"
 KEY = str(SIGNED / "minisign.pub")

@@ -16,6 +16,7 @@ from PIL import Image
 from eqforge.commands import checks as module
 from eqforge.commands import inspection, verify
 from eqforge.commands.checks import CHECKS
+from eqforge.core.errors import MissingExtra
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text import parts
 from eqforge.generators.text.lints import command as lint
@@ -28,8 +29,7 @@ from eqforge.pipelines import (
     training_captions,
 )
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import MissingExtra
-from eqforge.schemas.sources.text_pairs import read_text_pairs
+from eqforge.sources.text_pairs import read_text_pairs
 from tests.builds import PUBLISHED_LEXICON, patch_manifest, rewrite
 from tests.handmade import write
 from tests.made_datasets import describe

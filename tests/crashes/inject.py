@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eqforge.commands import checks
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, load_manifest, settled
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
 from tests.builds import books, dataset_bytes
 from tests.crashes.runs import HARMS, SMALLER_FILES, Server, differences
 

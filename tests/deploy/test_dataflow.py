@@ -20,8 +20,8 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.transforms import environments
 
 from eqforge.cli import main
+from eqforge.core.errors import InputError
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import dataset_bytes
 from tests.faults.runs import SETTINGS, make_inputs

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from eqforge.cli import main
+from eqforge.core.errors import InputError
 from eqforge.evaluation.shortcuts.answerers import Answerer, blind_answerers, posed
 from eqforge.evaluation.shortcuts.blind import BlindAudit, audit_questions
 from eqforge.evaluation.shortcuts.command import main as command
 from eqforge.evaluation.shortcuts.probes import PROBES
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
 from tests.published import SOURCES
 from tests.statuses import status_of
 

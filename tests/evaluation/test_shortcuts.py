@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.shortcuts.answerers import posed
 from eqforge.evaluation.shortcuts.audit import (
     CONTRASTS,
@@ -24,8 +25,7 @@ from eqforge.evaluation.shortcuts.likelihood import WordModel, likelihood_judge
 from eqforge.evaluation.shortcuts.probes import PROBES, clues, train_and_judge
 from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.evaluation.shortcuts.transformer import transformer_judge
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.text_pairs import TextPair, read_text_pairs
+from eqforge.sources.text_pairs import TextPair, read_text_pairs
 from tests.made_datasets import COLOURS, PLACES, write_captions
 from tests.statuses import status_of
 

@@ -18,8 +18,8 @@ import fsspec
 import pytest
 
 from eqforge import cli
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from tests.builds import ENTRY, environment
 from tests.evaluation.conversations.made import save_llava
 from tests.made_datasets import pair_tables, write_pairs, write_squares
@@ -199,7 +199,7 @@ def test_a_store_that_does_not_answer_is_one_sentence_in_limited_time() -> None:
 
 def test_what_a_store_logs_of_an_error_is_not_printed_beside_it() -> None:
     code = (
-        "import eqforge.schemas.io.storage, logging; logging.getLogger('gcsfs').error('51 lines')"
+        "import eqforge.core.files.storage, logging; logging.getLogger('gcsfs').error('51 lines')"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True

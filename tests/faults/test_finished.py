@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from eqforge.commands import checks, verify
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.manifest import NEXT, load_manifest, moving, settled, to_json
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
 from eqforge.transforms.dataset.replace import publish, settle
 from tests.builds import dataset_bytes, finished_work, rows
 from tests.faults import runs

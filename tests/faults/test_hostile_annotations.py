@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from eqforge.cli import main
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import load_json
-from eqforge.schemas.sources.caption_sources import read_captions
-from eqforge.schemas.sources.youcook2 import read_youcook2
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import load_json
+from eqforge.sources.caption_sources import read_captions
+from eqforge.sources.youcook2 import read_youcook2
 from tests.builds import books, reasons, rows
 from tests.faults import runs
 

@@ -16,8 +16,8 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import verify
+from eqforge.core.files.pictures import read_pixels
 from eqforge.pipelines import retrieval_perturbations
-from eqforge.schemas.io.pictures import read_pixels
 from eqforge.transforms.dataset.image_folder import _look_up
 from tests.builds import reasons, rows
 from tests.fuzz.mutate import with_sums
@@ -194,7 +194,7 @@ def test_every_orientation_is_set_upright(orientation: int) -> None:
 
 _READ = f"""
 import resource, sys
-from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.image_folder import ImageFolder
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.schemas import signals
+from eqforge.core import signals
 from tests.builds import dataset_bytes, environment, processes, start, wait_for
 from tests.faults.conftest import Whole
 
@@ -130,8 +130,8 @@ def test_a_signal_after_the_manifest_changes_nothing(
 
 _BODY = """
 import sys, threading, time
-from eqforge.schemas import signals
-from eqforge.schemas.errors import reported_errors
+from eqforge.core import signals
+from eqforge.core.errors import reported_errors
 signals.GRACE_S = float(sys.argv[1])
 with reported_errors():
     try:
@@ -190,7 +190,7 @@ def test_a_library_is_loaded_to_its_end_before_the_signal_is_heard(tmp_path: Pat
     code = (
         f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
         "import atexit, time; atexit.register(time.sleep, 0.2)\n"  # what is said stays the last
-        "from eqforge.schemas.errors import reported_errors\n"
+        "from eqforge.core.errors import reported_errors\n"
         "with reported_errors():\n    import slow\n    time.sleep(60)\n"
     )
     with python(code) as run:
@@ -202,7 +202,7 @@ def test_a_library_is_loaded_to_its_end_before_the_signal_is_heard(tmp_path: Pat
 def test_a_signal_where_python_drops_exceptions_is_heard_after_it() -> None:
     code = (
         "import time\n"
-        "from eqforge.schemas.errors import reported_errors\n"
+        "from eqforge.core.errors import reported_errors\n"
         "class Closing:\n"
         "    def __del__(self):\n"
         "        print('ready', flush=True)\n"

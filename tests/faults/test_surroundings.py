@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.schemas import errors
-from eqforge.schemas.errors import InputError, is_want_of_memory, reported_errors
-from eqforge.schemas.io import storage
+from eqforge.core import errors
+from eqforge.core.errors import InputError, is_want_of_memory, reported_errors
+from eqforge.core.files import storage
 from tests.builds import ENTRY, dataset_bytes, environment
 from tests.faults.conftest import Whole
 from tests.faults.test_commands import run

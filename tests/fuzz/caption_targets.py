@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.sources.caption_sources import read_captions
-from eqforge.schemas.sources.text_pairs import read_text_pairs
-from eqforge.schemas.sources.video_captions import read_captioned_videos
+from eqforge.sources.caption_sources import read_captions
+from eqforge.sources.text_pairs import read_text_pairs
+from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.transforms.text.image_texts import ImageTexts, TextsBatch
 from eqforge.transforms.text.work import CaptionBatch
 from eqforge.transforms.video.propose.segments import propose_segment_pairs

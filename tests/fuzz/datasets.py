@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge import cli
+from eqforge.core.errors import InputError
 from eqforge.evaluation.efficiency.items import choose_items
 from eqforge.evaluation.scoring.image_batches import cut_batches
 from eqforge.evaluation.scoring.index import make_index, make_pairs
@@ -34,7 +35,6 @@ from eqforge.evaluation.training.pictures import copy_pictures
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.shelf import make_shelf
-from eqforge.schemas.errors import InputError
 from tests.fuzz import mutate
 from tests.fuzz.limits import refuse_without_memory
 from tests.made_datasets import write_captions, write_squares

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from eqforge.commands.review import Import, Plan, import_votes, outcome_lines, plan_review
+from eqforge.core.visible import in_lines, visible
 from eqforge.evaluation.review.protocols import protocol_of
-from eqforge.schemas.sources.decisions import decision_lines, disagreed, dropped, read_decisions
-from eqforge.schemas.sources.errata import read_errata, write_errata
-from eqforge.schemas.visible import in_lines, visible
+from eqforge.sources.decisions import decision_lines, disagreed, dropped, read_decisions
+from eqforge.sources.errata import read_errata, write_errata
 from tests.evaluation.review.test_review import saved
 from tests.fuzz import mutate
 from tests.fuzz.takes import Outcome, file_of

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eqforge.core.visible import visible
 from eqforge.evaluation.conversations.table import read_foreign_answers
 from eqforge.evaluation.efficiency.contest import from_table
 from eqforge.evaluation.efficiency.pareto_command import as_text, read_front
@@ -38,7 +39,6 @@ from eqforge.generators.simat.vocabulary import load_vocabulary
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.models.oscar.regions import RegionFiles
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.visible import visible
 from tests.fuzz import mutate
 from tests.made_datasets import score_rows, vectors, write_dataset, write_scores
 

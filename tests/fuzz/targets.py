@@ -23,25 +23,25 @@ import msgspec
 import numpy as np
 from PIL import Image
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import clipped
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.visible import visible
 from eqforge.generators.scenes.archives import BadArchive, unpack_archive
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.models.score_matrix import MatrixFiles, read_table
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import clipped
-from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.sources.action_genome import read_action_genome
-from eqforge.schemas.sources.caption_forms import Source
-from eqforge.schemas.sources.caption_sources import CaptionRecord, read_captions
-from eqforge.schemas.sources.gebplus import read_gebplus
-from eqforge.schemas.sources.text_pairs import read_text_pairs
-from eqforge.schemas.sources.video_captions import read_captioned_videos
-from eqforge.schemas.sources.vl_checklist import read_vl_checklist
-from eqforge.schemas.sources.youcook2 import read_youcook2
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.visible import visible
+from eqforge.sources.action_genome import read_action_genome
+from eqforge.sources.caption_forms import Source
+from eqforge.sources.caption_sources import CaptionRecord, read_captions
+from eqforge.sources.gebplus import read_gebplus
+from eqforge.sources.text_pairs import read_text_pairs
+from eqforge.sources.video_captions import read_captioned_videos
+from eqforge.sources.vl_checklist import read_vl_checklist
+from eqforge.sources.youcook2 import read_youcook2
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.text.caption_edits import EditRules

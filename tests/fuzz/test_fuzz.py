@@ -43,8 +43,8 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 @pytest.fixture(scope="session")
 def wordnet() -> None:
+    from eqforge.core.errors import InputError
     from eqforge.generators.text.wordnet import open_wordnet
-    from eqforge.schemas.errors import InputError
 
     try:
         open_wordnet()

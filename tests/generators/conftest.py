@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.schemas.errors import InputError
 
 # Sentences in the format word/tag/head/dependency, head as an index in the sentence.
 TREEBANK = (

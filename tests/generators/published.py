@@ -8,7 +8,7 @@ from eqforge.generators.text.hard_positives.published import (
     replace_as_published,
 )
 from eqforge.generators.text.lexicon import Kind, Lexicon
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
+from eqforge.sources.vl_checklist import VlChecklistRecord
 
 
 def published_order(

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eqforge.core.identity import bucket
 from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
 from eqforge.evaluation.shortcuts.likelihood import likelihood_judge
 from eqforge.generators.text import balance
@@ -18,8 +19,7 @@ from eqforge.generators.text.balance import (
     features_of,
 )
 from eqforge.generators.text.word_model import WordModel
-from eqforge.schemas.identity import bucket
-from eqforge.schemas.sources.text_pairs import TextPair
+from eqforge.sources.text_pairs import TextPair
 
 COLOURS = ("red", "blue", "green", "black", "white")
 THINGS = ("bus", "car", "cat", "dog", "hat", "cup", "kite", "boat")

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eqforge.core.errors import InputError
 from eqforge.generators.demo.clips import draw_frame
 from eqforge.generators.demo.photographs import PHOTOGRAPHS, load_photograph
 from eqforge.generators.demo.scenes import (
@@ -33,7 +34,6 @@ from eqforge.generators.demo.scenes import (
     window_at,
 )
 from eqforge.generators.demo.workspace import Workspace, all_clips, make_workspace, workspace_at
-from eqforge.schemas.errors import InputError
 
 WHOLE = [clip for clip in all_clips() if clip.condition == "whole"]
 RELATION_KEYS = ("attention_relationship", "spatial_relationship", "contacting_relationship")

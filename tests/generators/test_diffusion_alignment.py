@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError, MissingExtra
 from eqforge.generators.diffusion.alignment import align_tokens, refinement, replacement
 from eqforge.generators.diffusion.prompt_tokens import tokenize
 from eqforge.generators.diffusion.published_alignment import (
@@ -12,7 +13,6 @@ from eqforge.generators.diffusion.published_alignment import (
     published_tokens,
 )
 from eqforge.generators.text.clip_tokens import _byte_letters, _read_merges
-from eqforge.schemas.errors import InputError, MissingExtra
 
 
 @pytest.fixture(scope="module")

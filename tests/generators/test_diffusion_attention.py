@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.records import EditControl, LocalBlend
-from eqforge.schemas.errors import InputError
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")

@@ -11,9 +11,9 @@ import types
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.records import EditControl, LocalBlend, PairRequest
 from eqforge.generators.diffusion.settings import DiffusionSettings
-from eqforge.schemas.errors import InputError
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.settings import DEFAULT_REVISION, DiffusionSettings
-from eqforge.schemas.errors import InputError
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.edits import EDIT_KINDS, EditKind, Picture, ordered_edits
 from eqforge.generators.diffusion.prompts import (
     Language,
@@ -22,7 +23,6 @@ from eqforge.generators.diffusion.vocabulary import Phrase, Vocabulary, load_voc
 from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.clip_tokens import count_clip_tokens
 from eqforge.generators.text.words import word_edit
-from eqforge.schemas.errors import InputError
 
 PAPER, TENFOLD = 1_513, 15_130
 LANGUAGES: tuple[Language, ...] = ("english", "published")

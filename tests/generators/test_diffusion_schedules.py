@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.schedules import cross_schedule, span_bounds, steps_of
-from eqforge.schemas.errors import InputError
 
 WORDS = {"cat": (2, 3), "hat": (6,)}
 

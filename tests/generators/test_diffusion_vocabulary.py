@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, Phrase, load_vocabulary
 from eqforge.generators.text.articles import article_for
-from eqforge.schemas.errors import InputError
 
 SMALL: dict[str, Any] = {
     "styles": ["a photo"],

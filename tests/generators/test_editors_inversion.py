@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.editors.records import EditRequest
 from eqforge.generators.editors.settings import EditorSettings
-from eqforge.schemas.errors import InputError
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")

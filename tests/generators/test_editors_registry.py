@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.editors.registry import EDITORS, editor_names, editor_of, editors_of
 from eqforge.generators.editors.settings import EditorSettings
-from eqforge.schemas.errors import InputError
 
 pytest.importorskip("torch")
 diffusers = pytest.importorskip("diffusers")

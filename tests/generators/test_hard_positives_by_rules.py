@@ -7,7 +7,7 @@ import pytest
 from eqforge.generators.text.hard_positives.by_rules import RewordedFoil, reword_by_rules
 from eqforge.generators.text.hard_positives.records import REFUSALS, Refusal
 from eqforge.generators.text.taggers import load_tagger
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
+from eqforge.sources.vl_checklist import VlChecklistRecord
 
 DRAWS = 20
 

@@ -22,9 +22,9 @@ from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.text_pairs import TextPair
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 from eqforge.schemas.tables.texts import HardPositiveSample
+from eqforge.sources.text_pairs import TextPair
+from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 from tests.undone import invert
 
 

@@ -11,7 +11,7 @@ from eqforge.generators.text.hard_positives.published import (
     replace_as_published,
 )
 from eqforge.generators.text.lexicon import Kind, load_lexicon
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 from tests.generators.published import published_order
 
 

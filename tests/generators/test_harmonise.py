@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings, named
-from eqforge.schemas.errors import InputError
 
 pytest.importorskip("torch", reason="the extra `models` is not installed")
 

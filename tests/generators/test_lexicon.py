@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.lexicon import LexiconEntry, load_lexicon, select
-from eqforge.schemas.errors import InputError
 
 HEADER = "kind\tgroup\tword\treplacement\tsynonymy\tsource\n"
 

@@ -17,9 +17,9 @@ from eqforge.generators.text.lints.lint import lint_records
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.sources.labelled_captions import LabelledCaptions
-from eqforge.schemas.sources.text_pairs import TextPair
-from eqforge.schemas.sources.vl_checklist import read_vl_checklist
+from eqforge.sources.labelled_captions import LabelledCaptions
+from eqforge.sources.text_pairs import TextPair
+from eqforge.sources.vl_checklist import read_vl_checklist
 from tests.generators.published import published_order
 from tests.statuses import status_of
 

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
 from eqforge.generators.text.llm.model import Answer
 from eqforge.generators.text.llm.prompts import OF_THE_CODE, OF_THE_PAPER, PROMPTS, PromptName
@@ -36,7 +37,6 @@ from eqforge.generators.text.llm.validate import (
 )
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.generators.text.taggers import load_tagger
-from eqforge.schemas.errors import InputError
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.signals import heard
 from eqforge.generators.text.llm import endpoint
 from eqforge.generators.text.llm.endpoint import KEY, Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Answer, Question, ask
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.signals import heard
 from eqforge.transforms.dataset.ledger import Ledger
 from tests.chat_server import MODEL, ChatServer, Say
 

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import assets as command
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.contents import Vocabulary, coloured_pairs
 from eqforge.generators.scenes.copies import findings_of
@@ -18,7 +19,6 @@ from eqforge.generators.scenes.nouns import words_for
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import ScenePair
 from eqforge.transforms.engines.exclusive_job import locked
 from eqforge.transforms.generated.scan_looker import ScanLooker

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes import archives
 from eqforge.generators.scenes.archives import BadArchive, archive_files
 from eqforge.generators.scenes.assets import (
@@ -26,8 +28,6 @@ from eqforge.generators.scenes.assets import (
 )
 from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import read_manifest
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
 
 CUBE = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.collision import collision_parts
-from eqforge.schemas.errors import InputError
 
 pytest.importorskip("trimesh")
 

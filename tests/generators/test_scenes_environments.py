@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, stage_assets
 from eqforge.generators.scenes.environments import (
     LUMINANCE,
@@ -23,8 +25,6 @@ from eqforge.generators.scenes.high_range import read_high_range
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import draw_backdrop, draw_light
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.records.scenes import (
     Backdrop,
     Environment,

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import difference, differs_as_declared, side_margin
@@ -19,7 +20,6 @@ from eqforge.generators.scenes.manifest import Trim
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import (
     Claim,

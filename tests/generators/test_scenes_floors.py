@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, stage_assets
 from eqforge.generators.scenes.environments import environment_ids, luminance, place_of
 from eqforge.generators.scenes.floors import (
@@ -19,8 +21,6 @@ from eqforge.generators.scenes.floors import (
     floor_facts,
 )
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.pictures import read_pixels
 from tools.textures.build import TEXTURES, encoded, mean_colour, texture_pixels
 
 

@@ -6,6 +6,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.environments import (
     draw_environment,
     environment_ids,
@@ -15,7 +16,6 @@ from eqforge.generators.scenes.environments import (
 from eqforge.generators.scenes.high_range import read_high_range, read_radiance
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import SceneCamera
 from tests.skies import EVEN, own_library, radiance, sky_with_sun
 

@@ -11,6 +11,7 @@ from typing import get_args
 import msgspec
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import differs_as_declared, relation_margin_deg
@@ -24,7 +25,6 @@ from eqforge.generators.scenes.propose import (
 )
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.generators.scenes.view import corners, project
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import Attribute, Kind, ScenePair, SceneSpec
 

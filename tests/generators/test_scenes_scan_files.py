@@ -13,12 +13,12 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import assets as command
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.adopt import Adopted, adopt
 from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import parse_asset, read_manifest
 from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.wavefront import pictures_named, with_pictures
-from eqforge.schemas.errors import InputError
 from eqforge.transforms.generated.scan_looker import shared_looker
 from tests.renders import needs_blender
 from tests.scans import (

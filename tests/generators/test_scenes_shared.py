@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from skimage.color import rgb2lab
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.claims import difference, differs_as_declared
 from eqforge.generators.scenes.families.cube import EDGES
@@ -20,7 +21,6 @@ from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.reading import misread
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS, step_size
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scenes import Grade, Nuisance, SceneObject, ScenePair, SceneSpec
 
 NUISANCES: tuple[Nuisance, ...] = get_args(Nuisance)

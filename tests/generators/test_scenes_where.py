@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.kubric_import import check_installed, no_blender
-from eqforge.schemas.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.simat.captions import write_caption
 from eqforge.generators.simat.crops import CropSettings, crop_box
 from eqforge.generators.simat.queries import changes_of, weight_of
@@ -19,10 +20,9 @@ from eqforge.generators.simat.vocabulary import (
     clean_predicate,
     load_vocabulary,
 )
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.simat import (
+from eqforge.sources.simat import (
     Part,
     Region,
     Triplet,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.analysis import Analysis, Tagger, is_adjective, is_noun, is_word
 from eqforge.generators.text.taggers import LexiconTagger, lemmatise, load_tagger
-from eqforge.schemas.errors import InputError
 
 
 @pytest.fixture(scope="module")

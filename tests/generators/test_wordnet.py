@@ -7,6 +7,8 @@ from typing import Any
 import nltk
 import pytest
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.cache import cache_folder
 from eqforge.generators.text import wordnet as module
 from eqforge.generators.text.wordnet import (
     lexnames,
@@ -14,8 +16,6 @@ from eqforge.generators.text.wordnet import (
     setup_wordnet,
     wordnet_version,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.cache import cache_folder
 
 
 @pytest.fixture

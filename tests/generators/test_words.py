@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text import words as words_module
 from eqforge.generators.text.words import (
     ACTION_WORDS,
@@ -18,7 +19,6 @@ from eqforge.generators.text.words import (
     word_edit,
     word_spans,
 )
-from eqforge.schemas.errors import InputError
 
 UP_AND_DOWN = ("up", "down", "upward", "downward", "towards")
 TEXTS = st.text(alphabet=st.characters(exclude_categories=[]), max_size=40)

@@ -14,9 +14,9 @@ import pytest
 
 import eqforge
 from eqforge.cli import main
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.interface.dataset import OpenDataset
-from eqforge.schemas.identity import sha256_hex
 from tests.builds import dataset_bytes
 from tests.evaluation.review.test_review import saved
 from tests.made_datasets import pair_tables, write_pairs, write_squares

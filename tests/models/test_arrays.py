@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.foreign_tables import csv_rows
 from eqforge.evaluation.tables.vectors import read_vector
 from eqforge.models.arrays import read_array
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.foreign_tables import csv_rows
 
 torch = pytest.importorskip("torch")
 

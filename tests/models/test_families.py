@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.models.scorer import Picture, Scorer, counts_tokens, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.schemas.errors import InputError
 from tests import tiny_families
 from tests.scored import image_of, score_pictures
 from tests.tiny_models import save_blip

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eqforge.core.errors import InputError
 from eqforge.models.grounding import Detection, Grounder, weights_of
-from eqforge.schemas.errors import InputError
 from tests.tiny_grounding import save_grounding_dino, save_owlv2, save_sam, save_sam2
 
 transformers = pytest.importorskip("transformers")

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.models.likelihood import CausalLikelihood
 from eqforge.models.pretrained import Weights
-from eqforge.schemas.errors import InputError
 from tests.evaluation.conversations.made import processor
 from tests.tiny_judges import save_llm, teach_llm
 

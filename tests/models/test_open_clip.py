@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError, MissingExtra
 from eqforge.models.open_clip import import_open_clip
 from eqforge.models.scorer import Picture, Scorer, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.schemas.errors import InputError, MissingExtra
 from tests.scored import image_of, score_pictures
 
 CONFIG = {

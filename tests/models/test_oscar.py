@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.models.oscar.regions import RegionFiles
 from eqforge.models.oscar.scorer import OscarFiles, OscarScorer
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.schemas.errors import InputError
 from tests.scored import score_pictures
 
 torch = pytest.importorskip("torch")

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.schemas.errors import InputError
 from tests.scored import score_pictures
 
 IMAGES = ["19583", "119071", "7"]

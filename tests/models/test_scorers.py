@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.models.pretrained import Weights, tokenizer_digest
 from eqforge.models.scorer import (
     Matches,
@@ -19,7 +20,6 @@ from eqforge.models.scorer import (
     sigmoid,
 )
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.schemas.errors import InputError
 from tests.scored import image_of, score_pictures
 from tests.tiny_models import save_blip, save_clip, save_siglip
 

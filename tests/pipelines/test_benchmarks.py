@@ -12,10 +12,10 @@ from PIL import Image
 
 from eqforge.cli import main
 from eqforge.commands import verify
-from eqforge.schemas.benchmarks.items import read_items
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.sources.benchmarks.items import read_items
 from tests.builds import books, dataset_bytes, rejected, rows
 from tests.published import CAPTION, COLUMNS, FOIL, ITEMS, SOURCES, picture
 

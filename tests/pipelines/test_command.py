@@ -12,6 +12,13 @@ from types import ModuleType
 import pytest
 
 from eqforge.commands import verify
+from eqforge.core.errors import (
+    BuildError,
+    EqforgeError,
+    InputError,
+    MissingExtra,
+    reported_errors,
+)
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import (
     eq_ag,
@@ -24,13 +31,6 @@ from eqforge.pipelines import (
     training_captions,
 )
 from eqforge.pipelines.shared.command import parse
-from eqforge.schemas.errors import (
-    BuildError,
-    EqforgeError,
-    InputError,
-    MissingExtra,
-    reported_errors,
-)
 from eqforge.transforms.engines.exclusive_job import locked
 from tests.builds import environment
 

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.pipelines import eq_sd
 from eqforge.pipelines.shared.draws import (
     Drawn,
@@ -19,7 +20,6 @@ from eqforge.pipelines.shared.draws import (
     most_draws,
 )
 from eqforge.pipelines.shared.settings import DatasetConfig
-from eqforge.schemas.errors import InputError
 from tests.builds import dataset_bytes, finished_work, ids, rows, start, wait_for
 
 NOTHING = cast(DatasetConfig, None)

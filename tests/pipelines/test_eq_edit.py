@@ -15,9 +15,9 @@ from PIL import Image
 from skimage import data
 
 from eqforge.commands import verify
+from eqforge.core.identity import sha256_hex
 from eqforge.pipelines import eq_edit
 from eqforge.pipelines.shared.planning import plan_command
-from eqforge.schemas.identity import sha256_hex
 from tests.builds import (
     books,
     dataset_bytes,

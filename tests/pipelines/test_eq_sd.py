@@ -14,13 +14,13 @@ from PIL import Image
 
 from eqforge.commands import verify
 from eqforge.commands.demo import SMALL_DRAWINGS
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.diffusion.generate import PairGenerator
 from eqforge.generators.diffusion.prompts import draw_counts, prompt_pair
 from eqforge.generators.diffusion.records import PairImages, PairRequest
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.pipelines import eq_sd
 from eqforge.pipelines.shared.planning import plan_command
-from eqforge.schemas.identity import sha256_hex
 from eqforge.transforms.generated import diffuse
 from tests.builds import (
     books,

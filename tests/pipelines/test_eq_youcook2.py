@@ -18,11 +18,11 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import verify
+from eqforge.core.files import pictures
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text import words
 from eqforge.pipelines import eq_youcook2
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import pictures
 from eqforge.transforms.filters import minimality
 from tests.builds import books, ids, measured, reasons, rejected, rows
 

@@ -13,9 +13,9 @@ import pytest
 from PIL import Image
 
 from eqforge import cli
+from eqforge.core.errors import InputError
 from eqforge.generators.text.lints.errata import of_samples
 from eqforge.generators.text.lints.findings import Finding
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.dataset.errata import text_columns
 from tests.builds import books, dataset_bytes, ids, patch_manifest, rejected, rows

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import sha256_hex
 from eqforge.pipelines.shared.generated import select_pairs
 from eqforge.pipelines.shared.header import manifest_header
 from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
 
 NAMES = [f"d/{number:03d}" for number in range(200)]
 

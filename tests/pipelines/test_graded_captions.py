@@ -17,8 +17,8 @@ from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.pipelines import graded_captions
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.records.spans import Span
-from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.graded import GradedCaption
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.text.distances import TextModels
 from eqforge.transforms.text.grade import LadderRules, make_ladders
 from eqforge.transforms.text.work import CaptionBatch

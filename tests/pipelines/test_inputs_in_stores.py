@@ -12,10 +12,10 @@ import pytest
 
 import eqforge
 from eqforge.cli import main
+from eqforge.core.files import objects
+from eqforge.core.files.input_copies import fetch_inputs
+from eqforge.core.urls import copied_urls, copy_of
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.schemas.io import objects
-from eqforge.schemas.io.input_copies import fetch_inputs
-from eqforge.schemas.urls import copied_urls, copy_of
 from tests.builds import (
     books,
     dataset_bytes,

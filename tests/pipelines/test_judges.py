@@ -18,7 +18,7 @@ from eqforge.evaluation.calibration import command as calibrate
 from eqforge.generators.text.rule_precision import Precision
 from eqforge.pipelines import hard_positives, training_captions
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.sources.row_labels import texts_digest
+from eqforge.sources.row_labels import texts_digest
 from eqforge.transforms.judges import decide, models
 from tests.builds import rows
 from tests.chat_server import ChatServer

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.pipelines.shared.driver import finished
 from eqforge.pipelines.shared.output import check_output, claim_output
 from eqforge.pipelines.shared.settings import RunSettings
 from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 
 HEADER = Manifest(
     dataset="d", mode="paper", config={}, inputs=[], versions={}, stages={}, tables={}

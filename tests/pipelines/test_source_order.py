@@ -18,8 +18,8 @@ from eqforge.pipelines import (
 )
 from eqforge.pipelines.shared.settings import RunSettings
 from eqforge.pipelines.shared.text import select_captions, select_images
-from eqforge.schemas.sources.caption_forms import Source
-from eqforge.schemas.sources.caption_sources import read_captions
+from eqforge.sources.caption_forms import Source
+from eqforge.sources.caption_sources import read_captions
 from tests.builds import rows
 
 CAPTIONS = [

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from eqforge.cli import main
+from eqforge.core.errors import InputError
+from eqforge.core.files import source_file as sources
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines.shared import header
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import source_file as sources
-from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest

@@ -12,7 +12,7 @@ from typing import Any
 
 import fsspec
 
-from eqforge.schemas.io.cache import cache_folder
+from eqforge.core.files.cache import cache_folder
 from eqforge.transforms.engines.install import installing, run_tool
 from tests.runners.tiers import free_ports, wait_for_port
 

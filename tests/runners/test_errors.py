@@ -8,7 +8,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 
-from eqforge.schemas.errors import BuildError, InputError
+from eqforge.core.errors import BuildError, InputError
 from eqforge.transforms.engines.flink_parts import BEAM_JAVA, job_server_folder
 from eqforge.transforms.engines.run import _LOST_PROCESS, pipeline_options, run
 from tests.runners.tiers import Cluster, check_flink, check_prism, need

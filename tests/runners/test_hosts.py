@@ -90,7 +90,7 @@ def hosts(tmp_path: Path) -> Iterator[tuple[Host, Host]]:
     need("flink-cluster", check_flink)
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("network namespaces need root and the program ip")
-    from eqforge.schemas.io.cache import cache_folder
+    from eqforge.core.files.cache import cache_folder
 
     first, second = (Host(name, tmp_path, cache_folder()) for name in ADDRESSES)
     with two_hosts():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.transforms.engines.flink_parts import cluster_folder, job_server_jar
 from eqforge.transforms.engines.prism_parts import prism_binary
 from tests.builds import environment

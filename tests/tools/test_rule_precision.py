@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import beta  # type: ignore[import-untyped]
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.rule_precision import (
     PATH,
     PRIOR,
@@ -14,8 +15,7 @@ from eqforge.generators.text.rule_precision import (
     labelled,
     precision_of,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.row_labels import read_labels
+from eqforge.sources.row_labels import read_labels
 from tools import rule_precision
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "judges.md"

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.environments import measure_environment
 from eqforge.generators.scenes.high_range import read_high_range
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
 from tools.stage_manifest import FOLDER, picture_entry, replace_entries
 
 WORLDS = "bpy/4.2/datafiles/studiolights/world"

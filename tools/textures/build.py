@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from eqforge.core.files import storage
 from eqforge.generators.scenes.assets import Place
-from eqforge.schemas.io import storage
 from tools.stage_manifest import FOLDER, picture_entry, replace_entries
 from tools.textures import laid, mineral, photographs
 from tools.textures.noise import Field

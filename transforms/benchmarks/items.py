@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any, Final
 
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
-from eqforge.schemas.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.sources.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
 from eqforge.transforms.benchmarks.rows import sample_row
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import (

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from eqforge.schemas.benchmarks.form import BenchmarkItem
 from eqforge.schemas.tables.benchmark_rows import (
     BenchmarkFoil,
     BenchmarkPair,
@@ -10,6 +9,7 @@ from eqforge.schemas.tables.benchmark_rows import (
     BenchmarkRewording,
 )
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.sources.benchmarks.form import BenchmarkItem
 
 
 def sample_row(

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from eqforge.core.errors import BuildError
 from eqforge.schemas.dataset.manifest import Manifest, StageBooks, close_books
-from eqforge.schemas.errors import BuildError
 from eqforge.schemas.records.books import is_failure
 from eqforge.transforms.dataset.errata import with_known_errata
 from eqforge.transforms.dataset.table import UNCHANGED, WrittenShard

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from eqforge.schemas.errors import EqforgeError
+from eqforge.core.errors import EqforgeError
 from eqforge.schemas.records.books import ERROR_PREFIX
 from eqforge.schemas.records.scores import Rejection
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from eqforge.core.files import storage
+from eqforge.core.files.checked import shown
+from eqforge.core.files.found_file import FoundFile
+from eqforge.core.files.objects import FetchFailed
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.dataset.manifest import WORK, Manifest, settled, to_json
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import shown
-from eqforge.schemas.io.found_file import FoundFile
-from eqforge.schemas.io.objects import FetchFailed
-from eqforge.schemas.io.source_folder import SourceFolder
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset

@@ -6,8 +6,8 @@ import dataclasses
 import io
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.late import Image
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
 from eqforge.schemas.records.frames import FrameSettings
 
 if TYPE_CHECKING:

@@ -7,18 +7,18 @@ from typing import Any, Final
 
 import msgspec
 
+from eqforge.core.errors import BuildError
 from eqforge.schemas.dataset.manifest import Manifest, run_of
-from eqforge.schemas.errors import BuildError
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import spans_of
-from eqforge.schemas.sources.decisions import dropped, told_decisions
-from eqforge.schemas.sources.errata import check_columns, read_errata, told, unknown
 from eqforge.schemas.tables.combined import CombinedPair
 from eqforge.schemas.tables.datasets import dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.texts import Judgement
+from eqforge.sources.decisions import dropped, told_decisions
+from eqforge.sources.errata import check_columns, read_errata, told, unknown
 from eqforge.transforms.engines.composite import Composite
 
 ERRATA_STAGE: Final = Stage(

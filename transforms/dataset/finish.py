@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from eqforge.core.files import storage
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
     NEXT,
@@ -16,7 +17,6 @@ from eqforge.schemas.dataset.manifest import (
     load_manifest,
     to_json,
 )
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Stage
 from eqforge.transforms.dataset.balance import balanced_manifest
 from eqforge.transforms.dataset.census import keep_census

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.array_pictures import png_of_array
-from eqforge.schemas.io.find_file import MissingFile
-from eqforge.schemas.io.objects import STORE_REASONS, FetchFailed
-from eqforge.schemas.io.pictures import (
+from eqforge.core.files.array_pictures import png_of_array
+from eqforge.core.files.find_file import MissingFile
+from eqforge.core.files.objects import STORE_REASONS, FetchFailed
+from eqforge.core.files.pictures import (
     MAX_PIXELS,
     BadImage,
     TooManyPixels,
     read_pixels,
     read_untrusted,
 )
-from eqforge.schemas.io.source_file import SourceChanged
-from eqforge.schemas.io.source_folder import SourceFolder
-from eqforge.schemas.late import Image
-from eqforge.schemas.late import numpy as np
+from eqforge.core.files.source_file import SourceChanged
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import sha256_hex
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import storage
+from eqforge.core.files import storage
+from eqforge.core.identity import fingerprint
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import disk, storage
+from eqforge.core.files import disk, storage
+from eqforge.core.identity import sha256_hex
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import bucket, sha256_hex
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.identity import bucket, sha256_hex
-from eqforge.schemas.io import storage
 
 REMEMBERED = 512
 """So many files' indexes are in memory at a time, of 48 bytes a picture."""

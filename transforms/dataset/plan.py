@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import is_sampled
-from eqforge.schemas.io import storage
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import is_sampled
+from eqforge.core.visible import nearest
 from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.visible import nearest
 from eqforge.transforms.engines.composite import Composite
 
 if TYPE_CHECKING:

@@ -19,6 +19,8 @@ import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from eqforge.core.errors import BuildError
+from eqforge.core.files import disk, storage
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
     NEXT,
@@ -29,8 +31,6 @@ from eqforge.schemas.dataset.manifest import (
     settled,
     to_json,
 )
-from eqforge.schemas.errors import BuildError
-from eqforge.schemas.io import disk, storage
 from eqforge.schemas.tables.datasets import TABLE_NAMES
 
 # The old dataset may have had tables that this one lacks.

@@ -7,7 +7,7 @@ import apache_beam as beam
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from eqforge.schemas.io import storage
+from eqforge.core.files import storage
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter
 from eqforge.transforms.dataset.table import Table
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from eqforge.schemas.identity import bucket
-from eqforge.schemas.io import storage
+from eqforge.core.files import storage
+from eqforge.core.identity import bucket
 
 PART_BYTES = 16 << 20
 _PARTS_CARRIED = 16

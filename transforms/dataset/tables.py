@@ -6,8 +6,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from eqforge.schemas.errors import BuildError
-from eqforge.schemas.identity import sha256_hex
+from eqforge.core.errors import BuildError
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 from eqforge.schemas.tables.rendered import GENERATED_PAIRS

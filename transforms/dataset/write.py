@@ -12,9 +12,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from eqforge.core.errors import BuildError
+from eqforge.core.files import digests, storage
 from eqforge.schemas.dataset.manifest import WORK, DataFile
-from eqforge.schemas.errors import BuildError
-from eqforge.schemas.io import digests, storage
 from eqforge.schemas.tables.columns import holds_pictures, with_metadata
 from eqforge.transforms.dataset.replace import copy_file
 from eqforge.transforms.dataset.sorted_runs import Run, merge_runs

@@ -17,8 +17,8 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.portability import common_urns
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.versions import versions_of
+from eqforge.core.errors import InputError
+from eqforge.core.versions import versions_of
 from eqforge.transforms.engines.flink_cluster import Overview, is_embedded, overview
 from eqforge.transforms.engines.flink_parts import FLINK_SERIES, job_server_jar
 from eqforge.transforms.engines.prism_parts import prism_binary

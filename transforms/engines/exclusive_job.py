@@ -12,10 +12,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files import disk, storage
+from eqforge.core.visible import shortened
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.io import disk, storage
-from eqforge.schemas.visible import shortened
 
 LEASE_S = 60.0
 _RENEWALS = 6

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 TIMEOUT_S = 20
 # Errors of a query if nothing answers, or something other than Flink.

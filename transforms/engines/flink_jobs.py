@@ -17,9 +17,9 @@ from apache_beam.options.pipeline_options import (
     StandardOptions,
 )
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.transforms.engines.flink_cluster import (
     NO_ANSWER,
     address_of,

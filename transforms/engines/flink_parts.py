@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.cache import cache_folder
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.cache import cache_folder
 from eqforge.transforms.engines.install import check_digest, installing, run_tool
 from eqforge.transforms.engines.java_class import pass_whole_object
 

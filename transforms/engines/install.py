@@ -7,8 +7,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ Source: The Java Virtual Machine Specification, chapter 4, for the layout of a c
 
 import struct
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 _UTF8, _CLASS, _METHOD, _NAME_AND_TYPE = 1, 7, 10, 12
 # Bytes of a constant after its tag; a Utf8 has its length before its bytes.

@@ -23,8 +23,8 @@ from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.portability.job_server import ExternalJobServer
 from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
 
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.transforms.children.die_with_parent import start_program
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.sandbox.die_with_parent import start_program
 
 START_TIMEOUT_S = 180.0
 ANSWER_TIMEOUT_S = 20.0

@@ -18,7 +18,7 @@ from apache_beam.options.pipeline_options import (
 )
 from apache_beam.portability import common_urns
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.transforms.engines import listening
 from eqforge.transforms.engines.flink_parts import is_our_job_server
 from eqforge.transforms.engines.placement import PlacementOptions, plain_name

@@ -17,8 +17,8 @@ from apache_beam.options.pipeline_options import (
     TestOptions,
 )
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 
 Step = TypeVar("Step", bound=beam.PTransform)
 # One process per machine: with one per core, each would load the models onto the GPU.

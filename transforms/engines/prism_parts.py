@@ -4,8 +4,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.cache import cache_folder
+from eqforge.core.errors import InputError
+from eqforge.core.files.cache import cache_folder
 from eqforge.transforms.engines.install import installing, run_tool
 
 _MODULE = "github.com/apache/beam/sdks/v2"

@@ -20,11 +20,11 @@ from apache_beam.runners.runner import PipelineRunner, create_runner
 from apache_beam.runners.worker import sdk_worker
 from apache_beam.utils import interactive_utils
 
-from eqforge.schemas import errors
-from eqforge.schemas.errors import BuildError, EqforgeError, InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.io import storage
-from eqforge.schemas.machine import check_workers
+from eqforge.core import errors
+from eqforge.core.errors import BuildError, EqforgeError, InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import fingerprint
+from eqforge.core.machine import check_workers
 from eqforge.transforms.engines import watchdog
 from eqforge.transforms.engines.defaults import BOOT, with_defaults
 from eqforge.transforms.engines.flink_jobs import alone, capacity, cluster_of

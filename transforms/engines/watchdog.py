@@ -14,8 +14,8 @@ import threading
 import time
 from typing import Any
 
-from eqforge.schemas.signals import blocked
-from eqforge.transforms.children.die_with_parent import start_program
+from eqforge.core.sandbox.die_with_parent import start_program
+from eqforge.core.signals import blocked
 
 _deaths: list[str] = []
 

@@ -7,9 +7,9 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import name_of, shown
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import name_of, shown
 from eqforge.schemas.records.lettered import LETTERS
 from eqforge.schemas.records.questions import QUESTIONS, UNITS, Question, QuestionForm, form_of
 from eqforge.transforms.export.encode import Picture

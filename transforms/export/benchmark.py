@@ -16,12 +16,12 @@ from typing import Any, Final
 
 import pyarrow.compute as pc
 
-from eqforge.schemas.benchmarks import aro, eqben, sugar_crepe, vl_checklist, winoground
-from eqforge.schemas.benchmarks.form import source_order
+from eqforge.core.errors import InputError
+from eqforge.core.visible import counted, visible
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.eqben_subsets import EQBEN_FOLDERS, EQBEN_SIZES, eqben_subset
-from eqforge.schemas.visible import counted, visible
+from eqforge.sources.benchmarks import aro, eqben, sugar_crepe, vl_checklist, winoground
+from eqforge.sources.benchmarks.form import source_order
 from eqforge.transforms.export.encode import Picture
 from eqforge.transforms.export.names import is_safe, key_of, split_names
 from eqforge.transforms.export.note import NOTES

@@ -11,11 +11,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from eqforge.core.files import storage
+from eqforge.core.visible import code_span, in_markdown, quoted
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.io import storage
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import IMAGE
-from eqforge.schemas.visible import code_span, in_markdown, quoted
 from eqforge.transforms.export.names import renamed
 from eqforge.transforms.export.part import card_of_part, left_out
 from eqforge.transforms.export.target import Export

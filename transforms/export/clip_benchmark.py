@@ -10,8 +10,8 @@ Source: CLIP_benchmark 1.6.2, `datasets/builder.py` (build_wds_dataset) and
 import tarfile
 from collections.abc import Iterator
 
+from eqforge.core.files.checked import name_of
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.records.questions import FOILS, REWORDINGS, form_of
 from eqforge.transforms.export import asked
 from eqforge.transforms.export.target import Export, Part

@@ -7,6 +7,7 @@ Where rows were left out, what it says of all of them is said of those that are 
 from collections.abc import Sequence
 from typing import Any, Final
 
+from eqforge.core.files import storage
 from eqforge.schemas.dataset.croissant import (
     FILE_NAME,
     as_text,
@@ -19,7 +20,6 @@ from eqforge.schemas.dataset.croissant_records import record_set
 from eqforge.schemas.dataset.manifest import MAX_BYTES
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.statements import with_amount
-from eqforge.schemas.io import storage
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.export.names import picture_columns, renamed
 from eqforge.transforms.export.part import left_out, profile_of_part, step

@@ -9,9 +9,9 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, opened, read_pixels
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import BadImage, TooManyPixels, opened, read_pixels
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.export.pictures import Pictures

@@ -13,10 +13,10 @@ from typing import Any, Final
 
 import msgspec
 
-from eqforge.schemas.benchmarks import replace_swap
-from eqforge.schemas.benchmarks.form import source_order
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.boxes import CornerBox
+from eqforge.sources.benchmarks import replace_swap
+from eqforge.sources.benchmarks.form import source_order
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
 from eqforge.transforms.export.names import is_safe, key_of
 from eqforge.transforms.export.sorted_records import rows_by

@@ -8,8 +8,8 @@ rows; the card names them.
 
 import contextlib
 
+from eqforge.core.files.checked import name_of
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.io.checked import name_of
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.export.card import Files, write_card
 from eqforge.transforms.export.description import write_description

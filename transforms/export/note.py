@@ -18,11 +18,11 @@ from typing import Any, Final
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import clipped
+from eqforge.core.visible import escaped_json
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, MAX_BYTES, Count, FilePath, Sha256
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import clipped
-from eqforge.schemas.visible import escaped_json
 
 NOTE: Final = EXPORT_NOTE
 PARTIAL: Final = "eqforge-export.partial.json"

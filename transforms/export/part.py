@@ -6,9 +6,9 @@ The author's words, and how the whole was made, stay as the dataset's own docume
 import re
 from typing import Final
 
+from eqforge.core.visible import counted, in_markdown
 from eqforge.schemas.dataset import card, statements
 from eqforge.schemas.dataset.profile import Facts, Profile, read_facts
-from eqforge.schemas.visible import counted, in_markdown
 from eqforge.transforms.export.target import Export
 
 _SIZE: Final = re.compile(r"^size_categories:.*\n(?:- .*\n)*", re.MULTILINE)

@@ -18,13 +18,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eqforge.core.errors import InputError, room_named
+from eqforge.core.files import storage
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.parquet_layout import BadPages
+from eqforge.core.files.table_file import ADVICE
 from eqforge.schemas.dataset.picture_names import check_suffix
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError, room_named
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.parquet_layout import BadPages
-from eqforge.schemas.io.table_file import ADVICE
 from eqforge.schemas.tables.datasets import table_type
 
 _DIGITS: Final = 64

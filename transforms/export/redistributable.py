@@ -16,6 +16,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import clipped
+from eqforge.core.files.table_file import TableFile
+from eqforge.core.visible import counted
 from eqforge.schemas.dataset.licences import is_redistributable, spdx
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.row_licences import (
@@ -28,11 +32,7 @@ from eqforge.schemas.dataset.row_licences import (
     origins,
     stated,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import clipped
-from eqforge.schemas.io.table_file import TableFile
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.visible import counted
 from eqforge.transforms.export.names import picture_references
 
 NOT_STATED: Final = "not stated"

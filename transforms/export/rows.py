@@ -14,13 +14,13 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eqforge.core.errors import InputError, room_named
+from eqforge.core.files import storage
+from eqforge.core.files.table_file import ADVICE
 from eqforge.schemas.dataset.hugging_face import WHOLE
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.profile import count_splits
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError, room_named
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.table_file import ADVICE
 from eqforge.transforms.export.names import split_names
 
 SPLIT: Final = "split"

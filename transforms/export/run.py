@@ -3,10 +3,10 @@
 import contextlib
 import dataclasses
 
+from eqforge.core.errors import InputError
+from eqforge.core.versions import versions_of
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.datasets import table_type
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.export.formats import FORMATS, RECIPE
 from eqforge.transforms.export.note import ExportNote, begin
 from eqforge.transforms.export.redistributable import redistributable

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 
 ImageFormat = Literal["keep", "jpeg", "png"]
 

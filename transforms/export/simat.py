@@ -18,10 +18,10 @@ import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.table_file import ADVICE
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.table_file import ADVICE
 from eqforge.transforms.export.target import Export
 
 _FIELDS: Final = {"subject": "subj", "relation": "rel", "object": "obj"}

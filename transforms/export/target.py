@@ -13,13 +13,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.digests import DigestingStream
+from eqforge.core.ticker import Ticker
 from eqforge.schemas.dataset.manifest import FILE_PATH
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.digests import DigestingStream
 from eqforge.schemas.tables.datasets import table_type
-from eqforge.schemas.ticker import Ticker
 from eqforge.transforms.export.encode import Encoder, Picture, PictureColumn
 from eqforge.transforms.export.names import key_of, picture_columns
 from eqforge.transforms.export.note import NOTES, ExportedFile, Ledger

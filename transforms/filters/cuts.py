@@ -12,9 +12,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.late import numpy as np
-from eqforge.schemas.ranges import check_range
+from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
+from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.luma import check_pixels
 from eqforge.transforms.filters.opencv import import_cv2

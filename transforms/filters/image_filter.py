@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score
 
 if TYPE_CHECKING:

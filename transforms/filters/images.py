@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
-from eqforge.schemas.io import pictures
-from eqforge.schemas.late import numpy as np
+from eqforge.core.files import pictures
+from eqforge.core.late import numpy as np
+from eqforge.core.versions import versions_of
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.faces import FACES, FaceSettings
 from eqforge.transforms.filters.image_filter import ImageFilter

@@ -10,9 +10,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from eqforge.schemas.late import Image
-from eqforge.schemas.late import numpy as np
-from eqforge.schemas.ranges import check_range
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
+from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.lab import colours, lightness
 from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.pictures import (
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import (
     FILE_SUFFIXES,
     MAX_PIXELS,
     BadImage,

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from eqforge.schemas.errors import MissingExtra
+from eqforge.core.errors import MissingExtra
 
 
 def import_cv2() -> ModuleType:

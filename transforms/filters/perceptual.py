@@ -12,13 +12,13 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import pictures
+from eqforge.core.late import numpy as np
+from eqforge.core.ranges import check_range
+from eqforge.core.versions import versions_of
 from eqforge.models.scorer import Identity, Picture
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import pictures
-from eqforge.schemas.late import numpy as np
-from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
-from eqforge.schemas.versions import versions_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

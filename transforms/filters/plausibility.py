@@ -12,11 +12,11 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.ranges import check_range
+from eqforge.core.versions import versions_of
 from eqforge.models.scorer import Identity
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
-from eqforge.schemas.versions import versions_of
 
 if TYPE_CHECKING:
     from eqforge.models.likelihood import CausalLikelihood
@@ -140,8 +140,8 @@ def _surprise(model: CausalLikelihood, caption: str) -> float | None:
 
 @functools.cache
 def _loaded(spec: ScorerSpec) -> CausalLikelihood:
+    from eqforge.core.files.source_file import unchanged
     from eqforge.models.likelihood import CausalLikelihood
-    from eqforge.schemas.io.source_file import unchanged
 
     with unchanged([spec.source]):
         return CausalLikelihood(spec.weights())

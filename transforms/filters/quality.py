@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.late import Image
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.image_filter import ImageFilter
 from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to

@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.ranges import check_range
+from eqforge.core.versions import versions_of
 from eqforge.generators.diffusion.prompts import PromptPair
 from eqforge.generators.diffusion.records import (
     DEFAULT_WORDS,
@@ -26,13 +29,10 @@ from eqforge.generators.diffusion.records import (
     WordName,
 )
 from eqforge.generators.diffusion.settings import DiffusionSettings
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings, StoredImage
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.rendered import Generation
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.engines.counted_step import CountedStep

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from eqforge.schemas.identity import derive_seed
+from eqforge.core.identity import derive_seed
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.transforms.dataset.books import error_rejection

@@ -12,18 +12,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.late import numpy as np
+from eqforge.core.ranges import check_range
+from eqforge.core.versions import versions_of
 from eqforge.generators.editors.lock import composite
 from eqforge.generators.editors.records import Edited, EditRequest
 from eqforge.generators.editors.registry import load_editor
 from eqforge.generators.editors.settings import EditorSettings
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.io.pictures import read_pixels
-from eqforge.schemas.late import numpy as np
-from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.rendered import Generation, MaskRow
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.engines.composite import Composite

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import MAX_PIXELS, BadImage, TooManyPixels, opened
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.late import Image, ImageOps
+from eqforge.core.late import numpy as np
+from eqforge.core.ranges import check_range
 from eqforge.generators.editors.lock import grow
 from eqforge.models.grounding import VERSION, Detection, Grounder, weights_of
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.pictures import MAX_PIXELS, BadImage, TooManyPixels, opened
-from eqforge.schemas.io.source_folder import SourceFolder
-from eqforge.schemas.late import Image, ImageOps
-from eqforge.schemas.late import numpy as np
-from eqforge.schemas.ranges import check_range
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.edit_captions import EditCaption
 from eqforge.schemas.tables.rendered import MaskRow
+from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.image_folder import read_named
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.generated.masks import coloured, read_numbers

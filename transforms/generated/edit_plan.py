@@ -7,16 +7,16 @@ together, as a rule puts in nothing that another caption of the image names.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from eqforge.core.identity import derive_seed, fingerprint, picture_key, short_digest
 from eqforge.generators.editors.instructions import find_change, make_instruction
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_pair
 from eqforge.generators.text.language import Language, refuse_language
-from eqforge.schemas.identity import derive_seed, fingerprint, picture_key, short_digest
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, compact_json
-from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.sources.edit_captions import EditCaption
 from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.sources.caption_sources import CaptionRecord
+from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import is_wanted

@@ -11,13 +11,13 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.identity import derive_seed
+from eqforge.core.late import numpy as np
 from eqforge.generators.editors.lock import composite, grow
 from eqforge.generators.harmonise.settings import HarmoniseSettings
 from eqforge.models.pretrained import device_here
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.identity import derive_seed
-from eqforge.schemas.io.pictures import read_pixels
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.generated.flagged import FLAGGED, flagged
 from eqforge.transforms.generated.masks import read_numbers

@@ -7,9 +7,9 @@ import functools
 import io
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.io.pictures import opened
-from eqforge.schemas.late import Image
-from eqforge.schemas.late import numpy as np
+from eqforge.core.files.pictures import opened
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.files import storage
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.rendered import MaskRow
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.identity import sha256_hex
+from eqforge.core.sandbox.child import ChildFailed
+from eqforge.core.versions import version, versions_of
 from eqforge.generators.harmonise.settings import HarmoniseSettings
 from eqforge.generators.scenes.assets import STAGE_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.propose import SCENES_STAGE
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import (
     Claim,
@@ -27,8 +29,6 @@ from eqforge.schemas.records.scenes import (
 )
 from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.rendered import Generation
-from eqforge.schemas.versions import version, versions_of
-from eqforge.transforms.children.child import ChildFailed
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.engines import progress

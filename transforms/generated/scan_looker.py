@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
+from eqforge.core.sandbox.cage import Cage, adjusted
+from eqforge.core.sandbox.child import Child, ChildDied, ChildTimeout
 from eqforge.generators.scenes.adopt import Look
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.look_child import LOOK_VERSION, Looks
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
-from eqforge.transforms.children.cage import Cage, adjusted
-from eqforge.transforms.children.child import Child, ChildDied, ChildTimeout
 from eqforge.transforms.dataset.ledger import Ledger
 
 FUNCTION = "eqforge.generators.scenes.look_child:look"

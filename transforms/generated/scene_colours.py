@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final
 
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.palette import PALETTE, SHADES, are_distinct
-from eqforge.schemas.late import numpy as np
 from eqforge.transforms.filters import lab
 
 if TYPE_CHECKING:

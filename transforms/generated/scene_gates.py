@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from eqforge.schemas.ranges import check_range
+from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.transforms.generated import scene_scores
 

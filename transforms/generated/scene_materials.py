@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scenes import SurfaceMaterial
 from eqforge.transforms.filters import lab
 from eqforge.transforms.generated.scene_colours import core

@@ -9,19 +9,19 @@ from typing import Any
 
 import msgspec
 
-from eqforge.generators.scenes.assets import is_remote
-from eqforge.generators.scenes.kubric_import import check_installed
-from eqforge.schemas.errors import BuildError, EqforgeError, InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.records.scenes import Overlap, RenderedObject, RenderSettings, SceneSpec
-from eqforge.transforms.children.cage import Cage
-from eqforge.transforms.children.child import (
+from eqforge.core.errors import BuildError, EqforgeError, InputError
+from eqforge.core.files import storage
+from eqforge.core.sandbox.cage import Cage
+from eqforge.core.sandbox.child import (
     MOST_MESSAGE_BYTES,
     Child,
     ChildDied,
     ChildFailed,
     ChildTimeout,
 )
+from eqforge.generators.scenes.assets import is_remote
+from eqforge.generators.scenes.kubric_import import check_installed
+from eqforge.schemas.records.scenes import Overlap, RenderedObject, RenderSettings, SceneSpec
 
 FUNCTION = "eqforge.generators.scenes.render_child:render"
 MEMORY_GB = 64.0

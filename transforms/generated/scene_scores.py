@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.claims import names_of
 from eqforge.generators.scenes.steps import COMPARED, step_size
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import (
     STEP_SIZE,
     Claim,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.claims import names_of
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import Claim, SceneSpec
 from eqforge.transforms.filters import lab
 from eqforge.transforms.generated.scene_colours import core

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from eqforge.schemas.late import numpy as np
+from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scenes import Overlap, RenderedObject
 
 if TYPE_CHECKING:

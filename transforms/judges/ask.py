@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from eqforge.schemas.io.pictures import read_pixels
-from eqforge.schemas.late import numpy as np
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.late import numpy as np
 from eqforge.schemas.records.judgements import JudgeAnswer
 from eqforge.schemas.records.scores import Identity, Rejection
 from eqforge.schemas.tables.pairs import ImageRow

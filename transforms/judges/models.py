@@ -14,14 +14,14 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files.source_file import unchanged
+from eqforge.core.late import numpy as np
 from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Memory, Question, ask
 from eqforge.models.chat_model import ChatModel, load_chat_model
 from eqforge.models.nli import CLASSES, NliModel
 from eqforge.models.yes_no import TextYesNo
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.io.source_file import unchanged
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Identity
 from eqforge.transforms.judges.settings import PARALLEL
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import tyro
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.ranges import check_range
+from eqforge.core.errors import InputError
+from eqforge.core.ranges import check_range
+from eqforge.core.versions import versions_of
 from eqforge.schemas.records.scores import Identity
-from eqforge.schemas.sources.calibration import Calibration, read_calibration
-from eqforge.schemas.versions import versions_of
+from eqforge.sources.calibration import Calibration, read_calibration
 
 if TYPE_CHECKING:
     from eqforge.models.spec import ScorerSpec
@@ -229,7 +229,7 @@ def _calibration(
 ) -> tuple[Calibration | None, str]:
     if settings.calibration is None:
         return None, ""
-    from eqforge.schemas.io import storage
+    from eqforge.core.files import storage
 
     found, there = read_calibration(settings.calibration), [judge.name for judge in judges]
     if lost := sorted(set(found.judges) - set(there)):

@@ -15,13 +15,13 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import pictures
+from eqforge.core.late import numpy as np
+from eqforge.core.versions import versions_of
+from eqforge.core.visible import nearest
 from eqforge.models.scorer import Identity
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import pictures
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score, value_of
-from eqforge.schemas.versions import versions_of
-from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,10 +9,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import BuildError
+from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import one_thread
 from eqforge.models.scorer import Identity, Picture, Scorer
-from eqforge.schemas.errors import BuildError
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Score, compact_json
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from eqforge.core.errors import BuildError
+from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import one_thread
 from eqforge.models.scorer import Identity, Picture
-from eqforge.schemas.errors import BuildError
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scores import Score, compact_json
 from eqforge.transforms.oracle.scores import PAIR_CELLS, shared_scorer
 from eqforge.transforms.ranking.settings import VERSION, RankSettings

@@ -7,10 +7,10 @@ import functools
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import pictures
+from eqforge.core.versions import versions_of
 from eqforge.models.scorer import Identity
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import pictures
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.judges.settings import READS_PICTURES
 
 if TYPE_CHECKING:

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+from eqforge.core.files import pictures
+from eqforge.core.files.found_file import FoundFile
+from eqforge.core.files.objects import FetchFailed
+from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.core.files.source_file import SourceChanged
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import sha256_hex
+from eqforge.core.late import numpy as np
+from eqforge.core.versions import versions_of
 from eqforge.generators.simat.crops import CropSettings, crop_box
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import pictures
-from eqforge.schemas.io.found_file import FoundFile
-from eqforge.schemas.io.objects import FetchFailed
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, read_pixels
-from eqforge.schemas.io.source_file import SourceChanged
-from eqforge.schemas.io.source_folder import SourceFolder
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.simat import Region
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.versions import versions_of
+from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.dataset.image_folder import UNREADABLE, image_rejection

@@ -4,17 +4,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
+from eqforge.core.errors import InputError
+from eqforge.core.identity import Namer, derive_seed, is_sampled, short_digest
 from eqforge.generators.simat.captions import write_caption
 from eqforge.generators.simat.queries import Change, changes_of
 from eqforge.generators.simat.synonyms import Synonyms, are_synonyms
 from eqforge.generators.simat.triplets import TripletSettings, select_triplets
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import Namer, derive_seed, is_sampled, short_digest
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.simat import PublishedQuery, Region, Triplet
-from eqforge.schemas.sources.visual_genome import ImageData
 from eqforge.schemas.tables.simat import CaptionRow
+from eqforge.sources.simat import PublishedQuery, Region, Triplet
+from eqforge.sources.visual_genome import ImageData
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.simat.planned import (
     QUERIES_STAGE,

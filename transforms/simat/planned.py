@@ -7,8 +7,8 @@ from eqforge.generators.simat.queries import Change
 from eqforge.generators.simat.triplets import TRIPLET_REASONS
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.simat import Region
 from eqforge.schemas.tables.simat import CaptionRow
+from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS
 
 RELATIONS_STAGE = Stage(

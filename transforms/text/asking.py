@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
 
+from eqforge.core.errors import InputError
+from eqforge.core.ticker import Ticker
 from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.model import Answer, Question, key
 from eqforge.generators.text.llm.writer import open_model
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.ticker import Ticker
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.text.caption_edits import EditRules, captions_left, positives_of
 from eqforge.transforms.text.written import first_question
 

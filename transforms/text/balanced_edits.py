@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from eqforge.core.identity import derive_seed, picture_key
+from eqforge.core.ticker import ticked
 from eqforge.generators.text.balance import NO_NEGATIVE, VERSION, Possible, draw_negatives
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
-from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.ticker import ticked
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.text.caption_edits import (
     NO_HARD_NEGATIVE,

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
 
+from eqforge.core.identity import derive_seed, picture_key
+from eqforge.core.visible import shortened
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import Swap, SwapRefusal, swap_coordination
 from eqforge.generators.text.edits import EditedText, apply_edits
@@ -21,10 +23,8 @@ from eqforge.generators.text.llm.model import LanguageModel
 from eqforge.generators.text.llm.rewrite import Rewrite, RewriteRefusal
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
-from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.visible import shortened
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.text.perturb import analyse_captions
 from eqforge.transforms.text.written import Written, write_captions

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from eqforge.core.errors import BuildError, InputError
 from eqforge.generators.text.words import word_edit
 from eqforge.models.pretrained import one_thread
-from eqforge.schemas.errors import BuildError, InputError
 from eqforge.transforms.oracle.scores import shared_scorer
 
 if TYPE_CHECKING:

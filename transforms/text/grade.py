@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from eqforge.core.identity import derive_seed, picture_key
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.edits import EditedText
@@ -26,11 +27,10 @@ from eqforge.generators.text.graded.steps import (
 from eqforge.generators.text.hard_negatives.make import known_words
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.language import Language
-from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.graded import MIXED, GradedCaption
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from eqforge.core.identity import derive_seed
 from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordination, swap_phrases
 from eqforge.generators.text.hard_positives.by_rules import reword_by_rules
 from eqforge.generators.text.hard_positives.corrected import record_id, reword_foil
@@ -18,11 +19,10 @@ from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
-from eqforge.schemas.identity import derive_seed
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.spans import Span, spans_of
-from eqforge.schemas.sources.text_pairs import TextPair
 from eqforge.schemas.tables.texts import HardPositiveSample
+from eqforge.sources.text_pairs import TextPair
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.caption_edits import (

@@ -4,19 +4,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import REFUSALS
 from eqforge.generators.text.lexicon import Lexicon
-from eqforge.schemas.identity import picture_key
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.judgements import Part
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.sources.text_pairs import TextPair
 from eqforge.schemas.tables.texts import HardPositiveSample, Judgement
+from eqforge.sources.caption_sources import CaptionRecord
+from eqforge.sources.text_pairs import TextPair
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines.counted_step import CountedStep

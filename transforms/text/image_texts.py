@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from eqforge.generators.text.hard_positives.corrected import record_id
 from eqforge.generators.text.lexicon import Kind
-from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.sources.text_pairs import TextPair
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
+from eqforge.sources.caption_sources import CaptionRecord
+from eqforge.sources.text_pairs import TextPair
+from eqforge.sources.vl_checklist import VlChecklistRecord
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

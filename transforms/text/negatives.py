@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from eqforge.core.identity import derive_seed, picture_key
+from eqforge.core.visible import shortened
 from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lints.synonymy import stays_true
@@ -18,10 +20,8 @@ from eqforge.generators.text.llm.validate import (
     take_rewrite,
 )
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.schemas.identity import derive_seed, picture_key
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
-from eqforge.schemas.visible import shortened
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.caption_edits import TRUE_OF_IMAGE, CaptionEdit
 

@@ -14,8 +14,8 @@ from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.texts import MeasuredCaption, PerturbedCaption
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import error_rejection, guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.language import Language
-from eqforge.schemas.identity import picture_key
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.judgements import JudgeAnswer, Part
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.texts import Judgement, TrainingCaption
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.engines.counted_step import CountedStep

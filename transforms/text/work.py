@@ -10,9 +10,9 @@ from eqforge.generators.text.language import Language, refuse_language
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, FoundImage, ImageFolder, bad_box
 from eqforge.transforms.dataset.plan import is_wanted

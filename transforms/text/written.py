@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from eqforge.core.identity import derive_seed
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.llm.model import LanguageModel, Question
 from eqforge.generators.text.llm.prompts import OF_THE_CODE, PromptName
@@ -20,7 +21,6 @@ from eqforge.generators.text.llm.rewrite import (
     rewrite_captions,
 )
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.schemas.identity import derive_seed
 from eqforge.transforms.dataset.ledger import Ledger
 
 _DRAW_VERSION: Final = 3

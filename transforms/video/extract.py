@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.io.find_file import MissingFile
-from eqforge.schemas.io.found_file import FoundFile, OpenFile
-from eqforge.schemas.io.found_frames import FoundFrames, find_video
-from eqforge.schemas.io.objects import FetchFailed
-from eqforge.schemas.io.source_file import SourceFile
-from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.core.files.find_file import MissingFile
+from eqforge.core.files.found_file import FoundFile, OpenFile
+from eqforge.core.files.found_frames import FoundFrames, find_video
+from eqforge.core.files.objects import FetchFailed
+from eqforge.core.files.source_file import SourceFile
+from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, MissedFrame, StoredFrame

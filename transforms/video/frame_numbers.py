@@ -8,8 +8,8 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.found_frames import FoundFrames
+from eqforge.core.errors import InputError
+from eqforge.core.files.found_frames import FoundFrames
 from eqforge.schemas.records.frames import CLOCK_GRACE_S, FrameRequest
 from eqforge.schemas.records.scores import Rejection
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from eqforge.schemas.io.pictures import read_pixels
+from eqforge.core.files.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.io.pictures import read_pixels
+from eqforge.core.files.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import PairCandidate
 from eqforge.schemas.records.frames import StoredFrame

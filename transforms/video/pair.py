@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.identity import sha256_hex
 from eqforge.generators.text import words
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import PairCandidate
 from eqforge.schemas.records.scores import Rejection

@@ -4,14 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.find_file import MissingFile
-from eqforge.schemas.io.found_file import FoundFile
-from eqforge.schemas.io.found_frames import FoundFrames
-from eqforge.schemas.io.objects import STORE_REASONS, FetchFailed
-from eqforge.schemas.io.pictures import VERSION, BadImage, TooManyPixels, read_frame
-from eqforge.schemas.io.source_file import SourceChanged
-from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.core.files.find_file import MissingFile
+from eqforge.core.files.found_file import FoundFile
+from eqforge.core.files.found_frames import FoundFrames
+from eqforge.core.files.objects import STORE_REASONS, FetchFailed
+from eqforge.core.files.pictures import VERSION, BadImage, TooManyPixels, read_frame
+from eqforge.core.files.source_file import SourceChanged
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection

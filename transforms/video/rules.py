@@ -4,11 +4,11 @@ import abc
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.files import pictures, storage
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
-from eqforge.schemas.io import pictures, storage
-from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.schemas.versions import versions_of
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.engines.composite import Composite

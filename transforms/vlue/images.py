@@ -3,8 +3,8 @@
 import os
 from functools import lru_cache
 
-from eqforge.schemas.io.source_folder import SourceFolder
-from eqforge.schemas.sources.vlue import canonical_name
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.sources.vlue import canonical_name
 
 FOLDERS_REMEMBERED = 4_096
 

@@ -7,7 +7,6 @@ from typing import Any
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.vlue import VlueItem
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.vlue import (
     TASKS,
@@ -19,6 +18,7 @@ from eqforge.schemas.tables.vlue import (
     VlueSample,
     VqaQuestion,
 )
+from eqforge.sources.vlue import VlueItem
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted

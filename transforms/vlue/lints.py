@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.words import count_words
-from eqforge.schemas.sources.vlue import VlueItem, canonical_name
 from eqforge.schemas.tables.vlue import Finding
+from eqforge.sources.vlue import VlueItem, canonical_name
 
 MIN_WORDS: Final = 8
 RULES: Final[dict[str, str]] = {

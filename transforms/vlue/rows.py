@@ -4,7 +4,6 @@ from typing import Any
 
 from eqforge.generators.text.words import count_words
 from eqforge.schemas.records.boxes import XywhBox
-from eqforge.schemas.sources.vlue import VlueItem, canonical_name
 from eqforge.schemas.tables.vlue import (
     CaptioningImage,
     Finding,
@@ -14,6 +13,7 @@ from eqforge.schemas.tables.vlue import (
     VlueSample,
     VqaQuestion,
 )
+from eqforge.sources.vlue import VlueItem, canonical_name
 from eqforge.transforms.vlue.lints import is_listed, size_of
 
 ImageIds = tuple[str | None, ...]

@@ -4,6 +4,7 @@ import math
 from dataclasses import replace
 from random import Random
 
+from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.bystanders import add_bystanders
 from eqforge.generators.scenes.compose import PIVOT_M, camera_before, draw_standpoint
 from eqforge.generators.scenes.families.base import Spot, Spots, StagedDraft
@@ -13,7 +14,6 @@ from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.placement import Layout, beside, turn_deg
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import corners
-from eqforge.schemas.late import numpy as np
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
 ASKEW_DEG = 9.0

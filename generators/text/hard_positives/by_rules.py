@@ -19,7 +19,7 @@ from eqforge.generators.text.hard_positives.records import Refusal
 from eqforge.generators.text.rewordings.records import Rewording
 from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, find_rewordings
 from eqforge.generators.text.taggers import lemmatise
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
+from eqforge.sources.vl_checklist import VlChecklistRecord
 
 _OF_ALL: Final = frozenset((*(rule.name for rule in FAMILIES["existential"]), "add_article"))
 """Rules that reword the caption as a whole, whatever it starts with."""

@@ -19,7 +19,7 @@ from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.generators.text.lints.synonymy import stays_true
 from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
 from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
+from eqforge.sources.vl_checklist import VlChecklistRecord
 
 _PREPOSITIONS = frozenset(
     (

@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
-from eqforge.schemas.sources.vl_checklist import VlChecklistRecord
+from eqforge.sources.vl_checklist import VlChecklistRecord
 
 PUBLISHED_GROUPS: dict[Kind, tuple[str, ...]] = {
     "attribute": ("action", "color", "size", "state"),

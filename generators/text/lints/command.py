@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, get_args
 
 import tyro
 
+from eqforge.core.console import DocumentOptions, give
+from eqforge.core.errors import InputError
+from eqforge.core.shell import shell
+from eqforge.core.ticker import ticked
+from eqforge.core.visible import counted, in_lines, nearest, visible
 from eqforge.generators.text.lints.findings import ERRORS, KINDS, Finding, Severity
-from eqforge.schemas.console import DocumentOptions, give
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import shell
-from eqforge.schemas.ticker import ticked
-from eqforge.schemas.visible import counted, in_lines, nearest, visible
 
 if TYPE_CHECKING:
-    from eqforge.schemas.sources.labelled_captions import LabelledCaptions
+    from eqforge.sources.labelled_captions import LabelledCaptions
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +99,7 @@ def lint_command(settings: LintSettings) -> int:
 def _write_errata(url: str, reports: Iterable[LintReport], kinds: Collection[str]) -> None:
     """Writes the errata that drop the records with findings of some kinds, and says how many."""
     from eqforge.generators.text.lints.errata import errata_of, of_samples
-    from eqforge.schemas.sources.errata import write_errata
+    from eqforge.sources.errata import write_errata
 
     found = (
         finding
@@ -137,8 +137,8 @@ class _Counter:
 
 
 def _records(path: Path, settings: LintSettings) -> "Iterator[LabelledCaptions]":
-    from eqforge.schemas.sources.labelled_captions import label_pair, read_labelled_captions
-    from eqforge.schemas.sources.text_pairs import read_text_pairs, with_hard_positives
+    from eqforge.sources.labelled_captions import label_pair, read_labelled_captions
+    from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
 
     if settings.hard_positives is None:
         return read_labelled_captions(path)

@@ -5,11 +5,11 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.generators.text.lints.findings import KINDS, Finding
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import shown
 from eqforge.schemas.records.errata import Erratum
-from eqforge.schemas.sources.labelled_captions import is_dataset, is_training
+from eqforge.sources.labelled_captions import is_dataset, is_training
 
 
 def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:

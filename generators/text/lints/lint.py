@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.generators.text.lints.pair_checks import check_record
 from eqforge.generators.text.lints.set_checks import SetChecks
-from eqforge.schemas.sources.labelled_captions import LabelledCaptions, label_pair
-from eqforge.schemas.sources.text_pairs import TextPair
+from eqforge.sources.labelled_captions import LabelledCaptions, label_pair
+from eqforge.sources.text_pairs import TextPair
 
 
 def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Finding]:

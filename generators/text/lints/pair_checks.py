@@ -9,7 +9,7 @@ from eqforge.generators.text.lints.findings import Finding
 from eqforge.generators.text.lints.synonymy import stays_true
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words, words_of
-from eqforge.schemas.sources.labelled_captions import LabelledCaptions
+from eqforge.sources.labelled_captions import LabelledCaptions
 
 _LENGTH_GAP_WORDS = 4
 _LENGTH_GAP_RATIO = 1.5

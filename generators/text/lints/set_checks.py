@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import normalize_caption
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.generators.text.lints.pair_checks import captions_of
@@ -15,8 +16,7 @@ from eqforge.generators.text.lints.word_edits import (
     exchanged_words,
     find_partial_edits,
 )
-from eqforge.schemas.identity import picture_key
-from eqforge.schemas.sources.labelled_captions import LabelledCaptions
+from eqforge.sources.labelled_captions import LabelledCaptions
 
 # Records with equal positives are duplicates if the first of these that they have is equal too.
 _MADE = ("negative", "perturbed", "hard_positive")

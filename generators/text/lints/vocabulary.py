@@ -2,9 +2,9 @@
 
 import functools
 
+from eqforge.core.errors import MissingExtra
 from eqforge.generators.text.clip_tokens import count_clip_tokens
 from eqforge.generators.text.parts import english, lemmatizer
-from eqforge.schemas.errors import MissingExtra
 
 _ENDS = 2
 _SHORT_LETTERS = 5

@@ -16,12 +16,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from eqforge.core.errors import BuildError, EqforgeError, InputError
+from eqforge.core.identity import fingerprint
+from eqforge.core.signals import held, released
+from eqforge.core.urls import public
+from eqforge.core.visible import shortened
 from eqforge.generators.text.llm.model import Answer, Question
-from eqforge.schemas.errors import BuildError, EqforgeError, InputError
-from eqforge.schemas.identity import fingerprint
-from eqforge.schemas.signals import held, released
-from eqforge.schemas.urls import public
-from eqforge.schemas.visible import shortened
 
 if TYPE_CHECKING:
     import urllib3

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from eqforge.core.identity import derive_seed
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.llm.model import Answer, LanguageModel, Memory, Question, ask
@@ -15,7 +16,6 @@ from eqforge.generators.text.llm.validate import (
     first_valid,
     take_rewrite,
 )
-from eqforge.schemas.identity import derive_seed
 
 STEP_VERSION = 2
 

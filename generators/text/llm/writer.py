@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files.source_file import unchanged
+from eqforge.core.identity import fingerprint, sha256_hex
 from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
 from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Answer, LanguageModel, Question
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.identity import fingerprint, sha256_hex
-from eqforge.schemas.io.source_file import unchanged
 
 WRITER_VERSION = 1
 

@@ -2,6 +2,7 @@
 
 import random
 
+from eqforge.core.identity import derive_seed
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS, names_of
@@ -13,7 +14,6 @@ from eqforge.generators.text.perturbations.record import (
     Reason,
 )
 from eqforge.generators.text.words import has_same_words
-from eqforge.schemas.identity import derive_seed
 
 _DEFAULTS = PerturbationSettings()
 

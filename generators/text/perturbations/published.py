@@ -31,12 +31,12 @@ from collections.abc import Callable, Sequence
 
 from rapidfuzz.distance import Postfix, Prefix
 
+from eqforge.core.errors import MissingExtra
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Span
 from eqforge.generators.text.perturbations.record import VERSIONS, Perturbation, Reason
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import has_same_words
-from eqforge.schemas.errors import MissingExtra
 
 MAX_CHARACTERS = 300
 NOUNS = ("NN", "NNS", "NNP", "NNPS")

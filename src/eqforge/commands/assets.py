@@ -10,6 +10,10 @@ from typing import Annotated, Any, Literal
 
 import tyro
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.shell import shell
+from eqforge.core.visible import in_lines, visible
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.copies import (
     GSO_WORDS,
@@ -28,10 +32,6 @@ from eqforge.generators.scenes.manifest import (
 )
 from eqforge.generators.scenes.nouns import load_nouns
 from eqforge.schemas.dataset.manifest import IDENTITY, WORK
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import in_lines, visible
 from eqforge.transforms.engines.exclusive_job import locked
 
 MANIFEST = "manifest.json"

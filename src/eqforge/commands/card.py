@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from eqforge.schemas.shell import shell
+from eqforge.core.shell import shell
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.about import About
@@ -59,7 +59,7 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
 
 def card_command(arguments: Arguments) -> int:
     """Writes the documents, and says where they are; returns the exit status."""
-    from eqforge.schemas.visible import visible
+    from eqforge.core.visible import visible
 
     for url in write_card(arguments):
         print(visible(url))

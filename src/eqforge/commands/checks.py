@@ -10,6 +10,13 @@ from eqforge.commands.description import check_description
 from eqforge.commands.id_checks import called, check_ids, kinds_of
 from eqforge.commands.locks import check_locks
 from eqforge.commands.proofs import check_proofs
+from eqforge.core.errors import (
+    InputError,
+)
+from eqforge.core.files import digests, storage
+from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
+from eqforge.core.identity import sha256_hex
+from eqforge.core.ticker import ticked
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
@@ -18,17 +25,10 @@ from eqforge.pipelines.shared.registry import stage_of
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.records import read_records
-from eqforge.schemas.errors import (
-    InputError,
-)
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io import digests, storage
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.sources.labelled_captions import dataset_captions
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.description import SCHEMA_VERSION
-from eqforge.schemas.ticker import ticked
+from eqforge.sources.labelled_captions import dataset_captions
 from eqforge.transforms.dataset.write import fingerprint_records
 from eqforge.transforms.generated.render import scene_pair_of
 

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 import tyro
 
+from eqforge.core.console import ConsoleOptions, DocumentOptions
+from eqforge.core.errors import MissingExtra
+from eqforge.core.presets import Option, options_of
+from eqforge.core.shell import shell
 from eqforge.evaluation.training.settings import FinetuneSettings
 from eqforge.pipelines import combined
 from eqforge.pipelines.shared.planning import PlanOptions
 from eqforge.pipelines.shared.registry import pipeline_of
-from eqforge.schemas.console import ConsoleOptions, DocumentOptions
-from eqforge.schemas.errors import MissingExtra
-from eqforge.schemas.presets import Option, options_of
-from eqforge.schemas.shell import shell
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.transforms.export.formats import FORMATS

@@ -12,14 +12,14 @@ from PIL import Image, ImageDraw
 
 from eqforge.commands.fonts import Lettering, advice
 from eqforge.commands.sheet_lines import whole, wrapped
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.evaluation.report.items import Box, Item, Pane, Text
 from eqforge.evaluation.report.kinds import some_items
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import make_shelf
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
 
 SIDE_PX: Final = 224
 GAP_PX: Final = 6

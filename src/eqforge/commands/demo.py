@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eqforge.core.errors import EqforgeError
+from eqforge.core.shell import shell
+from eqforge.core.visible import visible
 from eqforge.generators.text.wordnet import open_wordnet
-from eqforge.schemas.errors import EqforgeError
-from eqforge.schemas.shell import shell
 from eqforge.schemas.tables.vlue import TASKS
-from eqforge.schemas.visible import visible
 
 if TYPE_CHECKING:
     from eqforge.generators.demo.workspace import Workspace

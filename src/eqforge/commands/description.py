@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from eqforge.core.files import storage
+from eqforge.core.visible import shortened
 from eqforge.schemas.dataset import croissant
 from eqforge.schemas.dataset.manifest import MAX_BYTES, settled
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.io import storage
-from eqforge.schemas.visible import shortened
 
 
 def check_description(dataset: Dataset) -> Iterator[str]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from eqforge.schemas.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, give
+from eqforge.core.errors import InputError
+from eqforge.core.shell import shell
+from eqforge.core.visible import counted, in_lines, json_text, nearest, shortened, visible
 from eqforge.schemas.dataset.differences import TableDifference, compare_manifests
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import counted, in_lines, json_text, nearest, shortened, visible
 
 if TYPE_CHECKING:
     from eqforge.evaluation.report.differences import Comparison

@@ -19,13 +19,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from eqforge.core.errors import EqforgeError
+from eqforge.core.files.cache import cache_folder
+from eqforge.core.sandbox import landlock, probe
+from eqforge.core.sandbox.cage import VARIABLE
+from eqforge.core.shell import shell
 from eqforge.generators.scenes.kubric_import import EXTRA, no_blender
 from eqforge.generators.text.wordnet import wordnet_version
-from eqforge.schemas.errors import EqforgeError
-from eqforge.schemas.io.cache import cache_folder
-from eqforge.schemas.shell import shell
-from eqforge.transforms.children import landlock, probe
-from eqforge.transforms.children.cage import VARIABLE
 from eqforge.transforms.engines.flink_parts import job_server_jar
 from eqforge.transforms.engines.prism_parts import prism_binary
 

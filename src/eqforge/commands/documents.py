@@ -10,8 +10,8 @@ from eqforge.evaluation.review.plan import ReviewPlan
 from eqforge.generators.text.lints.command import LintReport
 from eqforge.pipelines.shared.driver import BuildReport
 from eqforge.pipelines.shared.planning import PlanReport
-from eqforge.schemas.sources.calibration import Calibration
-from eqforge.schemas.sources.gate_limits import GateLimits
+from eqforge.sources.calibration import Calibration
+from eqforge.sources.gate_limits import GateLimits
 from eqforge.transforms.export.note import ExportNote
 
 DOCUMENTS = {

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from eqforge.schemas.console import DocumentOptions, give
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import counted, nearest, visible
+from eqforge.core.console import DocumentOptions, give
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.shell import shell
+from eqforge.core.visible import counted, nearest, visible
 from eqforge.transforms.export.formats import FORMATS
 from eqforge.transforms.export.settings import ExportSettings
 

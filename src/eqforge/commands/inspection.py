@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from eqforge.schemas.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, give
+from eqforge.core.errors import InputError
+from eqforge.core.shell import shell
+from eqforge.core.visible import in_lines, json_text, nearest, visible
 from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import shell
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.visible import in_lines, json_text, nearest, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

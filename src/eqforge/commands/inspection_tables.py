@@ -4,8 +4,8 @@ import dataclasses
 
 from rich.table import Table
 
+from eqforge.core.visible import visible
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.visible import visible
 
 
 def tables(dataset: Dataset) -> Table:
@@ -63,9 +63,9 @@ def findings(dataset: Dataset) -> Table:
 
 def granularity(dataset: Dataset) -> Table:
     """Returns the mean granularity of the captions, with 95 % bootstrap intervals over images."""
+    from eqforge.core.identity import picture_key
     from eqforge.generators.text.granularity import Granularity
     from eqforge.generators.text.granularity_table import summarise_granularity
-    from eqforge.schemas.identity import picture_key
 
     names = [field.name for field in dataclasses.fields(Granularity)]
     measured = (

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.identity import sha256_hex
+from eqforge.core.ticker import ticked
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.pictures import read_pixels
-from eqforge.schemas.ticker import ticked
 from eqforge.transforms.generated.masks import read_numbers
 
 

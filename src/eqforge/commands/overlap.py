@@ -21,10 +21,10 @@ from eqforge.commands.overlap_seen import (
     seen_by_look,
     shown_images,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.machine import check_workers
-from eqforge.schemas.shell import shell
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.machine import check_workers
+from eqforge.core.shell import shell
 from eqforge.schemas.tables.description import Collection
 from eqforge.transforms.filters.minimality import HASH_BITS
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.training_ids import keys_of_name, read_training_ids, training_list
+from eqforge.core.errors import InputError
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.description import Collection
+from eqforge.sources.training_ids import keys_of_name, read_training_ids, training_list
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset

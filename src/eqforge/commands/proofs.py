@@ -14,14 +14,14 @@ from typing import Any
 
 import msgspec
 
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.ticker import ticked
 from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST
 from eqforge.generators.scenes.manifest import Asset, AssetWords, read_manifest
 from eqforge.generators.scenes.reading import misread
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.io.pictures import read_pixels
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.ticker import ticked
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.masks import read_numbers
 from eqforge.transforms.generated.render import scene_pair_of

@@ -7,6 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from eqforge.commands.diff import Difference, diff_datasets, difference_lines
+from eqforge.core.console import give, session
+from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.files import storage
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.source_file import one_content
+from eqforge.core.versions import versions_of
+from eqforge.core.visible import in_lines, nearest, visible
 from eqforge.pipelines.shared.driver import BuildReport, told_build
 from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.planning import UNNAMED, console_of, tell_plan
@@ -19,19 +26,12 @@ from eqforge.pipelines.shared.recipe import (
     settings_of_recipe,
 )
 from eqforge.pipelines.shared.registry import pipeline_of
-from eqforge.schemas.console import give, session
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe, sources_of
-from eqforge.schemas.errors import InputError, reported_errors
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import DATASETS
-from eqforge.schemas.versions import versions_of
-from eqforge.schemas.visible import in_lines, nearest, visible
 from eqforge.transforms.export.rows import check_files
 
 OPTION = "--recipe"

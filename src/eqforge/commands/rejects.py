@@ -7,6 +7,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.visible import nearest
 from eqforge.evaluation.report.items import Item, Pane, plain
 from eqforge.evaluation.report.of_rows import of_pair
 from eqforge.evaluation.report.pictures import Stored
@@ -16,11 +19,8 @@ from eqforge.pipelines.shared.header import plan_name
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.picture_names import check_picture_id, check_suffix
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import StoredFrame, StoredImage
-from eqforge.schemas.visible import nearest
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import read_plan
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE

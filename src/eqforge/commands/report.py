@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from eqforge.schemas.console import DocumentOptions, give
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import shell
+from eqforge.core.console import DocumentOptions, give
+from eqforge.core.errors import InputError
+from eqforge.core.shell import shell
 
 if TYPE_CHECKING:
     from eqforge.evaluation.report.write import Report, ReportSettings
@@ -47,7 +47,7 @@ class Arguments:
 
 def report_command(arguments: Arguments) -> int:
     """Writes the report of a dataset and says where it is; returns the exit status."""
-    from eqforge.schemas.visible import counted, visible
+    from eqforge.core.visible import counted, visible
 
     written = report_dataset(arguments.dataset, settings_of(arguments))
     things = counted(written.samples, "items"), counted(written.rejects, "rejects")
@@ -78,8 +78,8 @@ def _place(arguments: Arguments) -> str:
     Raises:
       InputError: none is named, and there is no place beside the dataset.
     """
-    from eqforge.schemas.io import storage
-    from eqforge.schemas.urls import public
+    from eqforge.core.files import storage
+    from eqforge.core.urls import public
 
     if arguments.output is not None:
         return str(arguments.output)

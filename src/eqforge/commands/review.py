@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import tyro
 
+from eqforge.core.console import DocumentOptions, give
+from eqforge.core.errors import InputError
+from eqforge.core.shell import shell
+from eqforge.core.visible import counted, in_lines, visible
 from eqforge.evaluation.calibration.gate_command import Calibrate, calibrate_gates, limit_lines
 from eqforge.evaluation.review.protocols import PROTOCOLS
 from eqforge.evaluation.review.rules import RULES, Rule
 from eqforge.evaluation.review.tools import TOOLS, Tool
-from eqforge.schemas.console import DocumentOptions, give
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import counted, in_lines, visible
 
 if TYPE_CHECKING:
     from eqforge.evaluation.review.outcome import ReviewOutcome, Taken
@@ -184,8 +184,8 @@ def plan_review(arguments: Plan) -> "ReviewPlan":
     from eqforge.evaluation.review.plan import ReviewSettings, write_plan
     from eqforge.evaluation.review.protocols import protocol_of
     from eqforge.schemas.dataset.reader import open_dataset
-    from eqforge.schemas.sources.decisions import disagreed, read_decisions
-    from eqforge.schemas.sources.vlue import read_answer_list
+    from eqforge.sources.decisions import disagreed, read_decisions
+    from eqforge.sources.vlue import read_answer_list
 
     protocol = protocol_of(arguments.protocol)
     dataset = open_dataset(arguments.dataset)
@@ -251,12 +251,12 @@ def import_votes(arguments: Import) -> "Taken":
     Raises:
       InputError: see `take_votes`; or a file that would be written is there.
     """
+    from eqforge.core.files import storage
     from eqforge.evaluation.review.outcome import TakeSettings, take_votes
     from eqforge.evaluation.review.votes import answer_lines, row_lines
     from eqforge.schemas.dataset.reader import open_dataset
-    from eqforge.schemas.io import storage
-    from eqforge.schemas.sources.decisions import write_decisions
-    from eqforge.schemas.sources.vlue import read_answer_list
+    from eqforge.sources.decisions import write_decisions
+    from eqforge.sources.vlue import read_answer_list
 
     for option, path in (("output", arguments.output), ("answers", arguments.answers)):
         if path is not None and path.exists() and not arguments.overwrite:

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import tyro
 
+from eqforge.core.shell import shell
+from eqforge.core.visible import visible
 from eqforge.generators.text.wordnet import setup_wordnet
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import visible
 from eqforge.transforms.engines.flink_parts import setup_flink
 from eqforge.transforms.engines.prism_parts import setup_prism
 

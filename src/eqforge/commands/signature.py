@@ -10,9 +10,9 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files import storage
 from eqforge.schemas.dataset.manifest import FILE_NAME
-from eqforge.schemas.errors import InputError, MissingExtra
-from eqforge.schemas.io import storage
 
 SUFFIX = ".minisig"
 MOST_BYTES = 1 << 16

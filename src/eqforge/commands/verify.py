@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from eqforge.schemas.console import DocumentOptions, give
-from eqforge.schemas.errors import (
+from eqforge.core.console import DocumentOptions, give
+from eqforge.core.errors import (
     MAX_MESSAGE_CHARS,
     EqforgeError,
     InputError,
     MissingExtra,
 )
-from eqforge.schemas.shell import shell
-from eqforge.schemas.visible import counted, shortened, visible
+from eqforge.core.shell import shell
+from eqforge.core.visible import counted, shortened, visible
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
@@ -138,7 +138,7 @@ def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Runs a check; damage that stops it is one more finding, a missing package is none."""
     from eqforge.commands.checks import CHECKS, LINTS, NOTED_IN_PAPER_MODE, PROOFS
     from eqforge.commands.proofs import why_not_proved
-    from eqforge.schemas.sources.labelled_captions import why_not_linted
+    from eqforge.sources.labelled_captions import why_not_linted
 
     is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"
     found: list[str] = []

@@ -10,6 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.source_file import one_content
+from eqforge.core.visible import nearest
 from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
@@ -19,12 +23,8 @@ from eqforge.pipelines.shared.media import inputs_from_stores
 from eqforge.pipelines.shared.pipeline import Pipeline
 from eqforge.pipelines.shared.registry import pipeline_of
 from eqforge.pipelines.shared.settings import Mode
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.io.source_file import one_content
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
-from eqforge.schemas.visible import nearest
 
 if TYPE_CHECKING:
     from eqforge.commands import diff as diff_module

@@ -10,13 +10,13 @@ import msgspec
 import pyarrow as pa
 from PIL import Image
 
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.records import read_records
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io.checked import name_of
-from eqforge.schemas.io.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import table_type
 

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 import tyro
 
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.ranges import check_numbers
-from eqforge.schemas.shell import local_path
-from eqforge.schemas.visible import nearest
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.ranges import check_numbers
+from eqforge.core.shell import local_path
+from eqforge.core.visible import nearest
 
 Settings = TypeVar("Settings")
 

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.calibration import command
 from eqforge.evaluation.calibration.fit import FitSettings, calibration_error, fit
 from eqforge.evaluation.calibration.rows import JudgedRow, Labelled, LabelledRow, with_labels
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import JudgeAnswer, log_odds
-from eqforge.schemas.sources.row_labels import RowLabel
+from eqforge.sources.row_labels import RowLabel
 
 QUESTIONS = ("caption_entails_positive", "negative_contradicts_caption")
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.calibration.gate_rows import LabelledPair, measured_limits
 from eqforge.evaluation.calibration.gates import (
     FEWEST_KEPT,
@@ -12,8 +13,7 @@ from eqforge.evaluation.calibration.gates import (
     fit_limits,
     loosest,
 )
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.sources.gate_limits import LIMITS, is_least
+from eqforge.sources.gate_limits import LIMITS, is_least
 
 QUICK = GateFitSettings(precision=0.9, resamples=100)
 

@@ -5,10 +5,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics import captioning
 from eqforge.evaluation.metrics.answers import grounded, normal_answer, vqa_accuracy
 from eqforge.evaluation.metrics.captioning import score_captions, tokenize
-from eqforge.schemas.errors import InputError
 
 
 def test_vqa_accuracy_is_the_mean_over_leaving_one_person_out() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from eqforge.cli import main as command
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.pairs import equivariance
 from eqforge.evaluation.plots.equivariance import density, deviations, equivariance_curves
 from eqforge.evaluation.plots.minimality import bins_of
@@ -16,7 +17,6 @@ from eqforge.evaluation.plots.pair_scores import read_pair_scores
 from eqforge.evaluation.plots.tables import chosen, read_numbers, strengths
 from eqforge.evaluation.tables.report import Rules
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
 from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of
 

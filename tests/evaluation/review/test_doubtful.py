@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.commands import review
+from eqforge.core.errors import InputError
 from eqforge.evaluation.calibration.rows import judged_rows
 from eqforge.evaluation.review import doubtful as module
 from eqforge.evaluation.review.doubtful import Doubtful, doubtful
@@ -20,10 +21,9 @@ from eqforge.evaluation.tables.command import metrics_command
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.pipelines import combined, hard_positives, training_captions
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import JudgeAnswer
-from eqforge.schemas.sources.labelled_captions import read_labelled_captions, why_not_linted
 from eqforge.schemas.tables.texts import Judgement
+from eqforge.sources.labelled_captions import read_labelled_captions, why_not_linted
 from tests.made_datasets import describe
 
 OLD = Path(__file__).parents[2] / "old" / "0.1.0"

@@ -13,6 +13,7 @@ from scipy.stats import kendalltau, spearmanr  # type: ignore[import-untyped]
 
 from eqforge.cli import main as eqforge
 from eqforge.commands import review
+from eqforge.core.identity import sha256_hex
 from eqforge.evaluation.review.agreement import counts_of
 from eqforge.evaluation.review.fields import Field, broken
 from eqforge.evaluation.review.protocols import PROTOCOLS
@@ -20,7 +21,6 @@ from eqforge.evaluation.review.ranking import _correlated
 from eqforge.evaluation.review.units import PICTURES_A_QUERY, units_of
 from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.identity import sha256_hex
 from tests.builds import books
 from tests.builds import rows as rows_in
 from tests.evaluation.report.pages import Page, violations

@@ -15,6 +15,7 @@ import pytest
 
 from eqforge import cli
 from eqforge.commands import review
+from eqforge.core.errors import InputError
 from eqforge.evaluation.report import of_rows
 from eqforge.evaluation.review import agreement as agreement_of_people
 from eqforge.evaluation.review.agreement import agreement, alpha_of, first_votes, reviewers_of
@@ -26,15 +27,14 @@ from eqforge.evaluation.review.shown import ids_of, items_of
 from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.manifest import Manifest, read_manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.reviews import Decision, Tally
-from eqforge.schemas.sources.decisions import disagreed, read_decisions, with_earlier
 from eqforge.schemas.tables.texts import (
     PERTURBED_TABLE,
     TRAINING_TABLE,
     PerturbedCaption,
     TrainingCaption,
 )
+from eqforge.sources.decisions import disagreed, read_decisions, with_earlier
 from eqforge.transforms.dataset.table import Table
 from tests.builds import write_shard
 from tests.exported import picture, sample, write_pairs

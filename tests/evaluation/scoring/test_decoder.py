@@ -10,15 +10,15 @@ import numpy as np
 from PIL import Image
 
 from eqforge.commands import verify
+from eqforge.core.files import pictures
+from eqforge.core.files.pictures import read_pixels
 from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.pipelines import retrieval_perturbations
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.io import pictures
-from eqforge.schemas.io.pictures import read_pixels
 from tests.builds import rows
+from tests.core.files.test_pictures import CASES, encoded
 from tests.evaluation.scoring.test_tasks import rows_of, score
 from tests.made_datasets import pair_tables, write_pairs
-from tests.schemas.io.test_pictures import CASES, encoded
 
 
 def written(folder: Path) -> Path:

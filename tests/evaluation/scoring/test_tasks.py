@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.cli import main as command
+from eqforge.core.errors import InputError
 from eqforge.evaluation.scoring.image_batches import Batch, Piece
 from eqforge.evaluation.scoring.pictures import Preparation, prepared_batches
 from eqforge.evaluation.scoring.run import score_dataset
@@ -18,7 +19,6 @@ from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.own import load_model
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores
-from eqforge.schemas.errors import InputError
 from tests.builds import patch_manifest
 from tests.evaluation.scoring.counting import CountingFusion
 from tests.made_datasets import (

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
 from eqforge.evaluation.tables.report import Rules
 from eqforge.evaluation.tables.settings import Order
 from eqforge.evaluation.tables.vectors import read_vector, unshuffle
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 from tests.statuses import status_of
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.settings import READ, MetricsSettings
-from eqforge.schemas.errors import InputError
 from tests.statuses import status_of
 
 main = status_of(command)

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.evaluation.training.batches import (
     Plan,
     count_steps,
@@ -15,7 +16,6 @@ from eqforge.evaluation.training.batches import (
 from eqforge.evaluation.training.examples import Match, Unit, read_examples
 from eqforge.evaluation.training.pictures import Pictures, copy_pictures
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
 from tests.builds import rows
 from tests.made_datasets import built, write_captions, write_dataset, write_squares
 

@@ -21,12 +21,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from eqforge.core.files.storage import digest
 from eqforge.evaluation.training.command import main as command
 from eqforge.evaluation.training.settings import PRESETS, parse_settings
 from eqforge.models.scorer import Picture, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.io.storage import digest
 from tests.made_datasets import describe, write_captions, write_squares
 from tests.statuses import status_of
 from tests.tiny_families import save_align, save_altclip, save_flava, save_groupvit

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.generators.text.lints.lint import lint_records
-from eqforge.schemas.sources.labelled_captions import LabelledCaptions, read_labelled_captions
+from eqforge.sources.labelled_captions import LabelledCaptions, read_labelled_captions
 
 FILES = {
     "hard_positives": "hard_positives/worked_examples.json",

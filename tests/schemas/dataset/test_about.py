@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.about import About, Author, read_about
 from eqforge.schemas.dataset.licences import REDISTRIBUTABLE, is_redistributable, spdx
-from eqforge.schemas.errors import InputError
 
 
 def test_everything_is_read(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.manifest import (
     DataFile,
     InputFile,
@@ -12,7 +13,6 @@ from eqforge.schemas.dataset.manifest import (
     load_manifest,
     to_json,
 )
-from eqforge.schemas.errors import InputError
 
 MANIFEST = Manifest(
     dataset="d",

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.schemas.records.questions import (
     FOILS,
     PAIRS,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.video.frames import encode_image
 from tests import clips

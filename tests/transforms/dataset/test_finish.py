@@ -10,10 +10,10 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.testing import test_pipeline
 
+from eqforge.core.errors import BuildError
+from eqforge.core.files import storage
+from eqforge.core.identity import bucket
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
-from eqforge.schemas.errors import BuildError
-from eqforge.schemas.identity import bucket
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.tables.pairs import PAIRS_TABLE, PairSample
 from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset, finish_dataset

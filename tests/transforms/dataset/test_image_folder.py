@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.image_folder import ImageFolder

@@ -7,8 +7,8 @@ from apache_beam.testing.util import assert_that, equal_to
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import is_sampled
+from eqforge.core.errors import InputError
+from eqforge.core.identity import is_sampled
 from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest

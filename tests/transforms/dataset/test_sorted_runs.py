@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.schemas.identity import bucket
-from eqforge.schemas.io import storage
+from eqforge.core.files import storage
+from eqforge.core.identity import bucket
 from eqforge.schemas.records.books import Reject
 from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter, carry, merge_runs
 

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge.schemas.errors import BuildError
+from eqforge.core.errors import BuildError
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import (

@@ -18,7 +18,7 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.transforms.engines import flink_cluster
 from eqforge.transforms.engines.defaults import BOOT, with_defaults, worker_process
 from eqforge.transforms.engines.flink_parts import job_server_folder

@@ -17,10 +17,10 @@ from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.implementations.memory import MemoryFileSystem
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files import storage
+from eqforge.core.signals import heard
 from eqforge.pipelines import training_captions
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.io import storage
-from eqforge.schemas.signals import heard
 from eqforge.transforms.engines import exclusive_job
 
 

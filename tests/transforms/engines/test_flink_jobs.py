@@ -11,7 +11,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.transforms.engines import run as runners
 from eqforge.transforms.engines.flink_jobs import alone, capacity, end_left_job
 

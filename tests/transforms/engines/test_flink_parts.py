@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.identity import sha256_hex
+from eqforge.core.errors import InputError
+from eqforge.core.identity import sha256_hex
 from eqforge.transforms.engines import flink_parts
 from eqforge.transforms.engines.flink_parts import (
     cluster_folder,

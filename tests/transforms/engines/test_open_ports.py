@@ -5,7 +5,7 @@ import socket
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.transforms.engines.flink_parts import _MAIN_JAR, job_server_folder
 from eqforge.transforms.engines.job_server import check_endpoint
 from eqforge.transforms.engines.open_ports import check_ports

@@ -7,7 +7,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 
-from eqforge.schemas.errors import BuildError, InputError, MissingExtra
+from eqforge.core.errors import BuildError, InputError, MissingExtra
 from eqforge.transforms.engines.run import pipeline_options, run
 
 

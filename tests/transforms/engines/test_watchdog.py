@@ -8,7 +8,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 
-from eqforge.schemas.errors import BuildError
+from eqforge.core.errors import BuildError
 from eqforge.transforms.engines.run import pipeline_options, run
 
 pytestmark = pytest.mark.timeout(120)  # for a run that hangs

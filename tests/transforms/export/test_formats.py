@@ -15,7 +15,7 @@ import yaml
 from PIL import Image
 
 from eqforge.cli import main
-from eqforge.schemas.sources.caption_sources import read_captions
+from eqforge.sources.caption_sources import read_captions
 from eqforge.transforms.export.formats import FORMATS
 from tests.builds import rows
 from tests.exported import IDS, SIZE, check_note, files, picture, run, small, write_pairs

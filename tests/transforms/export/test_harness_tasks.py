@@ -20,8 +20,8 @@ import yaml
 from PIL import Image
 
 from eqforge.cli import main as command
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.identity import sha256_hex
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.questions import Question, form_of
 from tests.made_datasets import built, image_rows, picture, write_dataset, write_pairs

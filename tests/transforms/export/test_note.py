@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.errors import InputError
 from eqforge.transforms.export import target
 from eqforge.transforms.export.note import NOTE, PARTIAL, ExportNote, Ledger
 from eqforge.transforms.export.run import export_dataset

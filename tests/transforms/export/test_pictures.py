@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.errors import InputError
 from eqforge.transforms.export import pictures as module
 from eqforge.transforms.export.pictures import Pictures
 from tests.builds import patch_manifest, rows

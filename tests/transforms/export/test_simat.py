@@ -97,7 +97,7 @@ def test_what_was_exported_is_built_again(tmp_path: Path) -> None:
 def test_captions_of_several_lines_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from eqforge.schemas.errors import InputError
+    from eqforge.core.errors import InputError
     from eqforge.transforms.export.simat import _line
 
     for caption in ("a\nb", "a\u2028b", " ", ""):

@@ -7,9 +7,9 @@ from types import ModuleType
 
 import pytest
 
+from eqforge.core.files import pictures
 from eqforge.generators.simat.crops import CropSettings
 from eqforge.generators.text import words
-from eqforge.schemas.io import pictures
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality

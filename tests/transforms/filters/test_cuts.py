@@ -10,7 +10,7 @@ import pytest
 import skimage.data
 from PIL import Image, ImageFilter
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.cuts import (
     HISTOGRAM,

@@ -12,7 +12,7 @@ import pytest
 import skimage.data
 from PIL import Image
 
-from eqforge.schemas.errors import InputError, MissingExtra
+from eqforge.core.errors import InputError, MissingExtra
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters.faces import (
     DLIB,

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.transforms.filters.perceptual import (
     Perceptual,
     PerceptualSettings,

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqforge.core.errors import BuildError, InputError
+from eqforge.core.files.pictures import read_pixels
 from eqforge.generators.diffusion.control import align
 from eqforge.generators.diffusion.edits import EDIT_KINDS, EditKind
 from eqforge.generators.diffusion.generate import PairGenerator
@@ -23,8 +25,6 @@ from eqforge.generators.diffusion.prompts import (
 from eqforge.generators.diffusion.records import EditControl, PairImages, PairRequest
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.vocabulary import load_vocabulary
-from eqforge.schemas.errors import BuildError, InputError
-from eqforge.schemas.io.pictures import read_pixels
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings

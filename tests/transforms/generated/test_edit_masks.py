@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.records.frames import StoredImage
-from eqforge.schemas.sources.edit_captions import EditCaption
 from eqforge.schemas.tables.rendered import MaskRow
+from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.generated.edit_masks import MaskFolder, read_region
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST
 from eqforge.generators.scenes.kubric_import import PACKAGES
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.schemas.errors import InputError
-from eqforge.schemas.io import storage
 from eqforge.schemas.records.scenes import (
     Backdrop,
     Claim,

@@ -10,7 +10,7 @@ import scipy.ndimage  # type: ignore[import-untyped]
 import skimage.color
 from numpy.typing import NDArray
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import (
     Backdrop,

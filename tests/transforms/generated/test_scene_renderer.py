@@ -15,11 +15,11 @@ from typing import Any
 import psutil
 import pytest
 
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.sandbox.child import ChildDied, ChildFailed, ChildTimeout
 from eqforge.generators.scenes import kubric_import
-from eqforge.schemas.errors import InputError, MissingExtra
 from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import RenderedObject, RenderSettings
-from eqforge.transforms.children.child import ChildDied, ChildFailed, ChildTimeout
 from eqforge.transforms.generated import scene_renderer
 from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
 from tests.renders import BALL, BRICK, SETTINGS, needs_blender, open_renderer, scene

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.rule_precision import Precision
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.judgements import (
     QUESTIONS,
     JudgeAnswer,
@@ -18,8 +18,8 @@ from eqforge.schemas.records.judgements import (
     disputed_by_rules,
 )
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.calibration import Calibration, Curve
 from eqforge.schemas.tables.texts import Judgement
+from eqforge.sources.calibration import Calibration, Curve
 from eqforge.transforms.judges import decide
 from eqforge.transforms.judges.decide import JUDGE_REASONS, answers_about, judge_sample, refuse
 from eqforge.transforms.judges.settings import JudgeSettings, Judging, prepare_judges

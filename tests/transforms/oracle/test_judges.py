@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
 from eqforge.models.spec import load_scorer, parse_specs
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.oracle import scores as oracle_scores
 from eqforge.transforms.oracle.judges import (

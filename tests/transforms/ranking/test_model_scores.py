@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eqforge.schemas.errors import InputError
+from eqforge.core.errors import InputError
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.ranking.model_scores import direction_score, vqa_scores
 from eqforge.transforms.ranking.settings import RankSettings, prepare_ranking, ranking_warnings

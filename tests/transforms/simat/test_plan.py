@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from eqforge.core.errors import InputError
 from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.sources.simat import PublishedQuery, Region, Triplet
-from eqforge.schemas.sources.visual_genome import ImageData
+from eqforge.sources.simat import PublishedQuery, Region, Triplet
+from eqforge.sources.visual_genome import ImageData
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.simat.plan import PlanRules, plan_images, select_planned
 from eqforge.transforms.simat.planned import PlannedImage

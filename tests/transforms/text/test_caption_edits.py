@@ -5,7 +5,7 @@ import pytest
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.text import perturb
 from eqforge.transforms.text.caption_edits import CaptionEdit, EditRules, edit_captions
 from eqforge.transforms.text.perturb import tagger_of

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from eqforge.core.errors import MissingExtra
+from eqforge.core.files.source_folder import SourceFolder
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.schemas.errors import MissingExtra
-from eqforge.schemas.io.source_folder import SourceFolder
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.caption_sources import CaptionRecord
+from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted

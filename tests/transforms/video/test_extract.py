@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.books import Reject, Tally
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame

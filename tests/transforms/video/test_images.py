@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.schemas.io.pictures import read_pixels
+from eqforge.core.files.pictures import read_pixels
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest, StoredFrame

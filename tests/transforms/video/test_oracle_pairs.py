@@ -14,7 +14,7 @@ from apache_beam.testing.util import assert_that
 from PIL import Image
 from skimage import data as photographs
 
-from eqforge.schemas.io.source_folder import SourceFolder
+from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameSettings, StoredFrame

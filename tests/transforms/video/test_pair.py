@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from eqforge.schemas.identity import sha256_hex
+from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import StoredFrame

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.sources.action_genome import AnnotatedFrame, FrameObject, SceneGraphVideo
+from eqforge.sources.action_genome import AnnotatedFrame, FrameObject, SceneGraphVideo
 from eqforge.transforms.video.propose.scene_graphs import (
     OBJECTS_STAGE,
     SceneGraphRules,

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo
+from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
 from eqforge.transforms.video.propose.segments import (
     MAX_SEGMENTS,
     SEGMENTS_STAGE,

@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 from eqforge.commands.overlap_seen import REASONS
-from eqforge.schemas.io.source_folder import SourceFolder
-from eqforge.schemas.sources.vlue import VlueItem
+from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.tables.vlue import Finding, Task
+from eqforge.sources.vlue import VlueItem
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.items import Imported, VlueBatch, VlueRules, import_batch, import_item

@@ -10,7 +10,7 @@ import os
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from eqforge.schemas.io.source_file import FileState, SourceFile
+from eqforge.core.files.source_file import FileState, SourceFile
 from eqforge.schemas.records.frames import FrameNumber, FrameSettings
 from eqforge.transforms.video.frames.answers import (
     Answer,

@@ -8,12 +8,12 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from eqforge.schemas.errors import MissingExtra
-from eqforge.schemas.identity import sha256_hex
-from eqforge.schemas.io.source_file import FileState
+from eqforge.core.errors import MissingExtra
+from eqforge.core.files.source_file import FileState
+from eqforge.core.identity import sha256_hex
+from eqforge.core.sandbox.cage import Cage
+from eqforge.core.sandbox.child import Child, ChildDied, ChildFailed, ChildTimeout
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
-from eqforge.transforms.children.cage import Cage
-from eqforge.transforms.children.child import Child, ChildDied, ChildFailed, ChildTimeout
 from eqforge.transforms.dataset.encode_image import EncodedImage, encode_image
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Literal
 
-from eqforge.schemas.errors import EqforgeError
+from eqforge.core.errors import EqforgeError
 from eqforge.transforms.video.frames.index import PacketEntry, PacketIndex, Run, plan_runs
 from eqforge.transforms.video.frames.video import Video, error_text
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from eqforge.schemas.errors import EqforgeError, MissingExtra
-from eqforge.schemas.io.source_file import SourceFile, open_source
+from eqforge.core.errors import EqforgeError, MissingExtra
+from eqforge.core.files.source_file import SourceFile, open_source
 from eqforge.schemas.records.frames import CLOCK_GRACE_S, FrameSettings
 from eqforge.transforms.video.frames.h264 import is_idr
 

@@ -14,7 +14,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.action_genome import (
+from eqforge.sources.action_genome import (
     RELATION_KINDS,
     AnnotatedFrame,
     FourNumbers,

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
-from eqforge.schemas.errors import InputError
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
+from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
 
 SEGMENTS_STAGE = Stage(
     "segments",

@@ -1,0 +1,1 @@
+"""What every folder builds on: errors, files, images, tables, the sandbox, signals, the console."""

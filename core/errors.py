@@ -1,0 +1,212 @@
+"""The errors eqforge raises on purpose.
+
+EqforgeError
+  InputError      the user's input or settings are wrong; the command line exits with 2
+  BuildError      a run ended before its dataset was complete; the command line exits with 1
+  MissingExtra    an optional package is not installed; the command line exits with 2
+"""
+
+import contextlib
+import errno
+import os
+import resource
+import select
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from typing import NoReturn
+
+from eqforge.core import signals
+from eqforge.core.visible import shortened
+
+MAX_MESSAGE_CHARS = 4_000
+"""The longest message on a terminal; the rest is cut off."""
+
+
+class EqforgeError(Exception):
+    """Any error eqforge raises on purpose; its text says what to do."""
+
+
+class InputError(EqforgeError):
+    """An input file, a setting or an output folder is wrong."""
+
+
+class BuildError(EqforgeError):
+    """A run ended before its dataset was complete."""
+
+
+class MissingExtra(EqforgeError):
+    """An optional package is missing.
+
+    Args:
+      package: the name that could not be imported.
+      extra: the extra of eqforge that installs it.
+      then: a command that is needed after that; none for most packages.
+    """
+
+    def __init__(self, package: str, extra: str, then: str = "") -> None:
+        """Names the missing package and the commands that install it."""
+        commands = [f"pip install 'eqforge[{extra}]'", *([then] if then else [])]
+        super().__init__(f"{package} is not installed: {' && '.join(commands)}")
+        self.package, self.extra, self.then = package, extra, then
+
+    def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str, str]]:
+        """Supports pickling, from a worker to the driver."""
+        return type(self), (self.package, self.extra, self.then)
+
+
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+# Errors of the system that are bugs of eqforge itself.
+_MISTAKES = frozenset(
+    (errno.EBADF, errno.ECHILD, errno.EFAULT, errno.EINVAL, errno.ENOTSOCK, errno.ENOTTY)
+)
+LEAST_MEMORY = 3 * 10**9
+"""Bytes of address space: with less, a build of video pairs crashed on two cores."""
+TRACEBACK = "EQFORGE_TRACEBACK"
+
+
+@contextlib.contextmanager
+def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
+    """Turns eqforge's own errors, and the system's, into one message and an exit status.
+
+    Signals that end the process raise an exception in the block; see `signals`. With
+    EQFORGE_TRACEBACK=1 the traceback is printed above the message.
+
+    Args:
+      goes_on: whether the same command, run again, resumes where a signal stopped it; the message
+        then says so. In nested blocks, the outermost value counts.
+
+    Raises:
+      SystemExit: 1 for a build that did not finish or an error of the system, such as a full disk
+        or too little memory; 2 for wrong input; 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP;
+        1 without a message if the reader of the output, such as `head`, has closed it.
+    """
+    try:
+        with signals.heard(goes_on=goes_on) as listener:
+            yield
+    except KeyboardInterrupt as error:
+        listener.is_said = True
+        number = signals.number_of(error)
+        _leave(signals.sentence(number, listener.goes_on), 128 + number)
+    except Exception as error:
+        # Failures from a signal to the whole process group are not reported; a lost lease is.
+        if listener.number is not None and not isinstance(error.__cause__, KeyboardInterrupt):
+            listener.is_said = True
+            _leave(signals.sentence(listener.number, listener.goes_on), 128 + listener.number)
+        _report(error)
+        raise
+
+
+def _report(error: Exception) -> None:
+    """Exits with the message and the status of an error; returns if the error is a bug."""
+    if isinstance(error, BuildError):
+        _leave(str(error), 1)
+    if isinstance(error, EqforgeError):
+        _leave(str(error), 2)
+    if isinstance(error, BrokenPipeError) and _is_reader_gone():
+        _forget_output()
+        raise SystemExit(1) from error
+    if isinstance(error, OSError) and _is_the_system_s(error):
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _forget_output()
+        _leave(f"the system refused: {error}{_full_disk(error)}", 1)
+    if is_want_of_memory(error):
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        where = "" if limit == resource.RLIM_INFINITY else f" of {limit / 1e9:.1f} GB (ulimit -v)"
+        _leave(f"there is too little memory{where}, or too many processes: {error!r}", 1)
+
+
+def _is_the_system_s(error: OSError) -> bool:
+    """Tells whether an error is the system's and not a bug: it names a file or is no mistake."""
+    return error.errno is not None and (error.filename is not None or error.errno not in _MISTAKES)
+
+
+def check_memory() -> None:
+    """Checks that there is memory to load libraries: without it, OpenBLAS hangs, OpenCV crashes.
+
+    Raises:
+      InputError: the address space of a process is limited to less than LEAST_MEMORY.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
+        raise InputError(
+            f"a process may have {limit / 1e9:.1f} GB of addresses (ulimit -v), and eqforge's "
+            f"libraries take {LEAST_MEMORY / 1e9:.0f} GB; limit memory by a container or a cgroup, "
+            "which counts what is used"
+        )
+
+
+def is_want_of_memory(error: BaseException) -> bool:
+    """Tells whether an exception reports a lack of memory or of threads.
+
+    Python 3.11 has no class for the latter.
+    """
+    return isinstance(error, MemoryError) or "can't start new thread" in str(error)
+
+
+@contextlib.contextmanager
+def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Adds the file and its disk to errors in the block that report a full disk and name no file.
+
+    Args:
+      path: of the file that is written, or its folder.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM or error.filename is not None:
+            raise
+        disk = f"{error.strerror} on the disk mounted at {mount_point(path)}"
+        raise OSError(error.errno, disk, os.fspath(path)) from error
+
+
+def mount_point(path: str | os.PathLike[str]) -> str:
+    """Returns the mount point of a path, which need not exist yet."""
+    place = os.path.realpath(path)
+    while place != os.path.dirname(place) and not os.path.ismount(place):
+        place = os.path.dirname(place)
+    return place
+
+
+def _full_disk(error: OSError) -> str:
+    """Returns what to add to the message of a full disk that names no file."""
+    if error.errno not in NO_ROOM or error.filename is not None:
+        return ""
+    with contextlib.suppress(OSError):
+        folder = tempfile.gettempdir()
+        if not has_room(folder):
+            return f" on the disk mounted at {mount_point(folder)}"
+    return ""
+
+
+def has_room(folder: str) -> bool:
+    """Tells whether a folder's disk has room for a file of 1 MiB."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize >= 1 << 20 and (found.f_favail > 0 or not found.f_files)
+
+
+def _leave(message: str, status: int) -> NoReturn:
+    if os.environ.get(TRACEBACK):
+        traceback.print_exc()
+    tell("eqforge", message)
+    raise SystemExit(status)
+
+
+def tell(program: str, error: object) -> None:
+    """Prints an error to standard error: one line of bounded length without control characters."""
+    print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
+
+
+def _is_reader_gone() -> bool:
+    poll = select.poll()
+    with contextlib.suppress(ValueError):  # there may be no such file, as in a notebook
+        poll.register(sys.stdout.fileno(), 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _forget_output() -> None:
+    """Redirects standard output to /dev/null, so that Python's flush at exit does not fail."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,279 @@
+"""Reads annotation files; every defect is reported with file, record and field."""
+
+import json
+import math
+import re
+import reprlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.source_file import open_text
+
+MAX_NAME_CHARS = 300
+MAX_SHOWN_CHARS = 80
+SHOWN_PROBLEMS = 10
+_SHOWN_NAMES = 12
+T = TypeVar("T")
+_LARGEST_SHOWN = 10**40
+
+_CONSTANTS = {None: "null", True: "true", False: "false"}
+_KINDS = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    dict: "an object",
+    list: "an array",
+    tuple: "an array",
+}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class _Beginning(reprlib.Repr):
+    """Writes the beginning of a value, however large or deep it is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxdict = self.maxlist = self.maxtuple = 2 * MAX_SHOWN_CHARS
+        self.maxstring = self.maxother = 4 * MAX_SHOWN_CHARS
+
+    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+        """Keeps the members in their order; the base class sorts all of them."""
+        if level <= 0:
+            return "{...}"
+        members = islice(x.items(), MAX_SHOWN_CHARS)
+        parts = (f"{self.repr1(k, level - 1)}: {self.repr1(v, level - 1)}" for k, v in members)
+        return f"{{{', '.join(parts)}}}"
+
+    def repr_int(self, x: int, level: int) -> str:
+        """Shortens large numbers: Python refuses to write thousands of digits."""
+        is_short = -_LARGEST_SHOWN < x < _LARGEST_SHOWN
+        return repr(x) if is_short else f"a number of {x.bit_length()} bits"
+
+    def repr_bytes(self, x: bytes, level: int) -> str:
+        """Shows the first bytes."""
+        return repr(x[: self.maxstring])
+
+
+_BEGINNING = _Beginning()
+
+
+def shown(value: Any) -> str:
+    """Returns the beginning of a value's text for a message."""
+    text = " ".join(_BEGINNING.repr(value).split())  # arrays are shown on several lines
+    return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
+
+
+def clipped(text: str) -> str:
+    """Returns the beginning of a foreign message, without control characters."""
+    plain = text if text.isprintable() else ascii(text)[1:-1]
+    return plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 3] + "..."
+
+
+def name_of(key: Any) -> str:
+    """Returns a key as it is if it is short, printable text; otherwise as `shown` does."""
+    is_plain = isinstance(key, str) and len(key) <= MAX_SHOWN_CHARS and key.isprintable()
+    return str(key) if is_plain else shown(key)
+
+
+def names_of(keys: Iterable[Any]) -> str:
+    """Returns the first twelve of some keys in the order of their names, and how many more."""
+    names = sorted(map(name_of, keys))
+    more = len(names) - _SHOWN_NAMES
+    return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _described(value: Any) -> str:
+    """Returns the kind and the beginning of a value, in the words of JSON."""
+    if value is None or isinstance(value, bool):
+        return _CONSTANTS[value]
+    return f"{_KINDS.get(type(value), type(value).__name__)} {shown(value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of an annotation file together with its place in it.
+
+    Attributes:
+      file: the file's name, for messages.
+      where: the path of the value inside the file, such as `database.xHr8.annotations[3]`.
+      value: what was read.
+    """
+
+    file: str
+    where: str
+    value: Any
+
+    def fail(self, expected: str, found: str = "") -> NoReturn:
+        """Raises an InputError that says what was expected here and what was found.
+
+        Args:
+          expected: what would be right.
+          found: what is there; the beginning of the value by default.
+        """
+        place = self.where if self.where else "the whole file"
+        there = found or _described(self.value)
+        raise InputError(f"{self.file}: {place}: expected {expected}, found {there}")
+
+    def __getitem__(self, key: str) -> "Node":
+        """Returns a required member of an object."""
+        members = self.mapping()
+        if key not in members:
+            raise InputError(
+                f"{self.file}: {self.where or 'the whole file'}: the field {key!r} is missing; "
+                f"found {names_of(members) or 'no field'}"
+            )
+        return Node(self.file, self._below(key), members[key])
+
+    def get(self, key: str) -> "Node | None":
+        """Returns an optional member of an object; None if it is absent or null."""
+        value = self.mapping().get(key)
+        return None if value is None else Node(self.file, self._below(key), value)
+
+    def mapping(self) -> dict[Any, Any]:
+        """Returns the value, which has to be an object."""
+        return self.value if isinstance(self.value, dict) else self.fail("an object")
+
+    def items(self) -> Iterator[tuple[str, "Node"]]:
+        """Yields the members of an object in the file's order; keys have to be names."""
+        for key, value in self.mapping().items():
+            yield (
+                Node(self.file, self._below(key), key).name(),
+                Node(self.file, self._below(key), value),
+            )
+
+    def elements(self) -> Iterator["Node"]:
+        """Yields the elements of an array in order."""
+        if not isinstance(self.value, list | tuple):
+            self.fail("an array")
+        for position, value in enumerate(self.value):
+            yield Node(self.file, f"{self.where}[{position}]", value)
+
+    def text(self) -> str:
+        """Returns the value, which has to be a string that UTF-8 can encode."""
+        if not isinstance(self.value, str):
+            self.fail("a string")
+        # JSON can escape half a surrogate pair, which UTF-8 cannot encode.
+        if not self.value.isascii() and _SURROGATE.search(self.value):
+            self.fail("valid Unicode text")
+        return self.value
+
+    def name(self) -> str:
+        """Returns the value, which has to be a short printable string: an identifier."""
+        is_short = isinstance(self.value, str) and 0 < len(self.value) <= MAX_NAME_CHARS
+        if is_short and self.value.isprintable():
+            return self.value
+        self.fail(f"a printable string of 1 to {MAX_NAME_CHARS} characters")
+
+    def number(self) -> float:
+        """Returns the value, which has to be a finite number."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.fail("a number")
+        try:
+            number = float(self.value)
+        except OverflowError:
+            self.fail("a finite number")
+        return number if math.isfinite(number) else self.fail("a finite number")
+
+    def integer(self) -> int:
+        """Returns the value, which has to be a whole number."""
+        whole = isinstance(self.value, int) and not isinstance(self.value, bool)
+        return self.value if whole else self.fail("a whole number")
+
+    def flag(self) -> bool:
+        """Returns the value, which has to be true or false."""
+        return self.value if isinstance(self.value, bool) else self.fail("true or false")
+
+    def names(self) -> tuple[str, ...]:
+        """Returns the elements of an array of identifiers."""
+        return tuple(element.name() for element in self.elements())
+
+    def _below(self, key: str) -> str:
+        name = name_of(key)
+        return f"{self.where}.{name}" if self.where else name
+
+
+def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
+    """Reads every record, each a tuple of arguments, and reports the wrong ones together.
+
+    Raises:
+      InputError: some are wrong; the message lists the first ten.
+    """
+    found, problems = [], []
+    for record in records:
+        try:
+            found.append(read(*record))
+        except InputError as error:
+            problems.append(str(error))
+    if problems:
+        raise InputError(listed(problems))
+    return found
+
+
+def listed(problems: Sequence[str]) -> str:
+    """Returns the first ten problems in one line."""
+    more = [f"and {len(problems) - SHOWN_PROBLEMS:,} more"] * (len(problems) > SHOWN_PROBLEMS)
+    return "; ".join([*problems[:SHOWN_PROBLEMS], *more])
+
+
+def parse_json(text: str, file: str, where: str = "") -> Node:
+    """Parses strict JSON: no NaN or Infinity, no duplicate keys.
+
+    Raises:
+      InputError: the text is not such JSON.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            twice = next(
+                key for key, count in Counter(key for key, _ in pairs).items() if count > 1
+            )
+            raise ValueError(f"the key {shown(twice)} appears twice in one object")
+        return members
+
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not a JSON number")
+
+    try:
+        return Node(file, where, json.loads(text, object_pairs_hook=unique, parse_constant=refuse))
+    except (ValueError, RecursionError) as error:
+        place = f"{file}: {where}" if where else file
+        why = f"not valid JSON: {error}" if text.strip() else "is empty"
+        raise InputError(f"{place}: {why}") from error
+
+
+def read_text(path: str | Path) -> str:
+    """Reads a UTF-8 text file.
+
+    Raises:
+      InputError: it is missing, not a file, not readable or not UTF-8.
+    """
+    try:
+        with open_text(path, encoding="utf-8-sig", newline="") as stream:
+            return stream.read()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_text_lines(path: str | Path) -> list[str]:
+    """Returns the lines of a UTF-8 text file, without their ends; see read_text for errors.
+
+    A line ends at a line feed, with or without a carriage return before it. `str.splitlines` also
+    splits at U+2028, U+0085 and others, which a caption may contain.
+    """
+    text = read_text(path)
+    lines = text.removesuffix("\n").split("\n") if text else []
+    return [line.removesuffix("\r") for line in lines]
+
+
+def load_json(path: str | Path) -> Node:
+    """Reads one strict JSON file; see parse_json and read_text for what it refuses."""
+    return parse_json(read_text(path), Path(path).name)

@@ -1,0 +1,155 @@
+"""Finds a file that an annotation names inside the folder for its kind, and nowhere else."""
+
+import errno
+import os
+import socket
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from eqforge.core.errors import BuildError
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MissingFile:
+    """A file that is missing or refused.
+
+    Attributes:
+      reason: `file_missing`, or `outside_root` for a name that leads out of the folder.
+      detail: what was found, for a human reader.
+    """
+
+    reason: str
+    detail: str
+
+
+MISSING = MissingFile(reason="file_missing", detail="no file of that name")
+
+
+def find_file(
+    root: str, name: str, suffixes: Sequence[str] = (), follow_links: bool = False
+) -> str | MissingFile:
+    """Returns the path of a file, or why there is none.
+
+    Args:
+      root: the folder.
+      name: an id or file name, possibly with folders before it, relative to `root`.
+      suffixes: endings that the name may lack. The name as it is comes first, then with each of
+        them as given and in upper case, so that the choice is the same on every machine.
+      follow_links: whether a symbolic link may lead out of the folder.
+
+    Returns:
+      A path below `root`, or a MissingFile. A name that leads out of it or into a cycle of
+      links is refused, and so is a link that leads out of it, unless `follow_links` is set. Links
+      that stay inside the folder are always followed.
+
+    Raises:
+      BuildError: there is no such folder; on one of several hosts it may not be mounted.
+    """
+    if (refused := refuse_name(name)) is not None:
+        return refused
+    return _first(root, list(candidates(name, suffixes)), follow_links, stat.S_ISREG)
+
+
+def find_folder(
+    root: str, name: str, suffixes: Sequence[str] = (), follow_links: bool = False
+) -> str | MissingFile:
+    """Returns the path of a folder, or why there is none; see `find_file`.
+
+    After the names that a file may have comes the name without an ending of `suffixes`.
+
+    Raises:
+      BuildError: there is no folder `root`.
+    """
+    if (refused := refuse_name(name)) is not None:
+        return refused
+    return _first(root, list(folder_candidates(name, suffixes)), follow_links, stat.S_ISDIR)
+
+
+def _first(
+    root: str, names: Sequence[str], follow_links: bool, is_kind: Callable[[int], bool]
+) -> str | MissingFile:
+    for name in names:
+        found = _check(root, name, follow_links, is_kind)
+        if found is not None:
+            return found
+    if not os.path.isdir(root):
+        raise BuildError(
+            f"{root}: no such folder on {socket.gethostname()}; every host needs it, under the "
+            "same path"
+        )
+    return _missing(root, names)
+
+
+def _missing(root: str, names: Sequence[str]) -> MissingFile:
+    """Returns that there is no file, and which link is why."""
+    for begin in (begin for name in names for begin in _beginnings(name)):
+        path = os.path.join(root, begin)
+        if os.path.islink(path) and not os.path.exists(path):
+            return replace(MISSING, detail=f"the link {begin!r} leads to nothing")
+    return MISSING
+
+
+def refuse_name(name: str) -> MissingFile | None:
+    """Returns why a name can be that of no file below a folder, if so."""
+    if os.path.isabs(name):
+        detail = f"{name!r} is an absolute path; names are paths below the folder"
+        return MissingFile(reason="outside_root", detail=detail)
+    if "\0" in name or ".." in name.split("/"):
+        return MissingFile(reason="outside_root", detail=f"{name!r} leads out of the folder")
+    return None if os.path.basename(name) else MISSING
+
+
+def candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
+    """Yields the names that a file may have, in the order in which they are tried."""
+    yield name
+    for suffix in suffixes:
+        yield name + suffix
+        yield name + suffix.upper()
+
+
+def folder_candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
+    """Yields the names that a folder in place of a file may have, in the order of trying."""
+    yield from candidates(name, suffixes)
+    stem, ending = os.path.splitext(name)
+    if ending.lower() in suffixes:
+        yield stem
+
+
+def _check(
+    root: str, name: str, follow_links: bool, is_kind: Callable[[int], bool]
+) -> str | MissingFile | None:
+    """Returns the path of a file below the root, why it is refused, or None if there is none."""
+    path = os.path.join(root, name)
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            detail = f"the links of {name!r} go round in a circle"
+            return MissingFile(reason="outside_root", detail=detail)
+        return None
+    folder, real = os.path.realpath(root), os.path.realpath(path)
+    if not follow_links and not _is_below(folder, real):
+        detail = f"the link {_link_out(folder, name)!r} leads out of the folder; "
+        return MissingFile(reason="outside_root", detail=f"{detail}--follow-links allows that")
+    return path if is_kind(mode) else None
+
+
+def _is_below(folder: str, real: str) -> bool:
+    return os.path.commonpath([folder, real]) == folder
+
+
+def _link_out(folder: str, name: str) -> str:
+    """Returns the shortest beginning of a name that leads out of the folder by a link."""
+    outside = (
+        begin
+        for begin in _beginnings(name)
+        if not _is_below(folder, os.path.realpath(os.path.join(folder, begin)))
+    )
+    return next(outside, name)
+
+
+def _beginnings(name: str) -> Iterator[str]:
+    """Yields `a`, `a/b` and `a/b/c` of `a/b/c`."""
+    parts = name.split("/")
+    return ("/".join(parts[: n + 1]) for n in range(len(parts)))

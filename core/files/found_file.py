@@ -1,0 +1,158 @@
+"""A file that an annotation names, on a disk of this machine or in a store, opened and read alike.
+
+What is in a store is copied to this machine, once, for as long as it is open.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import IO, Any
+
+from eqforge.core.files import storage
+from eqforge.core.files.copies import room_for
+from eqforge.core.files.objects import FetchFailed, State, fetch, read_part, stat, state_of
+from eqforge.core.files.source_file import FileState, SourceFile, open_source, read_source
+
+CACHE_GB = 20.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OpenFile:
+    """A file that is open for reading.
+
+    Attributes:
+      state: differs if the file is another.
+      copied: opens it on this machine; the copy of a file in a store ends with the block.
+      is_changed: tells whether the file is another by now.
+    """
+
+    state: FileState | State
+    copied: Callable[[], contextlib.AbstractContextManager[SourceFile]]
+    is_changed: Callable[[], bool]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FoundFile:
+    """A file.
+
+    Attributes:
+      name: its path below the folder of its kind.
+      place: its path or URL, or that of the shard that it is a part of.
+      listed: its state, or its shard's, when the store was listed; None on a disk.
+      start: where it begins in its shard; None if it is no part of one.
+      size: its length in its shard.
+      cache_gb: the room for all copies together.
+    """
+
+    name: str
+    place: str
+    listed: State | None = None
+    start: int | None = None
+    size: int = 0
+    cache_gb: float = CACHE_GB
+
+    def state(self) -> list[int | str]:
+        """Returns what changes with the content, without opening the file.
+
+        Raises:
+          OSError: the file's status cannot be read.
+        """
+        if self.listed is None:
+            return [*FileState.of(os.stat(self.place))]
+        return [*self._own(self.listed)]
+
+    def _own(self, state: State) -> State:
+        return state if self.start is None else (*state, str(self.start), str(self.size))
+
+    def digest(self) -> str:
+        """Returns the SHA-256 of the content.
+
+        Raises:
+          OSError, FetchFailed: it cannot be read.
+        """
+        if self.listed is None:
+            return storage.digest(self.place)[1]
+        sha256, info = hashlib.sha256(), self._stat()
+        read_part(self.place, self.start or 0, self._size(info), sha256.update)
+        return sha256.hexdigest()
+
+    def read(self) -> bytes:
+        """Returns the content as of one moment.
+
+        Raises:
+          OSError: it cannot be read.
+          SourceChanged: it changed while it was read.
+          FetchFailed: the same, of a file in a store.
+        """
+        if self.listed is None:
+            return read_source(self.place)
+        info = self._stat()
+        with self._copy(info) as copy:
+            data = copy.read()
+        if state_of(self._stat()) != state_of(info):
+            raise FetchFailed("source_changed", "the file changed while it was read")
+        return data
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[OpenFile]:
+        """Opens the file.
+
+        Raises:
+          OSError: it cannot be opened, or is not a plain file.
+          FetchFailed: the same, of a file in a store.
+        """
+        if self.listed is None:
+            with open_source(self.place) as source:
+                here = contextlib.nullcontext(source)
+                yield OpenFile(
+                    state=source.state, copied=lambda: here, is_changed=source.is_changed
+                )
+            return
+        info = self._stat()
+        yield OpenFile(
+            state=self._own(state_of(info)),
+            copied=partial(self._opened_copy, info),
+            is_changed=lambda: state_of(self._stat()) != state_of(info),
+        )
+
+    @contextlib.contextmanager
+    def _opened_copy(self, info: dict[str, Any]) -> Iterator[SourceFile]:
+        with self._copy(info) as copy, open_source(copy.name) as source:
+            yield source
+
+    @contextlib.contextmanager
+    def _copy(self, info: dict[str, Any]) -> Iterator[IO[bytes]]:
+        """Opens a copy, which exists during the block.
+
+        Raises:
+          FetchFailed: the bytes did not come, or there will never be room for them.
+        """
+        size, limit = self._size(info), round(self.cache_gb * 1e9)
+        if size > limit:
+            detail = f"{size:,} bytes, more than --cache-gb {self.cache_gb:g}"
+            raise FetchFailed("too_large_to_copy", detail)
+        with room_for(size, os.path.splitext(self.name)[1], limit) as copy:
+            if self.start is None:
+                fetch(self.place, info, copy)
+            else:
+                read_part(self.place, self.start, size, copy.write)
+            copy.flush()
+            copy.seek(0)
+            yield copy
+
+    def _size(self, info: dict[str, Any]) -> int:
+        return info["size"] if self.start is None else self.size
+
+    def _stat(self) -> dict[str, Any]:
+        """Returns the metadata of the file, or of its shard, as of now.
+
+        Raises:
+          FetchFailed: it is missing, or its shard is not the one whose members are known.
+        """
+        info = stat(self.place)
+        if self.start is not None and state_of(info) != self.listed:
+            raise FetchFailed("source_changed", "its shard is another than when it was listed")
+        return info

@@ -1,0 +1,193 @@
+"""Objects of stores: what tells their versions apart, and how their bytes come here.
+
+Stores fail now and then: what may be temporary is tried again, on a fixed schedule. Bytes are read
+in pieces, each tried for itself, so that a long download does not begin anew; their number, and the
+checksum where the store gives one, is that of the object.
+"""
+
+import base64
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import IO, Any, TypeVar
+
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.urls import is_http, public
+
+T = TypeVar("T")
+State = tuple[str, ...]
+
+DOWNLOAD_FAILED = "download_failed"
+STORE_REASONS = {
+    DOWNLOAD_FAILED: "The file could not be read from its store, tried again and again; such "
+    "files count towards --max-error-rate.",
+    "too_large_to_copy": "The file is larger than --cache-gb, the room for copies from stores.",
+}
+"""Why a file of a store cannot be used, besides what goes for every file."""
+
+WAITS_S = (1.0, 2.0, 4.0, 8.0)
+TIMEOUT_S = 120.0
+PIECE_BYTES = 8 << 20
+_VERSIONS = (
+    *("generation", "ETag", "etag", "Last-Modified", "LastModified", "last_modified"),
+    *("updated", "mtime", "created"),
+)
+_MD5 = re.compile("[0-9a-f]{32}")
+
+
+class FetchFailed(Exception):
+    """A file of a store cannot be had.
+
+    Args:
+      reason: `file_missing`, `source_changed`, or a key of STORE_REASONS.
+      detail: what was found, for a human reader.
+    """
+
+    def __init__(self, reason: str, detail: str) -> None:
+        """Keeps both."""
+        super().__init__(f"{reason}: {detail}")
+        self.reason, self.detail = reason, detail
+
+
+def state_of(info: dict[str, Any]) -> State:
+    """Returns the size of an object, and what its store tells its versions apart by."""
+    known = [str(info[name]) for name in _VERSIONS if info.get(name)]
+    return (str(info["size"]), *known[:1])
+
+
+def stat(url: str) -> dict[str, Any]:
+    """Returns the metadata of an object, as of now.
+
+    Raises:
+      FetchFailed: it is missing, or its store does not answer.
+    """
+    system, path = storage.locate(url)
+
+    def ask() -> dict[str, Any]:
+        system.invalidate_cache()
+        info: dict[str, Any] = system.info(path, **_timeout(system))
+        if info["type"] != "file":
+            raise FileNotFoundError(path)
+        if info["size"] is None:
+            raise FetchFailed(DOWNLOAD_FAILED, "the server does not say how long the file is")
+        return info
+
+    return retried(ask)
+
+
+def retried(call: Callable[[], T]) -> T:
+    """Returns what a call to a store gives, made again if it fails in a way that may pass.
+
+    Raises:
+      FetchFailed: nothing is there, or every call failed.
+    """
+    for wait_s in (*WAITS_S, None):
+        try:
+            return call()
+        except (FetchFailed, InputError):
+            raise
+        except Exception as error:  # every file system of fsspec raises its own
+            if _is_missing(error):
+                raise FetchFailed("file_missing", "no file of that name") from error
+            final = isinstance(error, PermissionError | ValueError)
+            if wait_s is None or final or isinstance(error.__cause__, ValueError):
+                raise FetchFailed(DOWNLOAD_FAILED, _sentence(error)) from error
+            time.sleep(wait_s)
+    raise AssertionError("the last call returned or raised")
+
+
+def _is_missing(error: Exception) -> bool:
+    """Tells whether nothing is there; fsspec says so of servers that fail or cannot be reached."""
+    cause = error.__cause__
+    if not isinstance(error, FileNotFoundError):
+        return getattr(error, "status", None) in (404, 410)
+    status = getattr(cause, "status", None)
+    if type(cause).__module__.startswith("aiohttp"):
+        return status is not None and 400 <= status < 500 and status not in (408, 425, 429)
+    return not isinstance(cause, TimeoutError | ConnectionError | ValueError)
+
+
+def _sentence(error: Exception) -> str:
+    error = error.__cause__ if isinstance(error.__cause__, Exception) else error
+    text = " ".join(str(error).split()) or type(error).__name__
+    return public(re.sub(r"0x[0-9a-f]+", "0x", text))[:300]
+
+
+def _timeout(system: Any) -> dict[str, float]:
+    """Returns the argument that limits a call, for file systems that know it."""
+    return {"timeout": TIMEOUT_S} if getattr(system, "async_impl", False) else {}
+
+
+def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
+    """Writes an object to an empty file, and checks its length and checksum.
+
+    Args:
+      url: of the object.
+      info: its metadata; see `stat`.
+      copy: gets the bytes.
+
+    Raises:
+      FetchFailed: it is missing, its bytes did not come, or they have another checksum.
+    """
+    kind, stated = _checksum(info)
+    found: list[str] = []
+    while len(found) <= len(WAITS_S):
+        copy.seek(0)
+        digest = hashlib.md5(usedforsecurity=False)
+        read_part(url, 0, info["size"], partial(_take, copy, digest))
+        # What Amazon calls an ETag is no MD5 where a key encrypts the object: then the bytes that
+        # come twice are the right ones.
+        if stated in (None, digest.hexdigest()) or (kind == "ETag" and digest.hexdigest() in found):
+            return
+        found.append(digest.hexdigest())
+    raise FetchFailed(DOWNLOAD_FAILED, f"its MD5 is {found[-1]}, the store says {stated}")
+
+
+def _take(copy: IO[bytes], digest: Any, piece: bytes) -> None:
+    copy.write(piece)
+    digest.update(piece)
+
+
+def _checksum(info: dict[str, Any]) -> tuple[str, str | None]:
+    """Returns the field of an object's metadata that gives its MD5, and that in hexadecimal."""
+    for field in ("md5Hash", "Content-MD5"):
+        if info.get(field):
+            return field, base64.b64decode(info[field]).hex()
+    tag = str(info.get("ETag", "")).strip('"')
+    is_amazon = "StorageClass" in info and _MD5.fullmatch(tag)
+    return "ETag", tag if is_amazon else None
+
+
+def read_part(url: str, start: int, size: int, take: Callable[[bytes], object]) -> None:
+    """Reads a part of an object, piece by piece.
+
+    Args:
+      url: of the object.
+      start: first byte.
+      size: number of bytes.
+      take: called for each piece, in order.
+
+    Raises:
+      FetchFailed: the bytes did not come.
+    """
+    system, path = storage.locate(url)
+    end = start + size
+    for begin in range(start, end, PIECE_BYTES):
+        stop = min(begin + PIECE_BYTES, end)
+        take(retried(partial(_piece, system, path, begin, stop)))
+
+
+def _piece(system: Any, path: str, begin: int, stop: int) -> bytes:
+    data: bytes
+    if is_http(path):  # its `cat_file` takes a whole file where the server knows no ranges
+        with system.open(path, size=stop, cache_type="none") as stream:
+            stream.seek(begin)
+            data = stream.read(stop - begin)
+    else:
+        data = system.cat_file(path, start=begin, end=stop, **_timeout(system))
+    if len(data) != stop - begin:
+        raise OSError(f"cut off after {begin + len(data):,} bytes")
+    return data

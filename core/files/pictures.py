@@ -1,0 +1,214 @@
+"""The one decoder: encoded pictures become upright RGB, as viewers and Hugging Face show them.
+
+Everything that builds, checks, scores, trains on or plots a dataset sees the same pixels.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from eqforge.core.late import ExifTags, Image, ImageOps
+from eqforge.core.late import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+VERSION: Final = "2"
+"""Version of the pixels; recorded with what was measured on them."""
+
+SUFFIXES: Final = {
+    "JPEG": ".jpg",
+    "MPO": ".jpg",  # a JPEG followed by more pictures, as phones write; the first counts
+    "PNG": ".png",
+    "WEBP": ".webp",
+    "GIF": ".gif",
+    "BMP": ".bmp",
+    "TIFF": ".tif",
+}
+"""The formats that are read, and their file suffixes.
+
+No other is tried: Pillow hands PostScript to an interpreter, and other formats to old decoders.
+"""
+
+FILE_SUFFIXES: Final = (*sorted(set(SUFFIXES.values())), ".jpeg", ".tiff")
+"""All suffixes of files that hold such pictures, in lower case."""
+
+MAX_PIXELS: Final = 2**26
+"""Pictures with more pixels are refused undecoded unless a setting says otherwise."""
+
+_OPENED: Final = tuple(sorted(SUFFIXES.keys() - {"MPO"}))  # which Pillow opens as JPEG
+_CLOCKWISE_DEG: Final = {3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}  # by EXIF's orientation
+_BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # of TIFF 6.0, section 8
+
+
+class BadImage(ValueError):
+    """Bytes are not a readable picture; the message is the same in every process."""
+
+
+class TooManyPixels(ValueError):
+    """A picture has too many pixels to be decoded.
+
+    Attributes:
+      pixels: how many its header declares.
+    """
+
+    def __init__(self, pixels: int) -> None:
+        """Takes the number of pixels."""
+        super().__init__(f"{pixels} pixels")
+        self.pixels = pixels
+
+
+def read_pixels(data: bytes, max_pixels: int | None = None) -> NDArray[np.uint8]:
+    """Decodes an encoded picture to RGB, uint8 [height, width, 3]; see `open_rgb`."""
+    return np.asarray(open_rgb(data, max_pixels))
+
+
+def open_rgb(data: bytes, max_pixels: int | None = None) -> Image.Image:
+    """Decodes an encoded picture to RGB, rotated and mirrored as its EXIF says.
+
+    Damaged EXIF is ignored. CMYK and 16 bits become RGB of 8 bits; transparency and colour profiles
+    are dropped; of several pictures in a file the first counts.
+
+    Args:
+      data: the encoded picture.
+      max_pixels: pictures with more are not decoded; None, for those that passed another limit,
+        leaves Pillow's own, 178,956,970.
+
+    Raises:
+      TooManyPixels: it has more.
+      BadImage: it is damaged, cut short, or in another format than those of SUFFIXES.
+    """
+    with opened(data, max_pixels) as image:
+        return _upright_rgb(image)
+
+
+def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]]:
+    """Decodes a user's picture; returns its suffix and its pixels, uint8 [height, width, 3].
+
+    Raises:
+      TooManyPixels, BadImage: as `open_rgb`.
+    """
+    with opened(data, max_pixels) as image:
+        suffix = SUFFIXES[image.format or ""]
+        return suffix, np.asarray(_upright_rgb(image))
+
+
+def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
+    """Decodes a frame of a video; returns by how many degrees it was turned, and its pixels.
+
+    Returns:
+      Degrees clockwise (0, 90, 180, 270), and uint8 [height, width, 3].
+
+    Raises:
+      TooManyPixels, BadImage: as `open_rgb`.
+    """
+    with opened(data, max_pixels) as image:
+        upright = _upright_rgb(image)
+        return _CLOCKWISE_DEG.get(_orientation(image), 0), np.asarray(upright)
+
+
+@contextlib.contextmanager
+def opened(
+    data: bytes, max_pixels: int | None = None, formats: tuple[str, ...] = _OPENED
+) -> Iterator[Image.Image]:
+    """Opens an encoded picture as it is stored, and converts what Pillow raises in the block.
+
+    Args:
+      data: the encoded picture.
+      max_pixels: as in `open_rgb`.
+      formats: Pillow's names of the formats to try.
+
+    Raises:
+      TooManyPixels, BadImage: as `open_rgb`.
+    """
+    from PIL import UnidentifiedImageError
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of damaged EXIF and many pixels: handled here
+        try:
+            with Image.open(io.BytesIO(data), formats=formats) as image:
+                pixels = image.width * image.height
+                if max_pixels is not None and pixels > max_pixels:
+                    raise TooManyPixels(pixels)
+                yield image
+        except UnidentifiedImageError as error:
+            raise BadImage(f"no readable image of the formats {', '.join(formats)}") from error
+        except Image.DecompressionBombError as error:
+            raise TooManyPixels(_number_in(str(error))) from error
+        except (BadImage, TooManyPixels, MemoryError):
+            raise
+        except Exception as error:  # a damaged file can make decoders raise anything
+            said = re.sub(r"0x[0-9a-f]+", "0x", f"{type(error).__name__}: {error}")
+            raise BadImage(said[:200] if said.isprintable() else ascii(said)[:200]) from error
+
+
+def stored_rgb(image: Image.Image) -> Image.Image:
+    """Returns an opened picture in RGB as it lies in its file, as renderers take textures.
+
+    Raises:
+      BadImage: its pixels are no colours.
+    """
+    image.load()
+    return _rgb(image, _grey_bits(image))
+
+
+def why_unreadable(data: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
+    """Returns why an encoded picture cannot be decoded; None where it can."""
+    try:
+        with opened(data, max_pixels) as image:
+            stored_rgb(image)
+    except TooManyPixels as error:
+        return f"it has {error.pixels:,} pixels, more than {max_pixels:,}"
+    except BadImage as error:
+        return str(error)
+    return None
+
+
+def _upright_rgb(image: Image.Image) -> Image.Image:
+    image.load()
+    return _rgb(_upright(image), _grey_bits(image))
+
+
+def _rgb(image: Image.Image, bits: int) -> Image.Image:
+    if image.mode in ("I", "F"):
+        raise BadImage("its pixels are numbers of 32 bits, or signed ones, and no colours")
+    if image.mode.startswith("I;16"):  # which Pillow would clip to white
+        return Image.fromarray((np.asarray(image) >> (bits - 8)).astype(np.uint8)).convert("RGB")
+    return image.convert("RGB")
+
+
+def _grey_bits(image: Image.Image) -> int:
+    """Returns the bit depth of a grey image of more than 8 bits; only in TIFF it is not 16."""
+    tags = getattr(image, "tag_v2", {})
+    if not image.mode.startswith("I;16") or not tags:
+        return 16
+    if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO:
+        raise BadImage("a TIFF of 16 bits whose white is 0")  # which Pillow does not invert
+    return int(tags.get(_BITS, (16,))[0])
+
+
+def _upright(image: Image.Image) -> Image.Image:
+    try:
+        return ImageOps.exif_transpose(image) if _orientation(image) != 1 else image
+    except Exception:
+        return image
+
+
+def _orientation(image: Image.Image) -> int:
+    """Returns how EXIF says that a picture lies, from 1, which is upright, to 8."""
+    try:
+        return int(image.getexif().get(ExifTags.Base.Orientation, 1))
+    except Exception:
+        return 1
+
+
+def _number_in(text: str) -> int:
+    """Returns the number of pixels in Pillow's message."""
+    found = re.search(r"\((\d+) pixels\)", text)
+    return int(found[1]) if found else MAX_PIXELS + 1

@@ -1,0 +1,131 @@
+"""Tar shards: an index of their members, read by their headers; nothing is unpacked.
+
+Shards in the layout of WebDataset and any other plain tars will do, on a disk of this machine or in
+a store that gives ranges of bytes.
+"""
+
+import io
+import itertools
+import posixpath
+import tarfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import IO, Any
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.objects import FetchFailed, State, read_part, stat, state_of
+from eqforge.core.urls import public
+
+SUFFIX = ".tar"
+COMPRESSED = tuple(
+    f".{name}" for name in ("tar.gz", "tgz", "tar.bz2", "tbz2", "tar.xz", "txz", "tar.zst", "tzst")
+)
+READERS = 16
+# A piece holds the headers of several small members, and costs little more than one header.
+_PIECE_BYTES = 64 << 10
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Member:
+    """A file in a shard.
+
+    Attributes:
+      name: as it stands in the shard, without `./` before it.
+      shard: path or URL of the shard.
+      state: of the shard; another one may have the file elsewhere.
+      start, size: where its bytes lie in the shard.
+    """
+
+    name: str
+    shard: str
+    state: State
+    start: int
+    size: int
+
+
+def read_shards(shards: list[str]) -> Iterator[Member]:
+    """Yields the files in shards, in the order of the shards; reads headers alone.
+
+    Raises:
+      InputError: one is missing, compressed or damaged, holds links, devices or sparse files, or a
+        name appears twice, in one shard or in two.
+    """
+    first: dict[str, str] = {}
+    with ThreadPoolExecutor(READERS) as readers:
+        for member in itertools.chain.from_iterable(readers.map(_read_shard, shards)):
+            if member.name in first:
+                other = posixpath.basename(public(first[member.name]))
+                raise InputError(
+                    f"{public(member.shard)}: the file {member.name!r} appears twice, first in "
+                    f"{other}; one name has to be one file"
+                )
+            first[member.name] = member.shard
+            yield member
+
+
+def _read_shard(shard: str) -> list[Member]:
+    if shard.lower().endswith(COMPRESSED):
+        raise InputError(
+            f"{public(shard)}: is compressed, so that nothing in it can be read by itself; unpack "
+            "it to a plain .tar: videos and images hardly get smaller"
+        )
+    try:
+        info = stat(shard)
+        with io.BufferedReader(_Object(shard, info["size"]), _PIECE_BYTES) as stream:
+            return list(_members(stream, shard, state_of(info)))
+    except FetchFailed as error:
+        raise InputError(f"{public(shard)}: {error.detail}") from error
+    except tarfile.TarError as error:
+        raise InputError(f"{public(shard)}: is no plain tar, or damaged: {error}") from error
+
+
+def _members(stream: IO[bytes], shard: str, state: State) -> Iterator[Member]:
+    with tarfile.open(fileobj=stream, mode="r:") as tar:
+        for entry in tar:
+            if entry.isdir():
+                continue
+            name = posixpath.normpath(entry.name)
+            if not entry.isreg() or entry.issparse():
+                kind = "a sparse file" if entry.issparse() else "a link, a pipe or a device"
+                raise InputError(f"{public(shard)}: {name!r} is {kind}; expected plain files")
+            start = entry.offset_data
+            yield Member(name=name, shard=shard, state=state, start=start, size=entry.size)
+        # tarfile takes a damaged header for the end, or a missing one, and leaves what follows.
+        stream.seek(tar.offset)
+        end = stream.read(tarfile.BLOCKSIZE)
+        if not end:
+            raise tarfile.ReadError("it ends without the zeros of a complete tar; is it cut off?")
+        if any(end):
+            raise tarfile.ReadError(f"a damaged header at byte {tar.offset:,}")
+        while piece := stream.read(_PIECE_BYTES):
+            if any(piece):
+                raise tarfile.ReadError("something follows its end; is it two tars in one?")
+
+
+class _Object(io.RawIOBase):
+    """An object of a store, or a file, as a seekable stream."""
+
+    def __init__(self, url: str, size: int) -> None:
+        self._url, self._size, self._place = url, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        self._place = offset + (0, self._place, self._size)[whence]
+        return self._place
+
+    def readinto(self, buffer: Any, /) -> int:
+        count = max(0, min(len(buffer), self._size - self._place))
+        pieces: list[bytes] = []
+        read_part(self._url, self._place, count, pieces.append)
+        buffer[:count] = b"".join(pieces)
+        self._place += count
+        return count

@@ -1,0 +1,313 @@
+"""Files that are named in a dataset's lineage: the bytes hashed are the bytes read.
+
+A file may be replaced, or grow, while it is read: a download in progress does both. A source is
+opened once, and its digest and its content come from the same descriptor; its size, times and inode
+tell whether the file was written to in the meantime.
+"""
+
+import contextlib
+import errno
+import hashlib
+import io
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from eqforge.core.errors import EqforgeError, InputError
+from eqforge.core.files import storage
+
+# Linux stamps files with the time of its last tick, at most 10 ms ago, so two writes within one
+# tick have the same time.
+_TICK_S = 0.02
+_PIECE_BYTES = 1 << 20
+_POINTER = b"version https://git-lfs.github.com/spec/"
+
+
+class SourceChanged(EqforgeError):
+    """A file was written to, or replaced, while it was read."""
+
+
+class FileState(NamedTuple):
+    """What differs if a file was changed, even if its modification time was set back.
+
+    Attributes:
+      size: in bytes.
+      mtime_ns, ctime_ns: when content and inode were last changed, in nanoseconds.
+      inode: its number.
+    """
+
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> "FileState":
+        """Returns the state in a stat result."""
+        return cls(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file that is open for reading.
+
+    Attributes:
+      stream: its bytes, unbuffered.
+      state: of the file when it was opened.
+    """
+
+    stream: io.FileIO
+    state: FileState
+
+    def digest(self, alive: Callable[[], None] = lambda: None) -> str:
+        """Returns the SHA-256 of the content; leaves the stream at its start.
+
+        Args:
+          alive: called for each megabyte.
+        """
+        sha256 = hashlib.sha256()
+        self.stream.seek(0)
+        while piece := self.stream.read(_PIECE_BYTES):
+            sha256.update(piece)
+            alive()
+        self.stream.seek(0)
+        return sha256.hexdigest()
+
+    def is_changed(self) -> bool:
+        """Tells whether the file was written to, renamed or deleted since it was opened."""
+        return FileState.of(os.fstat(self.stream.fileno())) != self.state
+
+    def check_unchanged(self) -> None:
+        """Checks that the file did not change since it was opened.
+
+        Raises:
+          SourceChanged: it may have.
+        """
+        if self.is_changed():
+            raise SourceChanged("the file changed while it was read")
+
+
+def open_plain(path: str | Path) -> io.FileIO:
+    """Opens a plain file, or a link to one; pipes and devices may never end.
+
+    Raises:
+      OSError: it cannot be opened, or is not a plain file.
+    """
+    # Without O_NONBLOCK, opening a pipe that nobody writes to would block.
+    stream = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(errno.ENXIO, "it is no plain file", str(path))
+    return stream
+
+
+class BoundedReader(io.BufferedReader):
+    """Reads a file; asking for more bytes than it has allocates no memory for them.
+
+    Args:
+      stream: the file.
+      num_bytes: its length.
+    """
+
+    def __init__(self, stream: io.RawIOBase, num_bytes: int) -> None:
+        super().__init__(stream, _PIECE_BYTES)
+        self._most = num_bytes
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Returns at most `size` bytes; all that are left if it is None or negative."""
+        return super().read(size if size is None else min(size, self._most))
+
+
+@contextlib.contextmanager
+def open_source(path: str | Path) -> Iterator[SourceFile]:
+    """Opens a file so that any later write to it changes its state.
+
+    It waits for the next tick of the clock if the file was changed just now.
+
+    Raises:
+      OSError: it cannot be opened, or is not a plain file.
+    """
+    with open_plain(path) as stream:
+        found = os.fstat(stream.fileno())
+        if abs(time.time_ns() - found.st_ctime_ns) < _TICK_S * 1e9:
+            time.sleep(_TICK_S)
+            found = os.fstat(stream.fileno())
+        yield SourceFile(stream, FileState.of(found))
+
+
+def read_source(path: str | Path) -> bytes:
+    """Returns the content of a file as of one moment.
+
+    Raises:
+      OSError: it cannot be read.
+      SourceChanged: it changed while it was read.
+    """
+    with open_source(path) as source:
+        data = source.stream.readall()
+        source.check_unchanged()
+        return data
+
+
+_seen: ContextVar[dict[str, str] | None] = ContextVar("seen", default=None)
+
+
+@contextlib.contextmanager
+def one_content() -> Iterator[None]:
+    """Ensures that every input file has the same content each time it is opened in the block.
+
+    `open_input`, `read_input` and `digest_input` raise InputError if it has not.
+    """
+    token = _seen.set({})
+    try:
+        yield
+    finally:
+        _seen.reset(token)
+
+
+def _note(url: str, sha256: str) -> None:
+    seen = _seen.get()
+    if seen is not None and seen.setdefault(url, sha256) != sha256:
+        raise _changed(url)
+
+
+def _changed(path: str | Path) -> InputError:
+    return InputError(
+        f"{path}: the file changed while it was read; run the command again when it is complete"
+    )
+
+
+class _Digesting(io.RawIOBase):
+    """Reads a file once from start to end, and computes the SHA-256 of it."""
+
+    def __init__(self, stream: io.FileIO) -> None:
+        self._stream, self.sha256 = stream, hashlib.sha256()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._stream.readinto(buffer)
+        self.sha256.update(memoryview(buffer)[:count])
+        return count
+
+    def readall(self) -> bytes:
+        data = self._stream.readall()
+        self.sha256.update(data)
+        return data
+
+
+@contextlib.contextmanager
+def open_input(path: str | Path) -> Iterator[BinaryIO]:
+    """Opens an annotation file, whose digest is recorded in the manifest.
+
+    It is read to its end even if the block does not. If it changed meanwhile, that is reported
+    instead of the error that the block raised.
+
+    Raises:
+      OSError: it cannot be read.
+      InputError: it changed while it was read, or since it was last opened; see `one_content`; or
+        Git LFS has not fetched it.
+    """
+    with open_source(path) as source:
+        _check_fetched(source, path)
+        digesting = _Digesting(source.stream)
+        reader = BoundedReader(digesting, source.state.size)
+        try:
+            yield reader
+            while reader.read(_PIECE_BYTES):
+                pass
+            source.check_unchanged()
+        except SourceChanged as error:
+            raise _changed(path) from error
+        except EqforgeError as error:
+            if source.is_changed():
+                raise _changed(path) from error
+            raise
+        _note(str(path), digesting.sha256.hexdigest())
+
+
+@contextlib.contextmanager
+def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
+    """Opens an annotation file that is read here and there; see `open_input`."""
+    with open_source(path) as source:
+        _check_fetched(source, path)
+        _note(str(path), source.digest())
+        try:
+            yield BoundedReader(source.stream, source.state.size)
+        finally:
+            if source.is_changed():
+                raise _changed(path)
+
+
+def _check_fetched(source: SourceFile, path: str | Path) -> None:
+    """Checks that a file is not the pointer that Git LFS leaves in its place.
+
+    Raises:
+      InputError: it is.
+    """
+    if os.pread(source.stream.fileno(), len(_POINTER), 0) == _POINTER:
+        raise InputError(
+            f"{path}: is a pointer of Git LFS, and not the file itself: fetch that, as `git lfs "
+            "pull` does"
+        )
+
+
+@contextlib.contextmanager
+def open_text(path: str | Path, **how: Any) -> Iterator[io.TextIOWrapper]:
+    """Opens an annotation file as text; see `open_input`, and `io.TextIOWrapper` for `how`."""
+    with open_input(path) as stream:
+        text = io.TextIOWrapper(stream, **how)
+        yield text
+        text.detach()
+
+
+def read_input(url: str | Path) -> bytes:
+    """Returns the content of an annotation file, a path or URL; see `open_input`."""
+    if storage.is_local(str(url)):
+        with open_input(storage.locate(str(url))[1]) as stream:
+            return stream.read()
+    data = storage.read_bytes(str(url))
+    _note(str(url), hashlib.sha256(data).hexdigest())
+    return data
+
+
+def digest_input(url: str | Path) -> str:
+    """Returns the SHA-256 of an annotation file, a path or URL; see `open_input`."""
+    if storage.is_local(str(url)):
+        with open_source(url) as source:
+            sha256 = source.digest()
+    else:
+        sha256 = storage.digest(str(url))[1]
+    _note(str(url), sha256)
+    return sha256
+
+
+@contextlib.contextmanager
+def unchanged(paths: Iterable[str | Path]) -> Iterator[None]:
+    """Checks that files, and those in folders, do not change during the block.
+
+    For libraries that open files by name. Paths that do not exist on this machine are ignored.
+
+    Raises:
+      InputError: one of them changed.
+    """
+    places = [Path(path) for path in paths]
+    before = {path: _states(path) for path in places}
+    yield
+    for path, states in before.items():
+        if _states(path) != states:
+            raise _changed(path)
+
+
+def _states(path: Path) -> dict[Path, FileState]:
+    found: dict[Path, FileState] = {}
+    for file in path.rglob("*") if path.is_dir() else [path]:
+        if file.is_file():
+            with open_source(file) as source:
+                found[file] = source.state
+    return found

@@ -1,0 +1,294 @@
+"""The folder in which the files lie that annotations name: on a disk, in a store, or in tar shards.
+
+A store is listed once, by the process that starts a run; it writes the list down for the workers.
+A web server lists nothing: names are tried there, many at once.
+"""
+
+import functools
+import glob
+import os
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import quote
+
+import msgspec
+from more_itertools import batched
+
+from eqforge.core.errors import InputError
+from eqforge.core.files import shards, storage
+from eqforge.core.files.find_file import MISSING, MissingFile, candidates, find_file, refuse_name
+from eqforge.core.files.found_file import CACHE_GB, FoundFile
+from eqforge.core.files.objects import (
+    DOWNLOAD_FAILED,
+    FetchFailed,
+    State,
+    retried,
+    stat,
+    state_of,
+)
+from eqforge.core.urls import is_http, public
+
+Item = TypeVar("Item")
+ASKED_AT_ONCE = 32
+_SHARDS = (shards.SUFFIX, *shards.COMPRESSED)
+# What may lie beside shards in their folder.
+_BESIDE = (".json", ".jsonl", ".txt", ".csv", ".tsv", ".md", ".parquet", ".idx", ".md5", ".sha256")
+
+
+class _Index(msgspec.Struct, frozen=True):
+    """The files of a store or of shards.
+
+    Attributes:
+      places: URL and state of each object or shard.
+      files: by name, the number of the place; for a part of a shard where it begins, and its size.
+    """
+
+    places: list[tuple[str, State]]
+    files: Mapping[str, tuple[int, int | None, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFolder:
+    """A folder of files that annotations name.
+
+    Attributes:
+      root: its path or URL; of shards, that of one or of their folder, or a pattern of names.
+      follow_links: whether a symbolic link may lead out of it; stores have none.
+      cache_gb: the room for copies of its files, if it is in a store.
+      index: URL of the list of its files, which the process that starts a run writes for workers.
+    """
+
+    root: str
+    follow_links: bool = False
+    cache_gb: float = CACHE_GB
+    index: str | None = None
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether it is an ordinary folder of this machine."""
+        return _kind(self.root) == "disk"
+
+    @property
+    def names(self) -> frozenset[str] | None:
+        """The names of all files; None where they are not listed: on disks and web servers."""
+        return _names(self) if _kind(self.root) == "listed" else None
+
+    def check(self, flag: str) -> None:
+        """Checks that the folder is there, and lists it anew.
+
+        Args:
+          flag: the option that names it, without dashes.
+
+        Raises:
+          InputError: it is not there or empty, cannot be reached, or holds what cannot be read.
+        """
+        for cached in (_kind, _index, _names, _find_on_web):
+            cached.cache_clear()
+        if "://" in self.root and public(self.root) != self.root:
+            raise InputError(
+                f"--{flag} {public(self.root)}: holds a password or a signature, which would stand "
+                "in job descriptions and logs; put it where the store's own tools look for it"
+            )
+        kind = _kind(self.root)
+        if kind == "disk":
+            if not os.path.isdir(self.root):
+                found = "is a file; expected a folder"
+                found = found if os.path.exists(self.root) else "no such folder"
+                raise InputError(f"--{flag} {self.root}: {found}")
+            return
+        if kind == "listed":
+            storage.check_reachable(self.root)
+        try:
+            is_empty = kind == "listed" and not self.names
+            if kind == "web":
+                _check_answers(self.root)
+        except FetchFailed as error:
+            raise InputError(f"--{flag} {self.root}: {error.detail}") from error
+        if is_empty:
+            raise InputError(f"--{flag} {self.root}: no such folder, or no file in it")
+
+    def share(self, url: str) -> None:
+        """Writes the list of files down, if there is one, for the workers of a run."""
+        if _kind(self.root) == "listed":
+            storage.write_bytes(url, msgspec.json.encode(_index(self)))
+
+    def find(self, name: str, suffixes: Sequence[str] = ()) -> FoundFile | MissingFile:
+        """Returns a file, or why there is none; see `find_file`.
+
+        Raises:
+          BuildError: there is no such folder on this host.
+          FetchFailed: the store does not answer.
+        """
+        if self.is_on_disk:
+            path = find_file(self.root, name, suffixes, self.follow_links)
+            if isinstance(path, MissingFile):
+                return path
+            return FoundFile(name=os.path.relpath(path, self.root), place=path)
+        if (refused := refuse_name(name)) is not None:
+            return refused
+        names = tuple(map(posixpath.normpath, candidates(name, suffixes)))
+        if _kind(self.root) == "web":
+            return _find_on_web(self, names)
+        index = _index(self)
+        return next((self._listed(each, index) for each in names if each in index.files), MISSING)
+
+    def find_all(
+        self, items: Iterable[Item], name: Callable[[Item], str], suffixes: Sequence[str] = ()
+    ) -> Iterator[tuple[Item, FoundFile | MissingFile]]:
+        """Yields items, each with the file that it names, in their order.
+
+        Where a web server fails, the reason is DOWNLOAD_FAILED.
+
+        Raises:
+          BuildError: there is no such folder on this host.
+        """
+        if _kind(self.root) != "web":
+            yield from ((item, self.find(name(item), suffixes)) for item in items)
+            return
+
+        def find(item: Item) -> FoundFile | MissingFile:
+            try:
+                return self.find(name(item), suffixes)
+            except FetchFailed as error:
+                return MissingFile(reason=error.reason, detail=error.detail)
+
+        with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
+            for chunk in batched(items, 32 * ASKED_AT_ONCE):
+                yield from zip(chunk, pool.map(find, chunk), strict=True)
+
+    def _listed(self, name: str, index: _Index) -> FoundFile:
+        number, start, size = index.files[name]
+        place, state = index.places[number]
+        return FoundFile(
+            name=name, place=place, listed=state, start=start, size=size, cache_gb=self.cache_gb
+        )
+
+
+@functools.lru_cache
+def _kind(root: str) -> str:
+    """Returns how files are found: on a `disk`, on the `web`, or in what is `listed`."""
+    if root.endswith(_SHARDS) and not os.path.isdir(root):
+        return "listed"
+    if "://" not in root:
+        return "listed" if _holds_shards(_entries(root)) else "disk"
+    return "web" if is_http(root) else "listed"
+
+
+def _entries(folder: str) -> Iterator[str]:
+    """Yields the names in a folder, those of folders with a slash behind."""
+    if os.path.isdir(folder):
+        with os.scandir(folder) as entries:
+            for entry in entries:  # a link may lead round in a circle
+                yield entry.name + "/" * entry.is_dir(follow_symlinks=False)
+
+
+def _holds_shards(names: Iterable[str]) -> bool:
+    """Tells whether a folder holds shards, and beside them nothing but what describes them."""
+    found = False
+    for name in names:
+        if "/" in name or not name.lower().endswith((*_SHARDS, *_BESIDE)):
+            return False
+        found = found or name.lower().endswith(_SHARDS)
+    return found
+
+
+@functools.lru_cache
+def _index(folder: SourceFolder) -> _Index:
+    """Returns what a store or shards hold: as the run's first process wrote it down, or as of now.
+
+    Raises:
+      FetchFailed: the store does not answer.
+      InputError: a shard cannot be read.
+    """
+    if folder.index is not None and storage.exists(folder.index):
+        return msgspec.json.decode(storage.read_bytes(folder.index), type=_Index)
+    found = _list_shards(folder.root)
+    if found is None:
+        listed = _list(folder.root)
+        if not _holds_shards(listed):
+            places = list(listed.values())
+            return _Index(places=places, files={n: (i, None, 0) for i, n in enumerate(listed)})
+        found = [url for name, (url, _) in listed.items() if name.lower().endswith(_SHARDS)]
+    numbers: dict[tuple[str, State], int] = {}
+    members = {
+        each.name: (
+            numbers.setdefault((each.shard, each.state), len(numbers)),
+            each.start,
+            each.size,
+        )
+        for each in shards.read_shards(found)
+    }
+    return _Index(places=list(numbers), files=members)
+
+
+@functools.lru_cache
+def _names(folder: SourceFolder) -> frozenset[str]:
+    return frozenset(_index(folder).files)
+
+
+def _list(root: str) -> dict[str, tuple[str, State]]:
+    """Returns URL and state of every object below a root, by its name, sorted."""
+    system, path = storage.locate(root)
+
+    def ask() -> dict[str, dict[str, object]]:
+        system.invalidate_cache()
+        return dict(system.find(path, detail=True))
+
+    try:
+        found, base = retried(ask), path.rstrip("/") + "/"
+    except FetchFailed as error:
+        if error.reason == DOWNLOAD_FAILED:
+            raise
+        return {}
+    named = ((key.removeprefix(base), info) for key, info in sorted(found.items()))
+    return {
+        name: (storage.join(root, name), state_of(info))
+        for name, info in named
+        if info["type"] == "file" and name and not name.endswith("/")
+    }
+
+
+def _list_shards(root: str) -> list[str] | None:
+    """Returns the shards that a root names by itself or by a pattern; None if it is a folder."""
+    if not root.endswith(_SHARDS):
+        return None
+    if not glob.has_magic(root.rpartition("/")[2]) or is_http(root):
+        return [root]
+    if "://" not in root:
+        return sorted(glob.glob(root))
+    system, path = storage.locate(root)
+    return retried(lambda: [system.unstrip_protocol(each) for each in sorted(system.glob(path))])
+
+
+def _check_answers(root: str) -> None:
+    """Checks that a web server answers; what it says of a folder does not matter.
+
+    Raises:
+      FetchFailed: it does not.
+    """
+    system, path = storage.locate(root)
+    try:
+        retried(lambda: system.info(path))
+    except FetchFailed as error:
+        if error.reason == DOWNLOAD_FAILED:
+            raise
+
+
+@functools.lru_cache(maxsize=1 << 20)
+def _find_on_web(folder: SourceFolder, names: tuple[str, ...]) -> FoundFile | MissingFile:
+    """Returns the first of some files that a web server has."""
+    for name in names:
+        url = storage.join(folder.root, quote(name))
+        try:
+            info = stat(url)
+        except FetchFailed as error:
+            if error.reason == DOWNLOAD_FAILED:
+                raise
+            continue
+        if not str(info.get("url", "")).endswith("/"):  # the page of a folder
+            state = state_of(info)
+            return FoundFile(name=name, place=url, listed=state, cache_gb=folder.cache_gb)
+    return MISSING

@@ -1,0 +1,298 @@
+"""Files of a dataset on a local disk or an object store, written whole or not at all."""
+
+import contextlib
+import logging
+import os
+import posixpath
+import queue
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from eqforge.core.errors import InputError, room_named
+from eqforge.core.files import digests, disk
+from eqforge.core.files.http_client import http_options
+from eqforge.core.urls import public
+
+TEMPORARY_PREFIX = ".tmp-"
+REACH_S = 20.0
+
+# Errors that they log are in the exceptions too; without a handler Python prints them.
+LIBRARIES = ("fsspec", "gcsfs", "s3fs", "aiobotocore", "botocore", "adlfs")
+for _library in LIBRARIES:
+    logging.getLogger(_library).addHandler(logging.NullHandler())
+
+_LOCAL = ("file", "local")
+# fsspec's other protocols are archives, caches of other stores, or parts of other programs.
+_STORES = frozenset((*_LOCAL, "memory", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl")) | {
+    "hdfs",
+    "webhdfs",
+    "oci",
+    "oss",
+    "hf",
+    "http",
+    "https",
+}
+
+# Stores without folders; asked for one they create a bucket, even of a misspelt name.
+_WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
+
+
+def join(root: str, *parts: str) -> str:
+    """Returns a path or URL below a root."""
+    return "/".join([root.rstrip("/"), *parts])
+
+
+def locate(url: str) -> tuple[Any, str]:
+    """Returns the file system of a path or URL, and the path on it.
+
+    Raises:
+      InputError: no package for URLs of that kind is installed, or they name no store.
+    """
+    import fsspec
+    from fsspec.registry import known_implementations
+
+    scheme = fsspec.core.split_protocol(url)[0]
+    if "::" in url or (scheme in known_implementations and scheme not in _STORES):
+        raise InputError(
+            f"{public(url)}: is no store that datasets lie in; they lie on a disk of this machine, "
+            "or behind gs://, s3://, abfs://, hdfs://, hf:// or https://"
+        )
+    try:
+        options = http_options() if scheme in ("http", "https") else {}
+        return fsspec.core.url_to_fs(url, **options)
+    except (ValueError, ImportError, OSError) as error:
+        raise InputError(f"{public(url)}: {_sentence(error)}") from error
+
+
+def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
+    """Asks a store whether a file exists, to see whether it answers at all.
+
+    Args:
+      url: of the file, or its path.
+      timeout_s: how long to wait; clients retry stores that do not exist again and again.
+
+    Raises:
+      InputError: it does not answer, or denies this user access. Each store has exceptions of its
+        own for this.
+    """
+    import fsspec
+
+    if fsspec.core.split_protocol(url)[0] in (None, *_LOCAL):
+        return
+    answer: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+    # A daemon, as a call to a store cannot be cancelled and must not keep the program alive.
+    threading.Thread(target=_ask, args=(url, answer), daemon=True).start()
+    try:
+        found = answer.get(timeout=timeout_s)
+    except queue.Empty:
+        raise InputError(
+            f"{public(url)}: cannot be reached: no answer within {timeout_s:g} s; are network and "
+            "credentials there?"
+        ) from None
+    if isinstance(found, InputError):
+        raise found
+    if found is not None:
+        raise InputError(f"{public(url)}: cannot be reached: {_sentence(found)}") from found
+
+
+def _ask(url: str, answer: "queue.SimpleQueue[Exception | None]") -> None:
+    try:
+        system, path = locate(url)
+        system.exists(path)
+    except Exception as error:
+        answer.put(error)
+    else:
+        answer.put(None)
+
+
+def _sentence(error: Exception) -> str:
+    return public(" ".join(str(error).split())) or type(error).__name__
+
+
+def is_local(url: str) -> bool:
+    """Tells whether a path or URL lies on a disk of this machine."""
+    return _is_disk(locate(url)[0])
+
+
+def _is_disk(system: Any) -> bool:
+    from fsspec.implementations.local import LocalFileSystem
+
+    return isinstance(system, LocalFileSystem)
+
+
+def make_parents(system: Any, path: str) -> None:
+    """Makes the folder of a file and those above it, on a file system that has folders."""
+    names = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
+    if not names & _WITHOUT_FOLDERS:
+        system.makedirs(posixpath.dirname(path), exist_ok=True)
+
+
+def exists(url: str) -> bool:
+    """Tells whether a file or folder is there."""
+    system, path = locate(url)
+    return system.exists(path)
+
+
+def is_file(url: str) -> bool:
+    """Tells whether a file is there; a folder is none."""
+    system, path = locate(url)
+    return system.isfile(path)
+
+
+def info(url: str) -> dict[str, Any] | None:
+    """Returns a store's metadata of a file, different for each version; None if it is missing."""
+    system, path = locate(url)
+    system.invalidate_cache()
+    with contextlib.suppress(FileNotFoundError):
+        return system.info(path)
+    return None
+
+
+def read_bytes(url: str) -> bytes:
+    """Returns a whole file.
+
+    Raises:
+      FileNotFoundError: it is not there.
+    """
+    system, path = locate(url)
+    return system.cat_file(path)
+
+
+@contextlib.contextmanager
+def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
+    """Opens a plain file below an untrusted folder, for reading.
+
+    On a disk of this machine nothing else is opened, even if the file is replaced meanwhile: no
+    link, no folder that is a link, no pipe and no device.
+
+    Args:
+      folder: its path or URL, which may be a link.
+      path: of the file below it, separated by `/`.
+
+    Raises:
+      InputError: it is not a plain file, or the path leads out of the folder.
+      OSError: it is missing or cannot be read.
+    """
+    names = path.split("/")
+    if not {"", ".", ".."}.isdisjoint(names) or "\0" in path or "::" in path:
+        raise InputError(f"{folder}: the path {path!r} leads out of the folder")
+    system, root = locate(folder)
+    if not _is_disk(system):
+        with system.open(join(root, path), "rb") as stream:
+            yield stream
+        return
+    with open(disk.open_plain(root, names, join(folder, path)), "rb") as stream:
+        yield stream
+
+
+def read_range(url: str, start: int, stop: int) -> bytes:
+    """Returns the bytes [start, stop) of a file.
+
+    Raises:
+      FileNotFoundError: it is not there.
+    """
+    system, path = locate(url)
+    return system.cat_file(path, start=start, end=stop)
+
+
+def digest(url: str) -> tuple[int, str]:
+    """Returns the length of a file and its SHA-256, read in small pieces."""
+    system, path = locate(url)
+    with system.open(path, "rb") as stream:
+        return digests.digest_stream(stream)
+
+
+def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
+    """Writes a whole file; a reader sees the old content or the new, never a part.
+
+    Args:
+      url: the file's path or URL.
+      data: its content.
+      synced: whether it has to survive a power cut; see open_atomic.
+    """
+    with open_atomic(url, synced) as stream:
+        stream.write(data)
+
+
+@contextlib.contextmanager
+def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
+    """Opens a file for writing that appears under its name only when it is complete.
+
+    On a disk the bytes go to a temporary file in the same folder, which is renamed. For an object
+    store they are collected in a temporary file on this machine and uploaded at the end: threads
+    that share fsspec's file system would share its transactions. After an exception nothing
+    appears.
+
+    Args:
+      url: the file's path or URL.
+      synced: whether the bytes survive a power cut once the block has ended; this costs a disk some
+        milliseconds. A power cut may corrupt a file that is not synced.
+    """
+    system, path = locate(url)
+    if not _is_disk(system):
+        with tempfile.NamedTemporaryFile(prefix="eqforge-") as stream:
+            with room_named(stream.name):
+                yield stream
+                stream.flush()
+            system.put_file(stream.name, path)
+        return
+    folder = Path(path).parent
+    disk.make_folder(folder, synced)
+    temporary = folder / f"{TEMPORARY_PREFIX}{uuid.uuid4().hex}"
+    try:
+        with room_named(path), open(temporary, "wb") as stream:
+            yield stream
+            stream.flush()
+            if synced:
+                os.fsync(stream.fileno())
+        os.replace(temporary, path)
+        if synced:
+            disk.sync(folder)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def list_files(url: str) -> list[str]:
+    """Returns the names of the files directly in a folder, sorted; none if it is missing."""
+    return sorted(file_sizes(url))
+
+
+def file_sizes(url: str) -> dict[str, int]:
+    """Returns the sizes in bytes of the files directly in a folder; none if it is missing.
+
+    Changes by other processes are seen, even in a store that caches its listings.
+    """
+    system, path = locate(url)
+    system.invalidate_cache()
+    if not system.isdir(path):
+        return {}
+    found = (entry for entry in system.ls(path, detail=True) if entry["type"] == "file")
+    return {entry["name"].rsplit("/", 1)[-1]: entry["size"] for entry in found}
+
+
+def list_names(url: str) -> list[str]:
+    """Returns the sorted names of files and folders directly in a folder; none if it is missing."""
+    system, path = locate(url)
+    if not system.isdir(path):
+        return []
+    return sorted(
+        {entry["name"].rstrip("/").rsplit("/", 1)[-1] for entry in system.ls(path, detail=True)}
+    )
+
+
+def delete(url: str) -> None:
+    """Deletes a file; a missing one is no error."""
+    system, path = locate(url)
+    with contextlib.suppress(FileNotFoundError):
+        system.rm_file(path)
+
+
+def delete_folder(url: str) -> None:
+    """Deletes a folder and its contents; a missing one is no error."""
+    system, path = locate(url)
+    with contextlib.suppress(FileNotFoundError):
+        system.rm(path, recursive=True)

@@ -1,0 +1,160 @@
+"""Decodes large JSON annotation files straight into typed records, skipping other fields.
+
+Caption files reach hundreds of megabytes, most of it fields that eqforge never reads. Decoding by
+type keeps only the named fields: the 591,753 captions of COCO's training set take about a tenth of
+the memory of plain Python lists.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import clipped, name_of, shown
+from eqforge.core.files.source_file import open_input, read_input
+
+T = TypeVar("T")
+
+_KINDS = {
+    "array": "a list",
+    "object": "an object",
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "null",
+}
+_MESSAGES = (
+    (re.compile(r"Expected `([^`]*)`, got `([^`]*)`"), "expected {0}, found {1}"),
+    (re.compile(r"Expected `([^`]*)`(.*)"), "expected {0}{1}"),
+    (re.compile(r"Object missing required field `(.*)`"), "the field '{0}' is missing"),
+    (re.compile(r"Object contains unknown field `(.*)`"), "the field '{0}' is not known"),
+)
+_ANY_KEY = "[...]"
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+|\.\.\.)\]")
+_PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<where>.*)`$", re.DOTALL)
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Reads a file.
+
+    Raises:
+      InputError: it is missing, not a file or not readable.
+    """
+    try:
+        return read_input(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
+    """Streams the lines of a file that are not blank, with their numbers from 1.
+
+    Raises:
+      InputError: the file is missing, not a file or not readable.
+    """
+    try:
+        with open_input(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                if line.strip():
+                    yield number, line
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
+    """Decodes UTF-8 JSON as `type_`; fields that the type does not name are skipped.
+
+    Args:
+      data: one JSON value.
+      type_: a msgspec struct, a dataclass or a container of them.
+      file: name of the file, for messages.
+      where: place of the value in the file, for messages, such as `line 3`.
+
+    Raises:
+      InputError: the value is not JSON, or not of the type; the message names record and field.
+    """
+    prefix = f"{file}: {where}" if where else file
+    try:
+        return msgspec.json.decode(_without_mark(data), type=type_)
+    except msgspec.ValidationError as error:
+        found = _PLACE.match(str(error))
+        place, what = (found["where"], found["what"]) if found else ("", str(error))
+        named, value = _resolved(place, data, type_)
+        there = f": {clipped(named.lstrip('.'))}" if named else ""
+        known = () if place else getattr(type_, "__struct_fields__", ())
+        said = clipped(_in_words(what)) + _found(what, value, known) + _choices(what, place, type_)
+        raise InputError(f"{prefix}{there}: {said}") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error
+
+
+def _in_words(what: str) -> str:
+    """Returns msgspec's message in words that a reader of JSON knows."""
+    for pattern, words in _MESSAGES:
+        if (found := pattern.fullmatch(what)) is not None:
+            return words.format(*map(_kind, found.groups()))
+    return what
+
+
+def _kind(name: str) -> str:
+    """Returns what msgspec calls a type, such as `str | null`, as it is called elsewhere."""
+    return " or ".join(_KINDS.get(part, part) for part in name.split(" | "))
+
+
+def _resolved(place: str, data: bytes, type_: Any) -> tuple[str, Any]:
+    """Returns a place, and what stands there; None where that cannot be told.
+
+    Of the outermost object, msgspec leaves out the key.
+    """
+    try:
+        if place.startswith(_ANY_KEY) and get_origin(type_) is dict:
+            parts = msgspec.json.decode(_without_mark(data), type=dict[str, msgspec.Raw])
+            rest = place.removeprefix(_ANY_KEY)
+            key = next(key for key in parts if not _fits(parts[key], get_args(type_)[1]))
+            return name_of(key) + rest, _at(parts[key], rest)
+        return place, _at(_without_mark(data), place)
+    except (ValueError, LookupError, TypeError, RecursionError, StopIteration):
+        return place, None  # a key is not told, or what follows the mistake is no JSON
+
+
+def _fits(data: msgspec.Raw, type_: Any) -> bool:
+    try:
+        msgspec.json.decode(data, type=type_)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def _at(data: bytes | msgspec.Raw, place: str) -> Any:
+    value = msgspec.json.decode(data)
+    for name, number in _STEP.findall(place):
+        value = value[int(number)] if number else value[name]
+    return value
+
+
+def _found(what: str, value: Any, known: Sequence[str]) -> str:
+    """Returns what was found, for a message: a value, the fields of an object, or a length."""
+    if "unknown field" in what and known:
+        return f"; expected {', '.join(known)}"
+    if "missing required field" in what and isinstance(value, dict):
+        return f"; found {', '.join(map(name_of, value)) or 'none'}"
+    if "length" in what and isinstance(value, list):
+        return f", found {len(value):,}"
+    is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
+    return f" {shown(value)}" if is_plain and ", got `" in what else ""
+
+
+def _choices(what: str, place: str, type_: Any) -> str:
+    """Returns the values that a field of the outermost object may have, if those are told apart."""
+    if "Invalid enum value" not in what or not isinstance(type_, type):
+        return ""
+    choices = get_args(get_type_hints(type_).get(place.lstrip(".")))
+    return f"; expected {', '.join(map(str, choices))}" if choices else ""
+
+
+def _without_mark(data: bytes) -> bytes:
+    return data.removeprefix(b"\xef\xbb\xbf")

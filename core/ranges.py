@@ -1,0 +1,53 @@
+"""Checks of the numbers of settings."""
+
+import dataclasses
+import math
+from typing import Any
+
+from eqforge.core.errors import InputError
+
+
+def check_range(name: str, value: float | None, low: float, high: float) -> None:
+    """Checks that a setting, if it is set, lies in a range, ends included.
+
+    Args:
+      name: of the setting, `max_changed_area` for `--max-changed-area`.
+      value: the setting; None is off.
+      low: the least value.
+      high: the greatest.
+
+    Raises:
+      InputError: it does not; where a percentage was given for a share, the message says so.
+    """
+    if value is None or low <= value <= high:
+        return
+    is_percentage = high == 1 and 2 <= value <= 100
+    hint = f"; write {value / 100:g} for {value:g} %" if is_percentage else ""
+    flag = name.replace("_", "-")
+    raise InputError(f"--{flag} {value}: expected {low:g} to {high:g}{hint}")
+
+
+def check_numbers(settings: Any) -> None:
+    """Checks what the types of settings do not say of their numbers.
+
+    None may be NaN or infinite, which every comparison would take its own way, and no `min_` limit
+    may be above the `max_` limit of the same name: nothing would be kept.
+
+    Raises:
+      InputError: one is.
+    """
+    for field in dataclasses.fields(settings):
+        value = getattr(settings, field.name)
+        if dataclasses.is_dataclass(value):
+            check_numbers(value)
+        for number in value if isinstance(value, tuple) else (value,):
+            if isinstance(number, float) and not math.isfinite(number):
+                flag = field.name.replace("_", "-")
+                raise InputError(f"--{flag} {number}: expected a finite number")
+        if field.name.startswith("min_") and value is not None:
+            stem = field.name.removeprefix("min_")
+            most, flag = getattr(settings, f"max_{stem}", None), stem.replace("_", "-")
+            if most is not None and value > most:
+                raise InputError(
+                    f"--min-{flag} {value} is above --max-{flag} {most}: nothing would be kept"
+                )

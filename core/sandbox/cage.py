@@ -1,0 +1,139 @@
+"""A cage (sandbox) for processes that read untrusted media.
+
+An attacker who takes over such a process, through a flaw in a decoder, has no network, cannot start
+programs, can read only the files that the process needs, and has limited memory and time. A part
+that the machine lacks is left out; `eqforge doctor` reports it.
+"""
+
+import contextlib
+import os
+import resource
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from eqforge.core.errors import InputError
+from eqforge.core.sandbox import landlock, seccomp
+
+VARIABLE: Final = "EQFORGE_CAGE"
+"""Environment variable: `off` for no cage, or its limits, such as `memory_gb=16,cpu_s=7200`."""
+
+_MOST: Final = 2.0**32
+"""Limits are below: the system counts bytes and seconds in 64 bits."""
+
+MOST_OPEN_FILES: Final = 1024
+MOST_STDERR_BYTES: Final = 2**24
+
+_SYSTEM: Final = (
+    *("/usr", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/localtime", "/etc/fonts"),
+    *("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/sys/devices/system/cpu"),
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/self"),
+)
+"""Read by the C library, Python and native packages on their own; no user's files."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cage:
+    """What a process may do.
+
+    Attributes:
+      read: files and folders that may be read, besides Python's installation.
+      write: folders in which files may be read, written, created and deleted.
+      network: whether it may open sockets.
+      memory_gb: address space, in GiB; None for no limit.
+      cpu_s: CPU time per request, in seconds; None for no limit.
+    """
+
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    network: bool = False
+    memory_gb: float | None = None
+    cpu_s: float | None = None
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Cage":
+        """Returns the cage that `to_json` gave."""
+        return cls(**values | {name: tuple(values[name]) for name in ("read", "write")})
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the cage as JSON values."""
+        return asdict(self)
+
+
+def adjusted(cage: Cage | None) -> Cage | None:
+    """Returns a cage as adjusted by the user's environment; see VARIABLE.
+
+    Raises:
+      InputError: the variable is malformed.
+    """
+    wanted = os.environ.get(VARIABLE, "")
+    if cage is None or wanted == "off":
+        return None
+    values = cage.to_json()
+    for part in filter(None, wanted.split(",")):
+        name, _, number = part.partition("=")
+        with contextlib.suppress(ValueError):
+            if name in ("memory_gb", "cpu_s") and 0 < float(number) < _MOST:
+                values[name] = float(number)
+                continue
+        raise InputError(
+            f"{VARIABLE} must be `off` or limits such as `memory_gb=16,cpu_s=7200`, not {wanted!r}"
+        )
+    return Cage.from_json(values)
+
+
+def enter(cage: Cage) -> dict[str, str]:
+    """Puts this process into a cage for good; it must have only one thread.
+
+    Returns:
+      The parts that the machine lacks, `landlock` or `seccomp`, each with the system's error.
+    """
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)
+    if not cage.write:
+        _limit(resource.RLIMIT_FSIZE, MOST_STDERR_BYTES)
+    if cage.memory_gb is not None:
+        _limit(resource.RLIMIT_AS, int(cage.memory_gb * 2**30))
+    lacking = {}
+    try:
+        landlock.restrict(
+            [*_python(), *_SYSTEM, *cage.read], [*cage.write, os.devnull], network=cage.network
+        )
+    except OSError as error:
+        lacking["landlock"] = str(error)
+    try:
+        seccomp.restrict(network=cage.network, modes=bool(cage.write))
+    except OSError as error:
+        lacking["seccomp"] = str(error)
+    return lacking
+
+
+def allow_time(cage: Cage) -> None:
+    """Gives this process CPU time for one request from now on; then SIGXCPU ends it."""
+    if cage.cpu_s is not None:
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = int(used.ru_utime + used.ru_stime + cage.cpu_s) + 1
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        if most == resource.RLIM_INFINITY or seconds < most:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))
+
+
+def _limit(what: int, amount: int) -> None:
+    """Sets a limit that this process cannot raise; a lower one is kept."""
+    _, most = resource.getrlimit(what)
+    if most != resource.RLIM_INFINITY and (amount == resource.RLIM_INFINITY or amount > most):
+        amount = most
+    with contextlib.suppress(ValueError, OSError):  # macOS cannot limit address space
+        resource.setrlimit(what, (amount, amount))
+
+
+def _python() -> Iterator[str]:
+    """Yields the folders of Python, its packages and eqforge, and what eqforge's links lead to."""
+    yield from filter(os.path.isabs, sys.path)
+    yield from (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
+    for folder in sys.modules["eqforge"].__path__:
+        yield folder
+        with os.scandir(folder) as entries:
+            yield from (os.path.realpath(each) for each in entries if each.is_symlink())

@@ -1,0 +1,226 @@
+"""A child process for native code that may crash or hang, driven by JSON lines.
+
+A request is one JSON value; a function in the child answers it with any number of values, as they
+are ready. If the child dies, or gives no sign of life for too long, the answers so far are valid,
+an error is raised, and the next request starts a fresh child. `child_main` is the other side.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import weakref
+from collections.abc import Iterator
+from multiprocessing.connection import wait
+from typing import IO, Any
+
+from eqforge.core.errors import BuildError, EqforgeError
+from eqforge.core.sandbox.cage import Cage, adjusted
+from eqforge.core.sandbox.die_with_parent import TiedProcess
+from eqforge.core.signals import blocked
+
+STDERR_TAIL = 2000
+MOST_MESSAGE_BYTES = 2**30
+"""An image with the maximum number of pixels takes a third of it."""
+
+
+class ChildDied(EqforgeError):
+    """The child process ended in the middle of a request.
+
+    Args:
+      ending: how it ended, such as "killed by SIGSEGV".
+      stderr: the end of what it wrote to its standard error.
+    """
+
+    def __init__(self, ending: str, stderr: str) -> None:
+        super().__init__(f"{ending}: {stderr}" if stderr else ending)
+        self.ending, self.stderr = ending, stderr
+
+    def __reduce__(self) -> tuple[type["ChildDied"], tuple[str, str]]:
+        """Makes the error picklable, to reach the driver from a worker."""
+        return type(self), (self.ending, self.stderr)
+
+
+class ChildTimeout(EqforgeError):
+    """The child process gave no sign of life for too long and was killed."""
+
+
+class ChildFailed(RuntimeError):
+    """The child's function raised an exception; the text is its traceback."""
+
+
+class Child:
+    """A function that runs in a child process, which is started on the first request.
+
+    It may be pickled, or inherited by a forked process, and starts a process of its own there.
+    Only one thread may use it at a time, and it serves one request at a time.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        *,
+        timeout_s: float,
+        start_timeout_s: float = 120.0,
+        cage: Cage | None = None,
+    ) -> None:
+        """Names the function; nothing is started yet.
+
+        Args:
+          function: "package.module:name" of a function that takes a request and a callable
+            `alive`, and yields answers. It calls `alive` while it works on the next answer.
+          timeout_s: longest silence of the child during a request, in seconds.
+          start_timeout_s: longest time until the function has been imported, in seconds.
+          cage: what the process may do, entered before the function is imported; None for no
+            restrictions. A change takes effect with the next process.
+        """
+        self._function = function
+        self.cage = cage
+        self._timeout_s = timeout_s
+        self._start_timeout_s = start_timeout_s
+        self._process: _Process | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves the process out of a pickle."""
+        return self.__dict__ | {"_process": None}
+
+    def ask(self, request: Any) -> Iterator[Any]:
+        """Yields the child's answers to a request as they come.
+
+        Raises:
+          ChildDied: the process ended before the last answer.
+          ChildTimeout: it was silent for too long.
+          ChildFailed: the function raised an exception.
+          OSError: the exception was one of the system's, such as a full disk.
+          BuildError: the child does not start, or the function cannot be imported.
+        """
+        is_idle = False
+        try:
+            process = self._running()
+            process.write(request)
+            while not is_idle:
+                message = process.read(self._timeout_s)
+                is_idle = "done" in message or "error" in message
+                if "error" in message:
+                    raise _failure(message)
+                if "answer" in message:
+                    yield message["answer"]
+        finally:
+            if not is_idle:
+                self.close()
+
+    def close(self) -> None:
+        """Kills the process, if there is one; the next request starts another."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def _running(self) -> "_Process":
+        if self._process is None or self._process.parent != os.getpid():
+            self._process = _Process(self._function, adjusted(self.cage))
+            try:
+                message = self._process.read(self._start_timeout_s)
+            except EqforgeError as error:
+                raise BuildError(f"the process of {self._function} does not start") from error
+            if "error" in message:
+                raise BuildError(f"{self._function} cannot be imported: {message['error']}")
+        return self._process
+
+
+def _failure(message: dict[str, Any]) -> Exception:
+    if message.get("errno") is not None:
+        return OSError(message["errno"], message["error"])
+    return ChildFailed(message["error"])
+
+
+class _Process:
+    """A running child, and its parent's ends of the pipes."""
+
+    def __init__(self, function: str, cage: Cage | None) -> None:
+        self.parent = os.getpid()
+        self._unread = bytearray()
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
+        with blocked():
+            self._popen = TiedProcess(
+                "eqforge.core.sandbox.child_main",
+                *(function, json.dumps(cage.to_json() if cage else None)),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+            )
+        self.end = weakref.finalize(self, _end, self._popen, self._stderr, self.parent)
+
+    def write(self, request: Any) -> None:
+        """Sends a request."""
+        self._stderr.seek(0)  # the child writes at the same offset
+        self._stderr.truncate()
+        assert self._popen.stdin is not None
+        try:
+            self._popen.stdin.write(json.dumps(request).encode() + b"\n")
+            self._popen.stdin.flush()
+        except BrokenPipeError as error:
+            raise self._death() from error
+
+    def read(self, timeout_s: float) -> dict[str, Any]:
+        """Returns the next message.
+
+        Raises:
+          ChildDied: the process has ended.
+          ChildTimeout: no message came in time.
+          ChildFailed: the child sent something that is not a message.
+        """
+        assert self._popen.stdout is not None
+        output = self._popen.stdout.fileno()
+        deadline = time.monotonic() + timeout_s
+        searched = 0
+        while (end := self._unread.find(b"\n", searched)) < 0:
+            searched = len(self._unread)
+            if searched > MOST_MESSAGE_BYTES:
+                raise ChildFailed(f"a message of more than {MOST_MESSAGE_BYTES:,} bytes")
+            if not wait([output], max(0.0, deadline - time.monotonic())):
+                raise ChildTimeout(f"no sign of life for {timeout_s:g} s")
+            data = os.read(output, 1 << 16)
+            if not data:
+                raise self._death()
+            self._unread += data
+        line = bytes(self._unread[:end])
+        del self._unread[: end + 1]
+        return _message(line)
+
+    def _death(self) -> ChildDied:
+        self._popen.kill()  # it may have closed its output without ending
+        status = self._popen.wait()
+        self._stderr.seek(0, os.SEEK_END)
+        self._stderr.seek(max(0, self._stderr.tell() - STDERR_TAIL))
+        stderr = self._stderr.read().decode(errors="replace").strip()
+        if status < 0:
+            return ChildDied(f"killed by {signal.Signals(-status).name}", stderr)
+        return ChildDied(f"exit status {status}", stderr)
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    """Parses a message; a process taken over by hostile data may send anything."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ChildFailed(f"no message: {error}") from error
+    if not isinstance(message, dict):
+        raise ChildFailed("no message: not an object")
+    return message
+
+
+def _end(popen: TiedProcess, stderr: IO[bytes], parent: int) -> None:
+    """Kills a process and closes its pipes; a forked process only closes its copies."""
+    if parent == os.getpid():
+        popen.kill()
+        popen.wait()
+    else:
+        popen.returncode = 0
+    popen.let_go()
+    for file in (popen.stdin, popen.stdout, stderr):
+        if file is not None:
+            with contextlib.suppress(BrokenPipeError):  # a request was never read
+                file.close()

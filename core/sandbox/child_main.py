@@ -1,0 +1,109 @@
+"""The child's side of `child`: runs a function for its parent.
+
+Run as `python -P -m eqforge.core.sandbox.child_main LIFELINE package.module:function
+[CAGE]`, where LIFELINE is that of `die_with_parent` and CAGE what the process may do, as JSON.
+Requests come in as JSON lines; each is answered by lines {"answer": …} and one {"done": true}, or
+{"error": "traceback"}. {"alive": true} means that the work goes on.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from typing import IO, Any
+
+from eqforge.core.sandbox.die_with_parent import end_with_parent
+
+HEARTBEAT_S = 0.5
+
+Function = Callable[[Any, Callable[[], None]], Iterable[Any]]
+
+
+def main(lifeline: str, function: str, cage: str = "null") -> None:
+    """Imports a function, then answers requests with it until there are no more."""
+    end_with_parent(int(lifeline))
+    os.set_inheritable(int(lifeline), False)
+    requests, messages = _private_pipes()
+    sender = _Sender(messages)
+    begin = _into_cage(json.loads(cage))
+    try:
+        answer = _load(function)
+    except Exception:
+        sender.send({"error": traceback.format_exc()})
+        return
+    sender.send({"ready": True})
+    for request in requests:
+        begin()
+        for message in _messages(answer, json.loads(request), sender.alive):
+            sender.send(message)
+
+
+def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
+    """Enters a cage before any import that starts threads, as they would stay outside.
+
+    Returns:
+      A function to call before each request.
+    """
+    if values is None:
+        return lambda: None
+    from eqforge.core.sandbox.cage import Cage, allow_time, enter
+
+    cage = Cage.from_json(values)
+    enter(cage)
+    return lambda: allow_time(cage)
+
+
+class _Sender:
+    """Writes messages, and signs of life at most once every HEARTBEAT_S seconds."""
+
+    def __init__(self, messages: IO[bytes]) -> None:
+        self._messages = messages
+        self._sent_at = 0.0
+
+    def send(self, message: dict[str, Any]) -> None:
+        self._messages.write(json.dumps(message).encode() + b"\n")
+        self._messages.flush()
+        self._sent_at = time.monotonic()
+
+    def alive(self) -> None:
+        if time.monotonic() - self._sent_at >= HEARTBEAT_S:
+            self.send({"alive": True})
+
+
+def _messages(
+    answer: Function, request: Any, alive: Callable[[], None]
+) -> Iterator[dict[str, Any]]:
+    try:
+        for value in answer(request, alive):
+            yield {"answer": value}
+    except Exception as error:
+        errno = error.errno if isinstance(error, OSError) else None
+        yield {"error": traceback.format_exc(), "errno": errno}
+    else:
+        yield {"done": True}
+
+
+def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Moves the pipes away from standard input and output, which native libraries may use.
+
+    Standard output then goes to standard error, and standard input is empty.
+    """
+    requests, messages = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return os.fdopen(requests, "rb"), os.fdopen(messages, "wb")
+
+
+def _load(function: str) -> Function:
+    module, name = function.split(":")
+    loaded: Function = getattr(importlib.import_module(module), name)
+    return loaded
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

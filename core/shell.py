@@ -1,0 +1,310 @@
+"""The wrapper of every command: its options, errors in one sentence, signals."""
+
+import dataclasses
+import functools
+import operator
+import re
+import sys
+import types
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+import tyro
+from tyro import _resolver
+from tyro.conf import HelptextFromCommentsOff, OmitArgPrefixes
+from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
+
+from eqforge.core.console import ConsoleOptions, session, take
+from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.presets import check_names, options_of, read_presets
+from eqforge.core.ranges import check_numbers
+from eqforge.core.urls import copy_of, takes_urls
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(://|::)|data:")
+_TYPES = {"STR": "TEXT", "INT": "NUMBER", "FLOAT": "NUMBER"}
+_TYPE = re.compile(r"\b(STR|INT|FLOAT)\b")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """A command: what its `main` is.
+
+    Attributes:
+      program: its name in the help, such as `eqforge lint`.
+      settings: the class of its options, or a union of such classes; its docstring is the help.
+      run: does the work, and returns the exit status.
+      description: the help, if it is not the docstring.
+      console: the options of its output: DocumentOptions for a command that gives a document.
+      keeps_output: see `console.session`.
+    """
+
+    program: str
+    settings: Any
+    run: Callable[[Any], int]
+    description: str | None
+    console: type[ConsoleOptions]
+    keeps_output: bool
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        """Runs the command with `argv`, by default the program's own; returns the exit status.
+
+        Raises:
+          SystemExit: see reported_errors.
+        """
+        with reported_errors(), session(keeps_output=self.keeps_output):
+            return self.run(
+                parse(
+                    self.settings,
+                    argv,
+                    console=self.console,
+                    prog=self.program,
+                    description=self.description,
+                )
+            )
+        raise AssertionError("reported_errors swallows nothing")
+
+
+def shell(
+    program: str,
+    settings: Any,
+    run: Callable[[Any], int],
+    *,
+    description: str | None = None,
+    console: type[ConsoleOptions] = ConsoleOptions,
+    keeps_output: bool = False,
+) -> Command:
+    """Returns the `main` of a command; see Command."""
+    return Command(
+        program=program,
+        settings=settings,
+        run=run,
+        description=description,
+        console=console,
+        keeps_output=keeps_output,
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class CommandLine:
+    """A parsed command line.
+
+    Attributes:
+      settings: the settings.
+      console: the options of its output.
+      sources: where options were given; see Presets.
+    """
+
+    settings: Any
+    console: Any
+    sources: dict[str, str]
+
+
+def parse(settings: Any, argv: Sequence[str] | None, **options: Any) -> Any:
+    """Returns the settings of a command line; see `parse_line`."""
+    return parse_line(settings, argv, **options).settings
+
+
+def parse_line(
+    settings: Any,
+    argv: Sequence[str] | None,
+    *,
+    console: type[ConsoleOptions] = ConsoleOptions,
+    default: Callable[[Sequence[str]], Any] | None = None,
+    **options: Any,
+) -> CommandLine:
+    """Parses a command line, and takes its options of output for the session.
+
+    Args:
+      settings: a dataclass, or a union of such, which are commands of the command.
+      argv: the arguments; None takes the program's own.
+      console: the options of output.
+      default: returns the settings of an empty command line, given all arguments; None takes
+        the dataclass's own.
+      **options: see tyro.cli.
+
+    Raises:
+      InputError: a URL is given where a file or folder of this machine is expected, or a file of
+        settings is wrong.
+      SystemExit: help was asked for (0), or an option is unknown or wrong (2).
+    """
+    given = list(sys.argv[1:] if argv is None else argv)
+    kinds = [_chosen(settings, given), console]
+    check_names(kinds, given)
+    with in_words():
+        presets = read_presets(kinds, given)
+        given += presets.arguments
+        start = tyro.MISSING_NONPROP if default is None else _added(default(given), console)
+        found = tyro.cli(
+            with_console(settings, console),
+            args=given,
+            default=start,
+            config=(HelptextFromCommentsOff,),
+            **options,
+        )
+    own = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
+    output = own.pop(_CONSOLE)
+    take(output)
+    made = found.own_kind(**own)
+    check_numbers(made)
+    common = {option.name for option in options_of(console)}
+    sources = {name: source for name, source in presets.sources.items() if name not in common}
+    return CommandLine(settings=made, console=output, sources=sources)
+
+
+def local_path(text: str) -> Path:
+    """Returns the path that an argument names, or that of the copy of a file in a store.
+
+    Raises:
+      InputError: it is a URL, in which a path would drop a slash, where `copied_urls` takes none.
+    """
+    if "://" in text and (copy := copy_of(text)) is not None:
+        return copy
+    if _URL.match(text):
+        raise InputError(f"{text}: is a URL, where a file or folder of this machine is wanted")
+    return Path(text)
+
+
+def media_root(text: str) -> str:
+    """Returns the path or URL of a folder that an argument names."""
+    return text if _URL.match(text) else str(Path(text))
+
+
+MediaRoot = Annotated[
+    str,
+    PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="PATH|URL",
+        instance_from_str=lambda arguments: media_root(arguments[0]),
+        is_instance=lambda value: isinstance(value, str),
+        str_from_instance=lambda value: [value],
+    ),
+]
+"""A folder of media: of this machine, or in a store, or tar shards."""
+
+_CONSOLE = "console"
+
+
+def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
+    """Returns dataclasses of options with those of the output added."""
+    if not isinstance(settings, type):
+        return functools.reduce(
+            operator.or_, (with_console(kind, console) for kind in get_args(settings))
+        )
+    return dataclasses.make_dataclass(
+        settings.__name__,
+        [(_CONSOLE, Annotated[console, OmitArgPrefixes], console())],
+        bases=(settings,),
+        namespace={"__doc__": settings.__doc__, "own_kind": settings},
+        frozen=True,
+        kw_only=True,
+    )
+
+
+def _added(default: Any, console: type[ConsoleOptions]) -> Any:
+    """Returns settings with the options of the output."""
+    values = {field.name: getattr(default, field.name) for field in dataclasses.fields(default)}
+    return with_console(type(default), console)(**values)
+
+
+def _chosen(settings: Any, argv: Sequence[str]) -> type:
+    """Returns the dataclass that a command line chooses, by the name of the command."""
+    if isinstance(settings, type):
+        return settings
+    kinds: tuple[type, ...] = get_args(settings)
+    return next((kind for kind in kinds if [kind.__name__.lower()] == list(argv[:1])), kinds[0])
+
+
+def in_words() -> AbstractContextManager[Any]:
+    """Returns the context in which types read as words, and paths refuse URLs, or fetch them."""
+    registry = ConstructorRegistry()
+    known: list[PrimitiveTypeInfo] = []
+
+    @registry.primitive_rule
+    def path(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Path] | None:
+        if info.type is not Path:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="PATH|URL" if takes_urls() else "PATH",
+            instance_from_str=lambda arguments: local_path(arguments[0]),
+            is_instance=lambda value: isinstance(value, Path),
+            str_from_instance=lambda value: [str(value)],
+        )
+
+    @registry.primitive_rule
+    def words(info: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if info.type is Path or any(info is other for other in known):
+            return None
+        known.append(info)
+        spec = ConstructorRegistry.get_primitive_spec(info)  # of the other rules
+        known.pop()
+        if isinstance(spec, PrimitiveConstructorSpec):
+            return dataclasses.replace(
+                spec,
+                metavar=_in_words(spec.metavar),
+                instance_from_str=_read_in_words(spec, info.type),
+            )
+        return None
+
+    return registry
+
+
+def _read_in_words(spec: PrimitiveConstructorSpec[Any], kind: Any) -> Callable[[list[str]], Any]:
+    """Returns what reads the arguments of an option of a type; its errors are in words."""
+
+    def read(arguments: list[str]) -> Any:
+        try:
+            return spec.instance_from_str(arguments)
+        except ValueError as error:
+            text = " ".join(arguments)
+            raise ValueError(f"found {text!r}, expected {_expected(kind, spec, text)}") from error
+
+    return read
+
+
+def _expected(kind: Any, spec: PrimitiveConstructorSpec[Any], text: str) -> str:
+    """Returns what an option takes, and how a percentage is written where it takes a number."""
+    kinds = (kind, *get_args(kind))
+    numbers = {float: "a number", int: "a whole number"}
+    what = next((numbers[each] for each in numbers if each in kinds), None)
+    if what is None:
+        return _in_words(spec.metavar)
+    percentage = re.fullmatch(r"(\d+(?:\.\d*)?) ?%", text) if float in kinds else None
+    hint = f"; write {float(percentage[1]) / 100:g} for {text}" if percentage else ""
+    return f"{what}{' or None' if type(None) in kinds else ''}{hint}"
+
+
+_of_tyro = _resolver.is_instance
+
+
+def _is_instance(typ: Any, value: Any) -> bool:
+    """Tells whether a default is of a kind, as tyro 1.0 does.
+
+    Of `int | None` and `tuple[str, ...]` tyro asks typeguard, which imports asyncio and ssl: a
+    tenth of the time that a help takes.
+    """
+    if isinstance(typ, types.UnionType):
+        return any(_is_instance(each, value) for each in get_args(typ))
+    if get_origin(typ) is tuple:
+        kinds = get_args(typ)
+        if kinds[1:] == (...,) and isinstance(value, tuple):
+            kinds = kinds[:1] * len(value)
+        return (
+            isinstance(value, tuple)
+            and len(value) == len(kinds)
+            and all(map(_is_instance, kinds, value))
+        )
+    return _of_tyro(typ, value)
+
+
+_resolver.is_instance = _is_instance
+
+
+def _in_words(metavar: str) -> str:
+    """Returns a type as words: `{None}|INT` is `NUMBER or None`, `[STR [STR ...]]` `TEXT ...`."""
+    text = re.sub(r"\[(.+) \[(?:\1 )?\.\.\.\]\]", r"\1 ...", metavar)
+    text = re.sub(r"^\{None\}\|(.+)$", r"\1 or None", text)
+    text = re.sub(r"^\{None,(.+)\}$", r"{\1} or None", text)
+    return _TYPE.sub(lambda found: _TYPES[found[0]], text)

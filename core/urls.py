@@ -1,0 +1,77 @@
+"""URLs: in messages without what gives access, and as options of a command that name a file.
+
+A command reads its options before it reads files. So an option that names a file in a store gets
+the path of a copy that does not exist yet; `core.files.input_copies` makes the copies later.
+"""
+
+import contextlib
+import posixpath
+import re
+from collections.abc import Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from eqforge.core.errors import InputError
+
+# A container of Azure stands before an @, too: abfs://CONTAINER@ACCOUNT.dfs.core.windows.net.
+_USER = re.compile(r"(https?://)[^/\s@'\"]*@|(://)[^/\s@'\"]*:[^/\s@'\"]*@")
+_QUERY = re.compile(r"(?<=\S)\?[^\s'\"<>)]*=[^\s'\"<>)]*")
+_copies: ContextVar[tuple[Path, dict[str, Path]] | None] = ContextVar("copies", default=None)
+
+
+def public(text: str) -> str:
+    """Returns a URL, or a message with URLs, without users, passwords and signatures."""
+    return _QUERY.sub("", _USER.sub(r"\1\2", text))
+
+
+def is_http(url: str) -> bool:
+    """Tells whether a URL names a web server, which lists no files."""
+    return url.startswith(("https://", "http://"))
+
+
+@contextlib.contextmanager
+def copied_urls(folder: str) -> Iterator[None]:
+    """Lets options that name a file take URLs in the block.
+
+    Args:
+      folder: where the copies will lie; the caller deletes it.
+    """
+    token = _copies.set((Path(folder), {}))
+    try:
+        yield
+    finally:
+        _copies.reset(token)
+
+
+def takes_urls() -> bool:
+    """Tells whether options that name a file take URLs."""
+    return _copies.get() is not None
+
+
+def copies() -> dict[str, Path]:
+    """Returns the URLs that options named, and where their copies lie or will lie."""
+    _, named = _copies.get() or (None, {})
+    return named
+
+
+def copy_of(url: str) -> Path | None:
+    """Returns where the copy of a file or folder in a store will lie; None if there is to be none.
+
+    It has the name of the file, so that a dataset is the same as of a local file.
+
+    Raises:
+      InputError: the URL holds a user's name or password.
+    """
+    known = _copies.get()
+    if known is None:
+        return None
+    if _USER.search(url):
+        raise InputError(
+            f"{public(url)}: holds a password or a user's name; put them where the store's own "
+            "tools look for them"
+        )
+    folder, named = known
+    path = unquote(urlsplit(url).path) if is_http(url) else url
+    name = posixpath.basename(path.rstrip("/")) or "input"
+    return named.setdefault(url, folder / str(len(named)) / name)

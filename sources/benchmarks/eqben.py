@@ -1,0 +1,161 @@
+"""EqBen's annotation files: one for each subset, or one of all.
+
+    Kubric, Stable Diffusion, all   [pair, ...]
+    YouCook2, GEBC                  {video: [pair, ...]}
+    Action Genome                   {video: {object: [pair, ...]}}
+
+A pair is {"image0", "caption0", "image1", "caption1"}. Images are named by their path below the
+image tree, whose first folder is the subset. A caption of Action Genome is a list, of which the
+authors' code takes the first. Frames of YouCook2 are arrays (`.npy`) in the order blue, green, red.
+
+Pairs have no ids, and scores come in their order, so `annotation` has each one's place in its
+subset. A file of all, as eqforge writes it, says beside where a pair stood: `nested_under` has the
+keys of its file, and `source_id` its cluster where neither they nor the image's folder tell it.
+
+Source: github.com/Wangt-CN/EqBen, `src/eqben/eqben_utils.py`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from eqforge.core.files.checked import Node
+from eqforge.schemas.tables.eqben_subsets import EQBEN
+from eqforge.sources.benchmarks.form import (
+    ORDER,
+    BenchmarkItem,
+    Entry,
+    Form,
+    kept,
+    record_id,
+    rest,
+    with_rest,
+)
+
+CAPTIONS: Final = ("caption0", "caption1")
+FIELDS: Final = frozenset(("image0", "image1", *CAPTIONS))
+SINGLE: Final = ("*_random.json",)
+"""Files of single images and captions, in the order of the server."""
+NESTED: Final = "nested_under"
+SOURCE: Final = "source_id"
+
+
+def entries(root: Entry) -> Iterator[Entry]:
+    """Yields the pairs of a file, however they are nested; the key is that of the video."""
+    yield from _below(root, ())
+
+
+def _below(entry: Entry, keys: tuple[str, ...]) -> Iterator[Entry]:
+    node = entry.node
+    if isinstance(node.value, list):
+        for element in node.elements():
+            yield replace(entry, node=element, key="/".join(keys) or None)
+    elif len(keys) < 2 and all(isinstance(v, dict | list) for v in node.mapping().values()):
+        for key, member in node.items():
+            yield from _below(replace(entry, node=member), (*keys, key))
+    else:
+        yield replace(entry, key="/".join(keys) or None)
+
+
+def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yields each pair with its place in its subset; those of a file of all with their keys."""
+    places: Counter[str] = Counter()
+    for entry in entries:
+        kind = _kind(_folders(entry.node["image0"].text()))
+        yield replace(_unfolded(entry), number=places[kind])
+        places[kind] += 1
+
+
+def _unfolded(entry: Entry) -> Entry:
+    """Returns a pair as it stood in its own file, if it says where that was."""
+    said = entry.node.get(NESTED)
+    if entry.key is not None or said is None or not isinstance(said.value, str):
+        return entry
+    value = {name: part for name, part in entry.node.mapping().items() if name != NESTED}
+    return replace(entry, node=replace(entry.node, value=value), key=said.text() or None)
+
+
+def read(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields a pair."""
+    node = entry.node
+    images = tuple(node[name].text() for name in ("image0", "image1"))
+    folders = _folders(images[0])
+    is_told = isinstance(node.mapping().get(SOURCE, 0), str | None)
+    told = {ORDER: entry.number} | ({} if entry.key is None else {NESTED: entry.key})
+    lists = [name for name in CAPTIONS if isinstance(node[name].value, list)]
+    yield BenchmarkItem(
+        item_id=record_id(entry, images[0], None),
+        kind=_kind(folders),
+        source_id=_told(node) if is_told else _source(entry.key, folders),
+        images=images,
+        texts=tuple(_caption(node[name]) for name in CAPTIONS),
+        annotation=rest(node, *FIELDS.difference(lists), *([SOURCE] if is_told else []), **told),
+    )
+
+
+def _folders(image: str) -> tuple[str, ...]:
+    """Returns the folders of an image, without its own name."""
+    return PurePosixPath(image).parts[:-1]
+
+
+def _kind(folders: tuple[str, ...]) -> str:
+    """Returns the subset of an image: its first folder."""
+    return folders[0] if folders else ""
+
+
+def _told(node: Node) -> str | None:
+    found = node.get(SOURCE)
+    return None if found is None else found.text()
+
+
+def _source(key: str | None, folders: tuple[str, ...]) -> str | None:
+    """Returns the video of a pair: its key, or else the folder of its frames."""
+    if key is not None:
+        return key.split("/")[0]
+    return "/".join(folders) if len(folders) > 1 else None
+
+
+def _caption(node: Node) -> str:
+    """Returns a caption, or the first of a list."""
+    if isinstance(node.value, list):
+        return next((each.text() for each in node.elements()), None) or node.fail("a caption")
+    return node.text()
+
+
+def write(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns the record of a pair, in the form of the file of all subsets.
+
+    Args:
+      row: a row of pairs, with the names of its files in `image_0` and `image_1`.
+    """
+    others = kept(row) if row["dataset"] == EQBEN else {}
+    record = {"image0": row["image_0"], "caption0": _captions(row, others, 0)}
+    record |= {"image1": row["image_1"], "caption1": _captions(row, others, 1)}
+    nested = others.get(NESTED)
+    key = nested if isinstance(nested, str) else None
+    source = _source(key, _folders(row["image_0"]))
+    if row.get(SOURCE, source) != source:
+        record[SOURCE] = row[SOURCE]
+    return with_rest(row, record)
+
+
+def _captions(row: dict[str, Any], others: dict[str, Any], number: int) -> Any:
+    """Returns a caption; where it was the first of a list, that list."""
+    caption, found = row[f"caption_{number}"], others.get(CAPTIONS[number])
+    return [caption, *found[1:]] if isinstance(found, list) else caption
+
+
+FORMS: Final = {
+    EQBEN: (
+        Form(
+            fields=FIELDS,
+            read=read,
+            entries=entries,
+            joined=joined,
+            ignored=SINGLE,
+            is_one_file=True,
+        ),
+    )
+}

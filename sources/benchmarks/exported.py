@@ -1,0 +1,90 @@
+"""Rows of your own that `eqforge export` wrote: read back as they were.
+
+Such a row has the columns of eqforge's tables. Its id is that of the row without the name of its
+dataset, its picture has the name that it had in its source, and what had no column stands in
+`annotation` already.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import msgspec
+
+from eqforge.schemas.records.scores import compact_json
+from eqforge.sources.benchmarks.form import BenchmarkItem, Entry
+
+_TEXTS: Final = ("sample_id", "dataset", "annotation")
+"""The columns that rows of all datasets have."""
+_IDS: Final = ("item_id", "group_id")
+_PICTURES: Final = ("image", "image_0", "image_1")
+_NULLS: Final = (None, "null")
+"""Nothing, of a nested column; the second in an ImageFolder, where such columns are JSON."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exported:
+    """What a row says that is read in another way than a record of somebody's.
+
+    Attributes:
+      names: what its pictures are called in their source, by the columns of pictures.
+      annotation: of the row.
+      dataset: its name, where the row was none of your own.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    annotation: str
+    dataset: str = ""
+
+
+def as_own(entry: Entry) -> tuple[Entry, Exported | None]:
+    """Returns a record with the columns of your own, and the rest if an export wrote it."""
+    row = entry.node.value
+    if not _is_exported(row):
+        return entry, None
+    start = f"{row['dataset']}/"
+    own = {name: value for name, value in row.items() if name not in (*_TEXTS, *_IDS)}
+    own |= {"id": row["sample_id"].removeprefix(start)}
+    group = next((row[name] for name in _IDS if isinstance(row.get(name), str)), row["sample_id"])
+    own |= {"group_id": group.removeprefix(start)} if group != row["sample_id"] else {}
+    names = {each: own.pop(f"{each}_name", None) for each in _PICTURES}
+    for each in _PICTURES:
+        own.pop(f"{each}_id", None)
+    dataset = "" if row["dataset"].startswith("own-") else row["dataset"]
+    named = {column: name for column, name in names.items() if isinstance(name, str)}
+    said = Exported(names=named, annotation=row["annotation"], dataset=dataset)
+    return replace(entry, node=replace(entry.node, value=own)), said
+
+
+def _is_exported(row: Any) -> bool:
+    if not isinstance(row, dict) or "id" in row:
+        return False
+    return all(isinstance(row.get(name), str) for name in _TEXTS) and _object(row["annotation"])
+
+
+def _object(text: str) -> bool:
+    try:
+        msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> BenchmarkItem:
+    """Returns the item of an exported row with the names and the annotation that it had.
+
+    Args:
+      item: as it is read of the record without them; its annotation has the columns that are left.
+      said: what the row says beside.
+      columns: those of its pictures.
+    """
+    shown = tuple(
+        said.names.get(column, name) for column, name in zip(columns, item.images, strict=True)
+    )
+    left = msgspec.json.decode(item.annotation, type=dict[str, Any])
+    left = {name: value for name, value in left.items() if value not in _NULLS}
+    left |= {"dataset": said.dataset} if said.dataset else {}
+    own = msgspec.json.decode(said.annotation, type=dict[str, Any])
+    annotation = compact_json(left | own) if left else said.annotation
+    names = shown if shown != item.images else ()
+    return replace(item, shown=names, annotation=annotation)

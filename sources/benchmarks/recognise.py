@@ -1,0 +1,180 @@
+"""Tells of which benchmark a record is: its form, and what else it may be where it has none.
+
+A record that has the fields of a form may be of another benchmark whose records have these and
+more: SugarCrepe++ is SugarCrepe with a second true caption. It is that benchmark's.
+"""
+
+import functools
+import importlib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import names_of, shown
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.sources.benchmarks.form import Entry, Form
+
+_DEPTH: Final = 5
+"""Records of EqBen are three levels below the whole file."""
+_WHOLE: Final = "this is the form of"
+_SIMILAR: Final = 60.0
+"""From here on names are similar, of 100."""
+_SIGNS: Final = re.compile(r"[\W_]+")
+_ANSWERS: Final = frozenset(("Text_Q0", "Text_Q1", "Image_Q0", "Image_Q1"))
+_OF_ANSWERS: Final = (
+    "; these are the right answers to VisMin's questions (vqa_solution.csv), without captions; its "
+    "pairs are in the folder of the hub, for `eqforge import vismin`"
+)
+
+
+def forms_of(benchmark: str) -> tuple[Form, ...]:
+    """Returns the forms in which a benchmark is published."""
+    module = importlib.import_module(f"eqforge.sources.benchmarks.{BENCHMARKS[benchmark].module}")
+    forms: Mapping[str, tuple[Form, ...]] = module.FORMS
+    return forms[benchmark]
+
+
+def form_of(forms: Iterable[Form], record: Entry) -> Form:
+    """Returns the form of a record.
+
+    Raises:
+      InputError: it has none of the forms, or is another benchmark's; the message names its fields,
+        and the nearest benchmark.
+    """
+    value = record.node.value
+    place = f"{record.node.file}: {record.node.where or 'the whole file'}"
+    for form in forms:
+        if not _has_form(form, value):
+            continue
+        if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
+            benchmark, fields = other
+            more = ", ".join(sorted(fields - form.fields))
+            raise InputError(
+                f"{place}: also has {more}: these are the fields of `eqforge import {benchmark}`"
+                f"{_way_out(form, benchmark, more)}"
+            )
+        return form
+    wanted = "; or ".join(_described(form) for form in forms)
+    naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
+    raise InputError(f"{place}: expected {wanted}; found {found_in(value)}{naming}")
+
+
+def found_in(value: Any) -> str:
+    """Returns a record's fields, or its beginning, and the benchmark that is nearest to it."""
+    names = _names(value)
+    return f"{names_of(names) if names else shown(value)}{_nearest(value)}"
+
+
+def _naming(forms: Iterable[Form], value: Any) -> str:
+    """Returns how columns of one's own are named, unless they are all those of a benchmark."""
+    missing = sorted(set[str]().union(*(form.fields for form in forms)) - _names(value))
+    if _names(value) >= _ANSWERS or _WHOLE in _nearest(value) or not _names(value) or not missing:
+        return ""
+    return f"; where yours have other names, say so: --columns {missing[0]}=YOURS"
+
+
+def _has_form(form: Form, value: Any) -> bool:
+    if form.is_array is not None:
+        return form.is_array(value)
+    return isinstance(value, dict) and form.fields <= value.keys()
+
+
+def _names(value: Any) -> frozenset[str]:
+    return frozenset(value) if isinstance(value, dict) else frozenset()
+
+
+def _described(form: Form) -> str:
+    return form.array or f"the fields {', '.join(sorted(form.fields))}"
+
+
+@functools.lru_cache(maxsize=1_000)
+def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozenset[str]] | None:
+    """Returns the benchmark whose records have some fields and more, all of them among the names.
+
+    Args:
+      fields: of a form.
+      names: of the fields of a record that has the form.
+
+    Returns:
+      The benchmark and the fields of its records; None if there is no such one.
+    """
+    others = (
+        (benchmark, form.fields)
+        for benchmark in BENCHMARKS
+        for form in forms_of(benchmark)
+        if fields < form.fields <= names
+    )
+    return max(others, key=lambda other: len(other[1]), default=None)
+
+
+def _way_out(form: Form, benchmark: str, column: str) -> str:
+    """Returns how a table of one's own is taken all the same, if one column makes it another's."""
+    is_taken = _is_own(form) and not benchmark.startswith("own-")
+    return f"; if it is your own, name the column: --columns kind={column}" if is_taken else ""
+
+
+def _is_own(form: Form) -> bool:
+    """Tells whether a form is that of one's own tables."""
+    return "kind" in form.optional
+
+
+def _nearest(value: Any) -> str:
+    """Returns a hint at the benchmark whose records a value is most like; empty for none.
+
+    Where it is like none, what it holds may be: the first member of each level is looked at. Where
+    no name is the same, similar ones count.
+    """
+    if _names(value) >= _ANSWERS:
+        return _OF_ANSWERS
+    for like in (_likeness, _resemblance):
+        for part in _first_parts(value):
+            likeness = {
+                benchmark: max(like(form, part) for form in forms_of(benchmark))
+                for benchmark in BENCHMARKS
+            }
+            if (most := max(likeness.values())) > 0:
+                whole = _WHOLE if most > 1 else "the nearest form is"
+                best = (
+                    f"`eqforge import {name}`" for name, share in likeness.items() if share == most
+                )
+                return f"; {whole} {' or '.join(best)}"
+    return ""
+
+
+def _first_parts(value: Any) -> Iterator[Any]:
+    """Yields a value, its first member, the first member of that, and so on."""
+    for _ in range(_DEPTH):
+        yield value
+        members = value.values() if isinstance(value, dict) else value
+        if not isinstance(value, dict | list) or not members:
+            return
+        value = next(iter(members))
+
+
+def _likeness(form: Form, value: Any) -> float:
+    """Returns the share of the fields that a form and a value have in common; over 1 for all."""
+    if form.is_array is not None:
+        return 2.0 * form.is_array(value)
+    names = _names(value)
+    return len(form.fields & names) / (len(form.fields | names) or 1) + (form.fields <= names)
+
+
+def _resemblance(form: Form, value: Any) -> float:
+    """Returns the share of a form's fields that a value has under similar names, each for one.
+
+    It is below 1, and 0 where but one field has such a name.
+    """
+    names = sorted({_SIGNS.sub("", str(name).lower()) for name in _names(value)})
+    if form.is_array is not None or not names:
+        return 0.0
+    from rapidfuzz import fuzz  # only where something is wrong
+
+    fields = {_SIGNS.sub("", field.lower()) for field in form.fields}
+    pairs = ((fuzz.ratio(one, other), one, other) for one in fields for other in names)
+    taken: dict[str, float] = {}
+    for ratio, one, other in sorted(pairs, reverse=True):
+        if ratio >= _SIMILAR and taken.keys().isdisjoint((one, f" {other}")):
+            taken |= {one: ratio / 101, f" {other}": 0.0}
+    count = len(taken) // 2
+    return sum(taken.values()) / (len(fields) + len(names) - count) if count > 1 else 0.0

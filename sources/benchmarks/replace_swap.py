@@ -1,0 +1,107 @@
+"""The published hard positives: REPLACE (VL-CheckList) and SWAP (ARO).
+
+The folder `data` has captions and their negatives, `swapped_data` the hard positives with the same
+negatives, in files of the same names and in the same order: they have no ids. Every image and every
+negative is compared, and `annotation` has each record's place in its file.
+
+Source: Kamath et al. 2024, "The Hard Positive Truth about Vision-Language Compositionality";
+  github.com/amitakamath/hard_positives.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import Node
+from eqforge.sources.benchmarks.form import (
+    ORDER,
+    BenchmarkItem,
+    Entry,
+    Form,
+    picture,
+    record_id,
+    rest,
+    with_rest,
+)
+from eqforge.sources.benchmarks.recognise import found_in
+from eqforge.sources.text_pairs import box_of
+
+FIELDS: Final = frozenset(("image_path", "true_caption", "false_caption"))
+FOLDERS: Final = ("data", "swapped_data")
+_JOINED: Final = ("image_path", "false_caption")
+_BOX: Final = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
+
+
+def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yields each record of `data` with the hard positive of its counterpart.
+
+    Raises:
+      InputError: the two folders do not have the same files, or those not the same records.
+    """
+    found: dict[str, dict[str, list[Entry]]] = {name: {} for name in FOLDERS}
+    for entry in entries:
+        folder = entry.place.split("/")[-2] if "/" in entry.place else ""
+        if folder not in found:
+            raise InputError(
+                f"{entry.place}: expected the folder that holds {' and '.join(FOLDERS)}, with "
+                f"files of the same names; the file has {found_in(entry.node.value)}"
+            )
+        found[folder].setdefault(entry.part, []).append(entry)
+    data, swapped = (found[name] for name in FOLDERS)
+    for part in sorted(data.keys() | swapped.keys()):
+        ours, others = data.get(part, []), swapped.get(part, [])
+        if len(ours) != len(others):
+            raise InputError(
+                f"{part}.json: {len(ours):,} records in {FOLDERS[0]}, {len(others):,} in "
+                f"{FOLDERS[1]}; they are joined one by one"
+            )
+        for number, (one, other) in enumerate(zip(ours, others, strict=True)):
+            yield _join(one, other, number)
+
+
+def _join(one: Entry, other: Entry, number: int) -> Entry:
+    for name in _JOINED:
+        if one.node[name].text() != other.node[name].text():
+            other.node[name].fail(f"{one.node[name].value!r}, as in {FOLDERS[0]}")
+    value = one.node.value | {"hard_positive": other.node["true_caption"].text()}
+    node = Node(one.node.file, one.node.where, value)
+    return replace(one, node=node, number=number)
+
+
+def read(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields the item of a record and its counterpart."""
+    node = entry.node
+    image, cells = picture(entry, "image_path")
+    yield BenchmarkItem(
+        item_id=record_id(entry, image, None),
+        kind=entry.part,
+        images=(image,),
+        cells=cells,
+        texts=(node["true_caption"].text(), node["hard_positive"].text()),
+        negatives=(node["false_caption"].text(),),
+        box=box_of(node),
+        annotation=rest(node, *FIELDS, "hard_positive", *_BOX, **{ORDER: entry.number}),
+    )
+
+
+def write(row: dict[str, Any], true_caption: str) -> dict[str, Any]:
+    """Returns the record of a row in a file of one of the folders.
+
+    Args:
+      row: of an imported dataset.
+      true_caption: the caption, or its hard positive.
+    """
+    record: dict[str, Any] = {
+        "true_caption": true_caption,
+        "false_caption": row["hard_negative"],
+        "image_path": row["image"],
+    }
+    if (box := row["box"]) is not None:
+        values = (box["x0"], box["y0"], box["x1"] - box["x0"], box["y1"] - box["y0"])
+        record |= dict(zip(_BOX, values, strict=True))
+    return with_rest(row, record)
+
+
+PATTERNS: Final = tuple(f"{folder}/*.json" for folder in FOLDERS)
+FORMS: Final = {"replace-swap": (Form(fields=FIELDS, read=read, joined=joined, patterns=PATTERNS),)}

@@ -1,0 +1,157 @@
+"""Reads captions of photographs that are to be edited, with what the edited ones shall show.
+
+Own captions may have these fields beside those of own_captions.py; an empty one says nothing:
+
+    {"image": "holiday/001.jpg", "caption": "a dog on a beach", "hard_negative": "a cat on a beach",
+     "kind": "object", "instruction": "turn the dog into a cat", "mask": "holiday/001-dog.png"}
+
+`hard_negative` is the caption of the edited picture, `kind` says what differs, `instruction` is
+told to editors that follow one, and `mask` names the file of the mask, below the folder of masks.
+Text pairs (`text-pairs`) have a hard negative each, and some a part of the image that is meant.
+Captions of other sources have neither.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode
+from eqforge.core.identity import Namer, short_digest
+from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.scores import compact_json
+from eqforge.sources.caption_forms import Source, detect_source
+from eqforge.sources.caption_sources import read_captions
+from eqforge.sources.own_captions import (
+    OwnCaption,
+    captions_of,
+    file_records,
+    folder_records,
+)
+from eqforge.sources.record_files import Record
+from eqforge.sources.text_pairs import read_text_pairs
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditCaption:
+    """A caption of a photograph, and what is known of the edit.
+
+    Attributes:
+      caption_id: unique in the source.
+      image: the photograph's file, relative to the images folder; empty if the source names none.
+      caption: what it shows.
+      split: the source's split, `all` where it states none.
+      hard_negative: what the edited photograph shall show; None where the source does not say.
+      kind: what differs, as the source says; None where it does not.
+      instruction: what an editor is told to do; None where the source does not say.
+      mask: the file of the mask, relative to the masks folder; None where the source names none.
+      box: the part of the photograph that is meant; None where the whole is.
+    """
+
+    caption_id: str
+    image: str
+    caption: str
+    split: str = "all"
+    hard_negative: str | None = None
+    kind: str | None = None
+    instruction: str | None = None
+    mask: str | None = None
+    box: CornerBox | None = None
+
+    @property
+    def text_id(self) -> str:
+        """The id, under the name common to all kinds of texts."""
+        return self.caption_id
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The caption, and its hard negative where the source has one."""
+        return (self.caption,) if self.hard_negative is None else (self.caption, self.hard_negative)
+
+
+class _Fields(msgspec.Struct, frozen=True):
+    hard_negative: str | None = None
+    kind: str | None = None
+    instruction: str | None = None
+    mask: str | None = None
+
+
+def read_edit_captions(path: str | Path, source: Source | None = None) -> Iterator[EditCaption]:
+    """Yields the captions of a file in its order.
+
+    Args:
+      path: a caption file, or a folder of Hugging Face's; see caption_sources.py.
+      source: its format; None detects it.
+
+    Raises:
+      InputError: the file is not of that format, has no caption, or gives an id twice; the message
+        names file, record and field.
+    """
+    path, name = Path(path), source or detect_source(path)
+    if name == "own":
+        return _checked(path.name, _own(path.name, file_records(path)))
+    if name == "hugging-face":
+        return _checked(path.name, _own(path.name, folder_records(path)))
+    if name == "text-pairs":
+        return _checked(path.name, _pairs(path))
+    return (
+        EditCaption(
+            caption_id=each.caption_id, image=each.image, caption=each.caption, split=each.split
+        )
+        for each in read_captions(path, name)
+    )
+
+
+def _checked(file: str, captions: Iterable[EditCaption]) -> Iterator[EditCaption]:
+    seen: set[str] = set()
+    for record in captions:
+        if record.caption_id in seen:
+            raise InputError(f"{file}: the caption id {shown(record.caption_id)} appears twice")
+        seen.add(record.caption_id)
+        yield record
+    if not seen:
+        raise InputError(f"{file}: holds no caption")
+
+
+def _pairs(path: Path) -> Iterator[EditCaption]:
+    for pair in read_text_pairs(path):
+        yield EditCaption(
+            caption_id=pair.pair_id,
+            image=pair.image,
+            caption=pair.positive,
+            hard_negative=pair.negative,
+            kind=pair.kind,
+            box=pair.box,
+        )
+
+
+def _own(file: str, records: Iterable[Record]) -> Iterator[EditCaption]:
+    namer = Namer()
+    for record in records:
+        captions = list(captions_of(file, record))
+        where = f"{record.unit} {record.number}"
+        known = {name: record.value.get(name) for name in _Fields.__struct_fields__}
+        found = decode(compact_json(known).encode(), _Fields, file, where)
+        said = {name: getattr(found, name) or None for name in known}
+        if len(captions) != 1 and any(said.values()):
+            named = next(name for name, value in said.items() if value)
+            raise InputError(f"{file}: {where}: {named}: goes with one caption, not with several")
+        for caption in captions:
+            name = _content_name(caption, said) if caption.id is None else caption.id
+            yield EditCaption(
+                caption_id=namer(name) if caption.id is None else name,
+                image=caption.image,
+                caption=caption.caption,
+                split=caption.split,
+                **said,
+            )
+
+
+def _content_name(caption: OwnCaption, said: dict[str, str | None]) -> str:
+    """Returns the image and a digest of all that a record says: in any order the same."""
+    more = {name: value for name, value in said.items() if value}
+    content = [caption.image, caption.caption, caption.split, *([more] if more else [])]
+    return f"{caption.image or 'caption'}#{short_digest(content)}"

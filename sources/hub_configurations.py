@@ -1,0 +1,160 @@
+"""Which Parquet files each configuration of a folder of the hub has, as its card says.
+
+The head of `README.md` is YAML; `configs` there names the configurations, and `data_files` of each
+a pattern, several, or those of each split:
+
+  configs:
+  - config_name: default
+    data_files:
+    - split: train
+      path: data/train-*
+
+Source: https://huggingface.co/docs/hub/datasets-manual-configuration
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import name_of
+
+CARD: Final = "README.md"
+_DEFAULT: Final = "default"
+_TRAIN: Final = "train"
+"""The split of files for which none is named, as `datasets` has it."""
+_HEAD: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
+_MOST_CHARS: Final = 1 << 20
+_SIGNS: Final = frozenset("*?[")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Configuration:
+    """A configuration that a card names.
+
+    Attributes:
+      name: as `load_dataset(folder, name)` takes it.
+      is_default: whether the card says that it is taken where none is named.
+      files: the files that its patterns match, each with its split, in the order of their names.
+      matched: those of them that a pattern with a sign such as `*` matches, of which all parts
+        should be there.
+    """
+
+    name: str
+    is_default: bool
+    files: tuple[tuple[str, Path], ...]
+    matched: tuple[Path, ...] = ()
+
+
+def configurations(root: Path) -> tuple[Configuration, ...]:
+    """Returns the configurations that the card of a folder names; none without such a card.
+
+    Raises:
+      InputError: a pattern leads out of the folder, or the card cannot be read.
+    """
+    said = _said(root / CARD)
+    if not said:
+        return ()
+    paths = sorted(path for path in root.rglob("*.parquet") if path.is_file())
+    return tuple(_configuration(root, one, paths) for one in said)
+
+
+def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
+    """Returns the configuration that is taken where none is named.
+
+    Raises:
+      InputError: there are several, none of which is the default.
+    """
+    named = [one for one in found if one.is_default] or [
+        one for one in found if one.name == _DEFAULT or len(found) == 1
+    ]
+    if not named:
+        names = ", ".join(name_of(one.name) for one in found)
+        raise InputError(
+            f"{root}: has the configurations {names}; name one of them: {root / found[0].name}"
+        )
+    return named[0]
+
+
+def _said(card: Path) -> list[dict[str, Any]]:
+    """Returns what a card says of its configurations; nothing where it has no such head."""
+    if not card.is_file():
+        return []
+    try:
+        with card.open(encoding="utf-8", newline="") as stream:
+            head = _HEAD.match(stream.read(_MOST_CHARS))
+    except UnicodeDecodeError:
+        return []
+    except OSError as error:
+        raise InputError(f"{card}: cannot be read: {error.strerror}") from error
+    if head is None or "configs" not in head[1]:
+        return []
+    from huggingface_hub import metadata_load  # takes long to import
+
+    try:
+        value = metadata_load(card)
+    except Exception as error:  # YAML can make its reader raise anything
+        raise InputError(f"{card}: its head is not valid YAML: {_first_line(error)}") from error
+    said = value.get("configs") if isinstance(value, dict) else None
+    return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def _configuration(root: Path, said: dict[str, Any], paths: Sequence[Path]) -> Configuration:
+    below = said.get("data_dir")
+    start = f"{below.strip('/')}/" if isinstance(below, str) else ""
+    found: dict[Path, str] = {}
+    matched: set[Path] = set()
+    for split, pattern in _patterns(said.get("data_files", ["**"] if start else [])):
+        parts = _parts(root, f"{start}{pattern}")
+        for path in paths:
+            if _fits(path.relative_to(root).parts, parts):
+                found.setdefault(path, split)
+                matched.update([path] if _SIGNS.intersection(pattern) else [])
+    return Configuration(
+        name=str(said.get("config_name", _DEFAULT)),
+        is_default=said.get("default") is True,
+        files=tuple((found[path], path) for path in paths if path in found),
+        matched=tuple(path for path in paths if path in matched),
+    )
+
+
+def _patterns(files: Any) -> Iterator[tuple[str, str]]:
+    """Yields split and pattern of the files that a configuration names, in any of the forms."""
+    if isinstance(files, dict):
+        files = [{"split": split, "path": path} for split, path in files.items()]
+    for one in files if isinstance(files, list) else [files]:
+        split, path = (one.get("split"), one.get("path")) if isinstance(one, dict) else ("", one)
+        for pattern in path if isinstance(path, list) else [path]:
+            if isinstance(pattern, str):
+                yield str(split or _TRAIN), pattern
+
+
+def _parts(root: Path, pattern: str) -> tuple[str, ...]:
+    """Returns the parts of a pattern, with one `**` where several follow each other.
+
+    Raises:
+      InputError: it is none of a path below the folder.
+    """
+    parts = [part for part in pattern.split("/") if part != "."]
+    if "" in parts or ".." in parts or ":" in parts[0]:
+        raise InputError(
+            f"{root / CARD}: the path {name_of(pattern)!r} of data_files is none below the folder"
+        )
+    repeated = (part == "**" and parts[n - 1 : n] == ["**"] for n, part in enumerate(parts))
+    return tuple(part for part, again in zip(parts, repeated, strict=True) if not again)
+
+
+def _fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Tells whether the parts of a path are those of a pattern; `**` stands for any number."""
+    if not pattern:
+        return not path
+    if pattern[0] == "**":
+        return any(_fits(path[n:], pattern[1:]) for n in range(len(path) + 1))
+    return bool(path) and fnmatchcase(path[0], pattern[0]) and _fits(path[1:], pattern[1:])

@@ -1,0 +1,256 @@
+"""Reads the records of JSON lines, JSON arrays and tables, whatever they say.
+
+Text is UTF-8, or UTF-16 with a byte order mark.
+"""
+
+import contextlib
+import csv
+import io
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import listed, name_of, parse_json
+from eqforge.core.files.source_file import open_input
+from eqforge.schemas.records.scores import compact_json
+
+TIMES = ("timestamp_s", "start_s", "end_s")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
+_DETAIL = re.compile(", found|(?<=not valid JSON): ")  # it differs between records of one mistake
+_SEPARATORS = {
+    ";": ("semicolons", "save the table with commas, or with tabs and the ending .tsv"),
+    "\t": ("tabs", "give the file the ending .tsv"),
+    ",": ("commas", "give the file the ending .csv"),
+    "|": ("bars", "save the table with commas, or with tabs and the ending .tsv"),
+}
+"""What else may stand between the cells of a table, and what to do about it."""
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """A record of a file.
+
+    Attributes:
+      unit, number: where it stands, such as `line` and 3.
+      source: its text, which is the same wherever it stands.
+      value: what it says.
+      video: the one that its file is named after, if it is.
+      problem: why nothing can be read from it; empty if something can.
+    """
+
+    unit: str
+    number: int
+    source: str
+    value: Any = None
+    video: str = ""
+    problem: str = ""
+
+
+def problems_listed(problems: Iterable[tuple[str, int, str]]) -> str:
+    """Returns the first kinds of problems in the order of the file, after a colon.
+
+    Args:
+      problems: unit and number of a record, and what is wrong with it.
+    """
+    kinds: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for unit, number, problem in sorted(problems):
+        kinds.setdefault((unit, _DETAIL.split(problem)[0]), []).append((number, problem))
+    named = [
+        f"{_places(unit, [number for number, _ in kind])}: {kind[0][1]}"
+        for (unit, _), kind in kinds.items()
+    ]
+    return f": {listed(named)}" if named else ""
+
+
+def _places(unit: str, numbers: Sequence[int]) -> str:
+    """Returns where the same problem stands, such as `lines 1, 2, 3 and 5 more`."""
+    first, rest = ", ".join(map(str, numbers[:3])), len(numbers[3:])
+    return f"{unit}{'s' * (len(numbers) > 1)} {first}{f' and {rest:,} more' if rest else ''}"
+
+
+@contextlib.contextmanager
+def _opened(path: Path, newline: str | None = None) -> Iterator[io.TextIOWrapper]:
+    """Opens a text; of UTF-8 that is none, the bad bytes are surrogates.
+
+    Raises:
+      InputError: it cannot be read, or is not UTF-16 though its beginning says so.
+    """
+    try:
+        with open_input(path) as stream:
+            assert isinstance(stream, io.BufferedReader)
+            encoding, errors = "utf-8-sig", "surrogateescape"
+            if stream.peek(2)[:2] in _UTF16:
+                encoding, errors = "utf-16", "strict"
+            text = io.TextIOWrapper(stream, encoding, errors, newline)
+            yield text
+            text.detach()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-16 text: {error.reason}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
+    """Yields lines; none after the first that is not UTF-8, but all such lines are reported.
+
+    Raises:
+      InputError: some are not.
+    """
+    broken: list[tuple[str, int, str]] = []
+    for number, line in enumerate(stream, start=1):
+        if not line.isascii() and (found := _NOT_UTF8.search(line)):
+            broken.append(("line", number, f"the byte {ord(found[0]) - 0xDC00:#x}"))
+        elif not broken:
+            yield line
+    if broken:
+        raise InputError(f"{path}: not UTF-8 text{problems_listed(broken)}")
+
+
+def read_content(path: Path) -> str:
+    """Returns the text of a file.
+
+    Raises:
+      InputError: it cannot be read, or is not text.
+    """
+    with _opened(path) as stream:
+        return "".join(_lines(path, stream))
+
+
+def first_line(path: Path) -> str:
+    """Returns the first line of a file, with its end; empty if there is none.
+
+    Raises:
+      InputError: the file cannot be read.
+    """
+    with _opened(path, newline="") as stream:
+        return stream.readline(csv.field_size_limit())
+
+
+def read_json_lines(path: Path) -> Iterator[Record]:
+    """Yields a record for each line that is not blank."""
+    with _opened(path) as stream:
+        yield from _json_lines(path, _lines(path, stream))
+
+
+def _json_lines(path: Path, lines: Iterable[str]) -> Iterator[Record]:
+    for number, line in enumerate(lines, start=1):
+        if text := line.strip():
+            try:
+                value = parse_json(text, path.name).value
+                yield Record(unit="line", number=number, source=text, value=value)
+            except InputError as error:
+                problem = str(error).removeprefix(f"{path.name}: ")
+                yield Record(unit="line", number=number, source=text, problem=problem)
+
+
+def read_json(path: Path) -> Iterator[Record]:
+    """Yields the elements of an array, or the records of JSON lines."""
+    content = read_content(path)
+    if not content.lstrip().startswith("["):  # JSON lines are given this ending, too
+        yield from _json_lines(path, content.split("\n"))
+        return
+    for number, node in enumerate(parse_json(content, path.name).elements(), start=1):
+        source = compact_json(node.value)
+        yield Record(unit="entry", number=number, source=source, value=node.value)
+
+
+def read_table(
+    path: Path,
+    required: AbstractSet[str],
+    numbers: Collection[str] = TIMES,
+    *,
+    has_index: bool = False,
+    keeps_empty: bool = False,
+) -> Iterator[Record]:
+    """Yields the rows of a CSV or, by its ending, TSV file.
+
+    Args:
+      path: the file.
+      required: columns that it has to have.
+      numbers: columns that hold numbers; others hold text.
+      keeps_empty: whether an empty cell of text is an empty text; else it says nothing.
+      has_index: whether a first column without a name is left out: pandas numbers the rows there.
+
+    Raises:
+      InputError: it is no such table, or a column is missing.
+    """
+    form = "TSV" if path.suffix.lower() == ".tsv" else "CSV"
+    with _opened(path, newline="") as stream:
+        rows = csv.reader(
+            _lines(path, stream),
+            delimiter="\t" if form == "TSV" else ",",
+            skipinitialspace=True,
+            strict=True,
+        )
+        try:
+            header = [name.strip() for name in next(rows, [])]
+            skipped = int(has_index and header[:1] == [""])
+            _check_header(path, header[skipped:], required)
+            number = rows.line_num + 1
+            for cells in rows:
+                if any(map(str.strip, cells)):
+                    yield _row(number, header[skipped:], cells[skipped:], numbers, keeps_empty)
+                number = rows.line_num + 1
+        except csv.Error as error:
+            raise InputError(f"{path}: line {rows.line_num}: not valid {form}: {error}") from error
+
+
+def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str]) -> None:
+    """Checks the names of the columns.
+
+    Raises:
+      InputError: one is empty or appears twice, or a required one is missing.
+    """
+    found = ", ".join(map(name_of, header[:12])) or "no column"
+    if missing := required - set(header):
+        raise InputError(
+            f"{path}: line 1: expected a header with the column {max(missing)!r}, found {found}"
+            f"{_other_form(header, required)}"
+        )
+    if "" in header:
+        raise InputError(
+            f"{path}: line 1: column {header.index('') + 1} has no name; name it or leave it out"
+        )
+    if len(set(header)) != len(header):
+        raise InputError(f"{path}: line 1: a column appears twice: {found}")
+
+
+def _other_form(header: Sequence[str], required: AbstractSet[str]) -> str:
+    """Returns what separates the cells of a table, where that is not what its ending says."""
+    whole = ",".join(header)
+    for mark, (name, advice) in _SEPARATORS.items():
+        if required <= {part.strip().strip('"') for part in whole.split(mark)}:
+            return f": cells are separated by {name}; {advice}"
+    return ""
+
+
+def _row(
+    number: int,
+    header: Sequence[str],
+    cells: Sequence[str],
+    numbers: Collection[str],
+    keeps_empty: bool,
+) -> Record:
+    """Returns a row of a table."""
+    if len(cells) != len(header):
+        problem = f"expected {len(header)} cells, as the header has, found {len(cells)}"
+        return Record(unit="line", number=number, source="\t".join(cells), problem=problem)
+    value = {
+        name: _number(cell) if name in numbers else cell
+        for name, cell in zip(header, cells, strict=True)
+        if cell.strip() or (keeps_empty and name not in numbers)
+    }
+    return Record(unit="line", number=number, source=compact_json(value), value=value)
+
+
+def _number(cell: str) -> float | str:
+    """Returns the number in a cell; other text as it is, for the message."""
+    try:
+        return float(cell)
+    except ValueError:
+        return cell

@@ -1,0 +1,251 @@
+"""Reads SIMAT's own files: its regions, triplets, captions and queries.
+
+  retrieval_db.tsv   region_id, image_id, subj, rel, obj, subj_bbox, obj_bbox, bbox: 11,160 regions
+  triplets.csv       region_id, subj, rel, obj, dataset_id: the 5,859 regions of the benchmark;
+                     dataset_id is the row of oscar_similarity_matrix.pt
+  captions.txt       a caption per line, for the triplets in the order of triplets.csv
+  transfos.csv       the queries: region_id, field, value, target, target_ids, norm2, is_test; its
+                     dataset_id is of an older release and is not read
+
+A file of captions may also be JSON lines, which name the triplet of each caption:
+
+    {"subject": "bear", "relation": "laying in", "object": "wall", "caption": "A bear ..."}
+
+Source: github.com/facebookresearch/SIMAT, folder simat_db.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import Node, parse_json, read_text_lines
+from eqforge.schemas.records.boxes import CornerBox
+
+Part = Literal["subject", "relation", "object"]
+PARTS: tuple[Part, ...] = get_args(Part)
+
+_TAB = "\t"
+_WHOLE = re.compile(r"-?\d+")
+_FIELDS: dict[str, Part] = {"subj": "subject", "rel": "relation", "obj": "object"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, order=True)
+class Triplet:
+    """Who does what with whom or where."""
+
+    subject: str
+    relation: str
+    object: str
+
+    @property
+    def triplet_id(self) -> str:
+        """The three words joined by slashes; also the id of its caption."""
+        return f"{self.subject}/{self.relation}/{self.object}"
+
+    def word(self, part: Part) -> str:
+        """Returns one of the three words."""
+        word: str = getattr(self, part)
+        return word
+
+    def changed(self, part: Part, word: str) -> "Triplet":
+        """Returns the triplet with another subject, relation or object."""
+        return replace(self, **{part: word})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Region:
+    """A part of an image that a triplet describes.
+
+    Attributes:
+      region_id: unique in the source.
+      image_id: Visual Genome's id of the image.
+      triplet: what the region shows.
+      subject_box, object_box: where the two are in the image.
+      box: the crop that the source states; None if it states none.
+    """
+
+    region_id: str
+    image_id: str
+    triplet: Triplet
+    subject_box: CornerBox
+    object_box: CornerBox
+    box: CornerBox | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublishedQuery:
+    """A row of transfos.csv.
+
+    Attributes:
+      region_id: the region that is queried.
+      part: which of the three words is changed.
+      source, target: the word and its replacement.
+      norm2: how many queries of both splits have the source word.
+      split: `dev` or `test`.
+    """
+
+    region_id: str
+    part: Part
+    source: str
+    target: str
+    norm2: int
+    split: str
+
+
+def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
+    """Returns the regions of retrieval_db.tsv in its order.
+
+    Raises:
+      InputError: the file is not of that format, or gives a region twice.
+    """
+    names = ("region_id", "image_id", "subj", "rel", "obj", "subj_bbox", "obj_bbox", "bbox")
+    found = {}
+    for row in _rows(path, names, _TAB):
+        region_id = row["region_id"].name()
+        if region_id in found:
+            row["region_id"].fail("each region once")
+        found[region_id] = Region(
+            region_id=region_id,
+            image_id=row["image_id"].name(),
+            triplet=_triplet(row),
+            subject_box=_box(row["subj_bbox"]),
+            object_box=_box(row["obj_bbox"]),
+            box=_box(row["bbox"]),
+        )
+    return tuple(found.values())
+
+
+def read_triplets(path: str | Path) -> dict[str, Triplet]:
+    """Returns the triplet of each region of triplets.csv, in its order.
+
+    Raises:
+      InputError: the file is not of that format, or gives a region twice.
+    """
+    found: dict[str, Triplet] = {}
+    for row in _rows(path, ("region_id", "subj", "rel", "obj"), ","):
+        region_id = row["region_id"].name()
+        if region_id in found:
+            row["region_id"].fail("each region once")
+        found[region_id] = _triplet(row)
+    return found
+
+
+def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
+    """Yields the queries of transfos.csv in its order.
+
+    Raises:
+      InputError: the file is not of that format.
+    """
+    names = ("region_id", "field", "value", "target", "norm2", "is_test")
+    for row in _rows(path, names, ","):
+        field, is_test = row["field"], row["is_test"]
+        if field.value not in _FIELDS:
+            field.fail("subj, rel or obj")
+        if is_test.value not in ("True", "False"):
+            is_test.fail("True or False")
+        yield PublishedQuery(
+            region_id=row["region_id"].name(),
+            part=_FIELDS[field.value],
+            source=row["value"].name(),
+            target=row["target"].name(),
+            norm2=_count(row["norm2"]),
+            split="test" if is_test.value == "True" else "dev",
+        )
+
+
+def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Triplet, str]:
+    """Returns the captions of a file by triplet.
+
+    Plain lines, as SIMAT publishes them, are those of `order`: there have to be as many, and each
+    has to name its triplet's subject, so that a file of other triplets is refused.
+
+    Args:
+      path: captions.txt, or JSON lines.
+      order: the distinct triplets in the order of triplets.csv; empty if that was not given.
+
+    Raises:
+      InputError: the file has neither of the forms, or does not fit the triplets.
+    """
+    file = Path(path).name
+    lines = [(n, line.strip()) for n, line in enumerate(read_text_lines(path), 1) if line.strip()]
+    if lines and lines[0][1].startswith("{"):
+        return _named_captions([parse_json(line, file, f"line {n}") for n, line in lines])
+    if not order:
+        raise InputError(
+            f"{file}: plain captions are those of the triplets of a file; name it by --triplets or "
+            f"give JSON lines with subject, relation, object and caption"
+        )
+    if len(lines) != len(order):
+        raise InputError(
+            f"{file}: has {len(lines)} captions without names; expected one for each of the "
+            f"{len(order)} triplets of --triplets, or JSON lines with subject, relation, object"
+        )
+    for (number, line), triplet in zip(lines, order, strict=True):
+        if triplet.subject.casefold() not in line.casefold():
+            raise InputError(
+                f"{file}: line {number}: expected a caption of {triplet.triplet_id!r}, "
+                f"found {line!r}"
+            )
+    return {triplet: line for triplet, (_, line) in zip(order, lines, strict=True)}
+
+
+def _named_captions(records: Sequence[Node]) -> dict[Triplet, str]:
+    found: dict[Triplet, str] = {}
+    for record in records:
+        subject, relation, target = (_word(record[part]) for part in PARTS)
+        triplet = Triplet(subject=subject, relation=relation, object=target)
+        if triplet in found:
+            record.fail("each triplet once")
+        found[triplet] = record["caption"].text().strip() or record["caption"].fail("a caption")
+    return found
+
+
+def _rows(path: str | Path, names: Sequence[str], separator: str) -> Iterator[Node]:
+    """Yields the rows of a table with a header as objects with string values."""
+    file = Path(path).name
+    dialect = csv.excel_tab if separator == _TAB else csv.excel
+    try:
+        reader = csv.DictReader(read_text_lines(path), dialect=dialect, strict=True)
+        header = reader.fieldnames or []
+        if missing := [name for name in names if name not in header]:
+            found = ", ".join(map(repr, header[:12])) or "nothing"
+            raise InputError(
+                f"{file}: the column {missing[0]!r} is missing; expected a header of columns with "
+                f"{'tabs' if separator == _TAB else 'commas'} between, found {found}"
+            )
+        for row in reader:
+            if None in row or None in row.values():
+                raise InputError(
+                    f"{file}: line {reader.line_num}: expected {len(header)} columns, found others"
+                )
+            yield Node(file, f"line {reader.line_num}", row)
+    except csv.Error as error:
+        raise InputError(f"{file}: not a table: {error}") from error
+
+
+def _triplet(row: Node) -> Triplet:
+    subject, relation, target = (_word(row[name]) for name in _FIELDS)
+    return Triplet(subject=subject, relation=relation, object=target)
+
+
+def _word(node: Node) -> str:
+    word = node.name()
+    return word if "/" not in word and word.strip() == word else node.fail("a word without /")
+
+
+def _box(node: Node) -> CornerBox:
+    parts = str(node.value).split(",")
+    if len(parts) != 4 or not all(_WHOLE.fullmatch(part) for part in parts):
+        node.fail("x0,y0,x1,y1 in pixels")
+    x0, y0, x1, y1 = map(int, parts)
+    return CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)
+
+
+def _count(node: Node) -> int:
+    if not str(node.value).isdecimal() or int(node.value) < 1:
+        node.fail("a count from 1")
+    return int(node.value)

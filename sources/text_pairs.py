@@ -1,0 +1,278 @@
+"""Reads files of text pairs: the published ones and eqforge's own.
+
+The fields of the records tell the format:
+
+  VL-CheckList   [[image, {"POS": [...], "NEG": [...]}], ...]
+  ARO            [{"image_path", "true_caption", "false_caption", ...}, ...]; the published
+                 hard-positive REPLACE and SWAP sets have the same fields; "bbox_x", "bbox_y",
+                 "bbox_w", "bbox_h" are the part of the image that the captions describe
+  SugarCrepe     {"0": {"filename", "caption", "negative_caption"}, ...}, or an array of such
+                 objects; SugarCrepe++ adds "caption2", a second true caption
+  VALSE          {"KEY": {"image_file", "caption", "foil", "linguistic_phenomena", ...}, ...}
+  Winoground     {"id", "image_0", "image_1", "caption_0", "caption_1"}
+  EqBen          {"image0", "image1", "caption0", "caption1"}, in one array or in arrays by video;
+                 see pair_records.py
+  eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind",
+                 and ARO's "bbox_x", "bbox_y", "bbox_w", "bbox_h"
+
+All but the first are read as a JSON array or as JSON lines, and as CSV or TSV where their fields
+are no lists. A folder is an eqforge dataset: Parquet files with the same fields, or with caption_0,
+caption_1, image_0_id and image_1_id. Or it is one of Hugging Face's with the fields of a format as
+columns, and one split; see hugging_face.py.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import Node, name_of, shown
+from eqforge.core.identity import Namer, short_digest
+from eqforge.schemas.records.boxes import CornerBox
+from eqforge.sources.pair_records import BOX, EQBEN, pair_records
+
+Design = Literal["one_image", "two_by_two"]
+_CORNERS = ("x0", "y0", "x1", "y1")
+_ELSE = "`eqforge import` reads other benchmarks, and with --columns any table"
+_FARTHEST_PX = 2**31 - 1  # what a column of a box can hold
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextPair:
+    """An image, a caption that is true of it and one that is not.
+
+    Attributes:
+      pair_id: unique in its file: the record's own id or key, or else its image and a digest of its
+        content; never its position.
+      image: the image as the file names it.
+      positive: the true caption.
+      negative: the false caption.
+      hard_positive: a rewording of the positive that is true too; None if the file has none.
+      kind: the kind of edit that the file states, such as `wearing`; None if it states none.
+      design: "one_image" if a judge sees the image and both captions; "two_by_two" if the negative
+        is the caption of a second image, so that two such pairs make one sample.
+      box: the part of the image that the captions describe, which may reach beyond it; None for the
+        whole.
+      number: the pair's position in its file, from 0; it does not count for equality.
+    """
+
+    pair_id: str
+    image: str
+    positive: str
+    negative: str
+    hard_positive: str | None = None
+    kind: str | None = None
+    design: Design = "one_image"
+    box: CornerBox | None = None
+    number: int = field(default=0, compare=False)
+
+    @property
+    def text_id(self) -> str:
+        """The id, under the name common to all kinds of texts."""
+        return self.pair_id
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The captions, under the name common to all kinds of texts."""
+        extra = () if self.hard_positive is None else (self.hard_positive,)
+        return (self.positive, self.negative, *extra)
+
+
+def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
+    """Yields the text pairs of a file or of an eqforge dataset folder, in order.
+
+    JSON lines and datasets stream; a JSON file is held in memory.
+
+    Raises:
+      InputError: the file has none of the formats, gives an id twice, or holds half of a surrogate
+        pair; the message names file, record and field.
+    """
+    path = Path(path)
+    return _checked(path.name, _pairs(pair_records(path)))
+
+
+def _checked(file: str, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
+    seen: set[str] = set()
+    for number, pair in enumerate(pairs):
+        if pair.pair_id in seen:
+            raise InputError(f"{file}: the id {shown(pair.pair_id)} appears twice")
+        seen.add(pair.pair_id)
+        yield replace(pair, number=number)
+
+
+def with_hard_positives(
+    pairs: Iterable[TextPair], reworded: Iterable[TextPair]
+) -> Iterator[TextPair]:
+    """Joins the two files of a published hard-positive set into pairs with a hard positive.
+
+    The authors publish the original pairs and, in the same order, pairs whose true caption is the
+    hard positive. They have no ids, so they are joined by position, and every image is compared.
+
+    Raises:
+      InputError: the files differ in length, or in the image of a record.
+    """
+    rest = iter(reworded)
+    for pair in pairs:
+        other = next(rest, None)
+        if other is None or other.image != pair.image:
+            found = "the end of the file" if other is None else repr(other.image)
+            raise InputError(
+                f"hard positives: record {pair.pair_id}: expected {pair.image!r}, found {found}"
+            )
+        yield replace(pair, hard_positive=other.positive)
+    if (extra := next(rest, None)) is not None:
+        raise InputError(f"hard positives: record {extra.pair_id}: expected the end of the file")
+
+
+def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:
+    namer = Namer()
+    for key, record in records:
+        read = _reader(record)
+        own_id = _optional(record, "sample_id", "id") if read in (_two_by_two, _own) else None
+        known = key if own_id is None else own_id
+        yield from read(namer(_content_name(record)) if known is None else known, record)
+
+
+def _content_name(record: Node) -> str:
+    """Returns the image, if the record names one, and a digest of the record."""
+    value, digest = record.value, short_digest(record.value)
+    names = value[:1] if isinstance(value, list) else map(value.get, _IMAGE_FIELDS)
+    image = next((name for name in names if isinstance(name, str)), "")
+    return f"{image}#{digest}" if image else digest
+
+
+def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
+    if isinstance(record.value, list):
+        return _vl_checklist
+    fields = set(record.mapping())
+    for required, reader in _READERS:
+        if required <= fields:
+            return reader
+    raise InputError(
+        f"{record.file}: {record.where}: not a known text pair: expected the fields of one of "
+        f"{', '.join('+'.join(sorted(names)) for names, _ in _READERS)}; "
+        f"found {', '.join(sorted(map(name_of, fields))[:12]) or 'none'}; {_ELSE}"
+    )
+
+
+def _vl_checklist(record_id: str, record: Node) -> Iterator[TextPair]:
+    elements = list(record.elements())
+    if len(elements) != 2:
+        record.fail(f"an image and its captions ({_ELSE})")
+    image, captions = elements
+    positives = [caption.text() for caption in captions["POS"].elements()]
+    negatives = [caption.text() for caption in captions["NEG"].elements()]
+    if len(positives) != len(negatives):
+        captions.fail("as many POS as NEG captions")
+    for number, (positive, negative) in enumerate(zip(positives, negatives, strict=True)):
+        suffix = f"/{number}" if len(positives) > 1 else ""
+        yield TextPair(
+            pair_id=record_id + suffix, image=image.text(), positive=positive, negative=negative
+        )
+
+
+def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
+    relation = record.get("relation_name")
+    yield TextPair(
+        pair_id=record_id,
+        image=record["image_path"].text(),
+        positive=record["true_caption"].text(),
+        negative=record["false_caption"].text(),
+        kind=None if relation is None else relation.text(),
+        box=box_of(record),
+    )
+
+
+def box_of(record: Node) -> CornerBox | None:
+    """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does."""
+    if all(record.get(name) is None for name in BOX):
+        return None
+    x, y, width, height = (record[name].number() for name in BOX)
+    if max(map(abs, (x, y, x + width, y + height))) > _FARTHEST_PX:
+        record.fail(f"a box within {_FARTHEST_PX} pixels of the image's corner")
+    return CornerBox(x0=round(x), y0=round(y), x1=round(x + width), y1=round(y + height))
+
+
+def _sugar_crepe(record_id: str, record: Node) -> Iterator[TextPair]:
+    second = record.get("caption2")
+    yield TextPair(
+        pair_id=record_id,
+        image=record["filename"].text(),
+        positive=record["caption"].text(),
+        negative=record["negative_caption"].text(),
+        hard_positive=None if second is None else second.text(),
+    )
+
+
+def _valse(record_id: str, record: Node) -> Iterator[TextPair]:
+    yield TextPair(
+        pair_id=record_id,
+        image=_optional(record, "image_file", "image", "image0") or "",
+        positive=record["caption"].text(),
+        negative=record["foil"].text(),
+        kind=_optional(record, "linguistic_phenomena"),
+    )
+
+
+def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
+    tag = record.get("tag")
+    is_eqben = "caption0" in record.mapping()
+    captions = [_first(record[f"caption{'' if is_eqben else '_'}{side}"]).text() for side in (0, 1)]
+    for side in (0, 1):
+        image = _optional(record, f"image_{side}", f"image_{side}_id", f"image{side}")
+        yield TextPair(
+            pair_id=f"{record_id}/{side}",
+            image=f"{record_id}/{side}" if image is None else image,
+            positive=captions[side],
+            negative=captions[1 - side],
+            kind=None if tag is None else tag.text(),
+            design="two_by_two",
+        )
+
+
+def _first(captions: Node) -> Node:
+    """Returns the first of several captions, which EqBen's loader takes, or the only one."""
+    if not isinstance(captions.value, list):
+        return captions
+    return next(captions.elements(), None) or captions.fail("a caption")
+
+
+def _own(record_id: str, record: Node) -> Iterator[TextPair]:
+    yield TextPair(
+        pair_id=record_id,
+        image=_optional(record, "image", "image_id") or "",
+        positive=record["caption"].text(),
+        negative=record["hard_negative"].text(),
+        hard_positive=_optional(record, "hard_positive"),
+        kind=_optional(record, "kind"),
+        box=_own_box(record) or box_of(record),
+    )
+
+
+def _own_box(record: Node) -> CornerBox | None:
+    """Returns the box of a row of a dataset."""
+    box = record.get("box")
+    if box is None or not isinstance(box.value, dict) or set(box.value) != set(_CORNERS):
+        return None
+    x0, y0, x1, y1 = (box[name].integer() for name in _CORNERS)
+    return CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)
+
+
+def _optional(record: Node, *names: str) -> str | None:
+    for name in names:
+        if (node := record.get(name)) is not None:
+            value: Any = node.value
+            return str(value) if isinstance(value, int) else node.text()
+    return None
+
+
+_READERS: tuple[tuple[frozenset[str], Callable[[str, Node], Iterator[TextPair]]], ...] = (
+    (frozenset({"image_path", "true_caption", "false_caption"}), _aro),
+    (frozenset({"filename", "caption", "negative_caption"}), _sugar_crepe),
+    (frozenset({"caption_0", "caption_1"}), _two_by_two),
+    (EQBEN, _two_by_two),
+    (frozenset({"caption", "hard_negative"}), _own),
+    (frozenset({"caption", "foil"}), _valse),
+)
+_IMAGE_FIELDS = ("image_path", "filename", "image_file", "image", "image0")

@@ -1,0 +1,253 @@
+"""Reads a user's own captioned videos.
+
+A file of captioned videos is JSON lines, one captioned moment per line:
+
+    {"video": "kitchen/take1.mp4", "start_s": 2.0, "end_s": 5.5, "caption": "cut the onion"}
+    {"video": "kitchen/take1.mp4", "timestamp_s": 9.25, "caption": "fry the onion", "id": "fry"}
+
+A CSV or TSV file has these fields as columns, and an empty cell says nothing; a JSON file is an
+array of such objects, and a folder of Hugging Face's has them as columns (see hugging_face.py; what
+metadata call `file_name` is `video`). Subtitles are a file of their own per video, which is named
+like it, with or without a language, alone or in a folder: the times of a cue, and its text as the
+caption.
+
+`video` is a path below the videos folder. Optional fields: `id` (unique within the video; made from
+times and caption by default), `split` (default `all`) and `licence`; a line without the last two
+has those of its video's other lines. Any other field is kept as annotation.
+
+The order of the lines never matters. A line that is not a captioned moment is refused; a file with
+too many of them is an error that lists the first.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
+from pathlib import Path
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import Node, name_of, shown
+from eqforge.core.identity import sha256_hex
+from eqforge.core.visible import near_name
+from eqforge.schemas.records.scores import compact_json
+from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
+from eqforge.sources.moment_files import read_records
+from eqforge.sources.record_files import TIMES, Record, problems_listed
+
+FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
+MAX_TIME_S = 10_000_000
+"""A third of a year: no video is longer, so larger numbers are not times in seconds."""
+MAX_CARRIED_CHARS = 10_000
+"""The limit for all other fields of a line; they are repeated in every pair of the moment."""
+_CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):(\d{1,2}(?:\.\d{1,6})?)", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Line:
+    """A record of the file: a moment, or the problem it has."""
+
+    unit: str
+    number: int
+    digest: str
+    video: str = ""
+    split: str | None = None
+    licence: str | None = None
+    segment: CaptionedSegment | None = None
+    problem: str = ""
+
+
+def read_captioned_videos(
+    path: str | Path, max_bad_share: float = 0.0, language: str | None = None
+) -> list[CaptionedVideo]:
+    """Reads a user's captions, described above; returns the videos in the order of their names.
+
+    Args:
+      path: the file, or a folder of subtitles or of Hugging Face's.
+      max_bad_share: the share of records, in [0, 1], that need not be captioned moments.
+      language: of subtitles, of which a video may have several; see subtitle_files.py.
+
+    Raises:
+      InputError: a file cannot be read as what its ending says, no record is a captioned moment,
+        or too many are not; the message lists the first ten with their numbers.
+    """
+    path = Path(path)
+    lines = [_read_line(path.name, record) for record in read_records(path, language)]
+    lines.sort(key=lambda line: line.video)
+    videos = [list(group) for _, group in groupby(lines, key=lambda line: line.video)]
+    agreed = [_agreed(group) for group in videos]
+    _check_share(path, list(chain(*agreed)), max_bad_share)
+    return [_video(group) for group in agreed]
+
+
+def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float) -> None:
+    bad = [(line.unit, line.number, line.problem) for line in lines if line.problem]
+    if len(bad) == len(lines):
+        raise InputError(f"{path}: holds no captioned moment{problems_listed(bad)}")
+    if len(bad) > max_bad_share * len(lines):
+        raise InputError(
+            f"{path}: {len(bad):,} of {len(lines):,} records are not captioned moments, and "
+            f"--max-error-rate {max_bad_share:g} allows {int(max_bad_share * len(lines)):,}"
+            f"{problems_listed(bad)}"
+        )
+
+
+def _read_line(file: str, record: Record) -> _Line:
+    known = _Line(
+        unit=record.unit,
+        number=record.number,
+        digest=sha256_hex(record.source.encode(errors="surrogatepass"))[:16],
+        video=record.video,
+        problem=record.problem,
+    )
+    if record.problem:
+        return known
+    where = f"{record.unit} {record.number}"
+    try:
+        line = Node(file, where, record.value)
+        known = replace(known, video=line["video"].name())
+        split, licence = line.get("split"), line.get("licence")
+        return replace(
+            known,
+            split=None if split is None else split.name(),
+            licence=None if licence is None else licence.name(),
+            segment=_segment(line),
+        )
+    except InputError as error:
+        # Without the line number a reject does not depend on the order of the lines.
+        problem = str(error).removeprefix(f"{file}: {where}").lstrip(".: ")
+        return replace(known, problem=problem)
+
+
+def _segment(line: Node) -> CaptionedSegment:
+    own_id, caption = line.get("id"), line["caption"].text()
+    start_s, end_s = _times(line)
+    times = f"{_milliseconds(start_s)}-{_milliseconds(end_s)}"
+    return CaptionedSegment(
+        segment_id=f"{times}-{sha256_hex(caption.encode())[:8]}"
+        if own_id is None
+        else own_id.name(),
+        start_s=start_s,
+        end_s=end_s,
+        caption=caption,
+        annotation=_carried(line),
+    )
+
+
+def _carried(line: Node) -> dict[str, str]:
+    """Returns the fields that eqforge does not know; values that are not text as JSON."""
+    carried = {
+        name: node.text() if isinstance(node.value, str) else compact_json(node.value)
+        for name, node in line.items()
+        if name not in FIELDS
+    }
+    if "segment" in carried:
+        line["segment"].fail("another name, because the annotation of a pair has its own `segment`")
+    if sum(map(len, carried.values())) > MAX_CARRIED_CHARS:
+        line.fail(f"at most {MAX_CARRIED_CHARS:,} characters in the fields that are carried along")
+    return carried
+
+
+def _times(line: Node) -> tuple[float, float]:
+    moment = line.get("timestamp_s")
+    if moment is None:
+        if line.get("start_s") is None and line.get("end_s") is None:
+            line.fail("timestamp_s, or start_s and end_s", _named(line))
+        start, end = line["start_s"], line["end_s"]
+        if not 0 <= _seconds(start) <= _seconds(end) <= MAX_TIME_S:
+            first = shown(start.value)
+            end.fail(f"a time not before start_s = {first}, from 0 to {MAX_TIME_S:,} s")
+        return start.number(), end.number()
+    if line.get("start_s") is not None or line.get("end_s") is not None:
+        line.fail("either timestamp_s or start_s and end_s, not both")
+    if not 0 <= _seconds(moment) <= MAX_TIME_S:
+        moment.fail(f"a time from 0 to {MAX_TIME_S:,} s")
+    return moment.number(), moment.number()
+
+
+def _named(line: Node) -> str:
+    """Returns the fields of a line without a time, and what those it lacks are called."""
+    names = list(line.mapping())
+    found = ", ".join(sorted(map(name_of, names))[:12])
+    near = {name: near_name(str(name), TIMES) for name in names if name not in FIELDS}
+    meant = " and ".join(f"{there} by {name_of(name)}" for name, there in near.items() if there)
+    return f"{found}; did you mean {meant}?" if meant else found
+
+
+def _seconds(time: Node) -> float:
+    """Returns a time in seconds; of a time as clocks show it, the error says how many they are."""
+    clock = _CLOCK.fullmatch(time.value) if isinstance(time.value, str) else None
+    if clock is not None:
+        hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        total = 3600 * hours + 60 * minutes + seconds
+        time.fail("a number", f"the clock time {shown(time.value)}; write {total:.10g}")
+    return time.number()
+
+
+def _milliseconds(time_s: float) -> str:
+    return f"{round(time_s * 1000):08d}"
+
+
+def _agreed(lines: Sequence[_Line]) -> list[_Line]:
+    """Gives all lines of a video its split and licence; lines with others get a problem."""
+    split = _commonest(line.split for line in lines if not line.problem)
+    licence = _commonest(line.licence for line in lines if not line.problem)
+    return [
+        replace(
+            _contradicted(_contradicted(line, "split", split), "licence", licence),
+            split=split,
+            licence=licence,
+        )
+        for line in lines
+    ]
+
+
+def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
+    """Returns the line, with a problem if its value differs from the video's common one."""
+    own = getattr(line, what)
+    if line.problem or own in (None, common):
+        return line
+    problem = f"{what}: expected {common!r}, as in the video's other lines, found {own!r}"
+    return replace(line, segment=None, problem=problem)
+
+
+def _commonest(values: Iterable[str | None]) -> str | None:
+    """Returns the most frequent text, on a tie the first in sort order; None without any."""
+    counts = Counter(value for value in values if value is not None)
+    return min(counts, key=lambda value: (-counts[value], value), default=None)
+
+
+def _video(lines: Sequence[_Line]) -> CaptionedVideo:
+    """Returns a video; of several moments with one id the first in order of content counts."""
+    moments = sorted((line for line in lines if line.segment is not None), key=_content)
+    segments: dict[str, CaptionedSegment] = {}
+    refused = [(line, "bad_segment", line.problem) for line in lines if line.problem]
+    for line in moments:
+        assert line.segment is not None
+        if segments.setdefault(line.segment.segment_id, line.segment) is not line.segment:
+            refused.append((line, "duplicate_moment", line.segment.segment_id))
+    first = lines[0]
+    return CaptionedVideo(
+        video_id=first.video,
+        video=first.video,
+        split=first.split or "all",
+        licence=first.licence,
+        segments=tuple(segments.values()),
+        refused=tuple(_refused(refused)),
+    )
+
+
+def _content(line: _Line) -> tuple[float, float, str, str, str]:
+    segment = line.segment
+    assert segment is not None
+    carried = compact_json(segment.annotation)
+    return segment.start_s, segment.end_s, segment.caption, carried, line.digest
+
+
+def _refused(found: Iterable[tuple[_Line, str, str]]) -> Iterator[RefusedRecord]:
+    """Yields refused lines, named by their text; repeated texts get a number."""
+    times: Counter[str] = Counter()
+    for line, reason, detail in found:
+        times[line.digest] += 1
+        again = f".{times[line.digest]}" if times[line.digest] > 1 else ""
+        yield RefusedRecord(record_id=f"line-{line.digest}{again}", reason=reason, detail=detail)

@@ -1,0 +1,80 @@
+"""Reads the annotation files of VL-CheckList.
+
+A file is a JSON array of `[image, {"POS": [captions], "NEG": [captions]}]`. In the Visual Genome
+part each record has one caption of each; in the SWiG part the i-th negative was made from the i-th
+positive.
+
+Source: Zhao et al. 2022, "VL-CheckList"; github.com/om-ai-lab/VL-CheckList, folder data/.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.core.identity import short_digest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VlChecklistRecord:
+    """An image with captions that are true of it and as many that are not.
+
+    Attributes:
+      index: position in the file, from 0; never part of an id.
+      image: the image's path as the file gives it, such as `VG_100K/2361911.jpg`.
+      positives: true captions, at least one.
+      negatives: false captions; the i-th differs from positives[i] in one foiled span.
+      repeat: its number among records of equal content, from 1.
+    """
+
+    index: int
+    image: str
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...]
+    repeat: int = 1
+
+    @property
+    def name(self) -> str:
+        """A digest of the record's content: unique in its file, whatever its position."""
+        digest = short_digest([self.image, self.positives, self.negatives])
+        return digest if self.repeat == 1 else f"{digest}-{self.repeat}"
+
+
+class _Captions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    positives: tuple[str, ...] = msgspec.field(name="POS")
+    negatives: tuple[str, ...] = msgspec.field(name="NEG")
+
+
+def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
+    """Returns the records of one VL-CheckList file in its order.
+
+    Raises:
+      InputError: the file is not a VL-CheckList file; the message names record and field.
+    """
+    file = Path(path).name
+    records = decode(read_bytes(path), list[tuple[str, _Captions]], file)
+    read = (_record(file, index, *record) for index, record in enumerate(records))
+    seen: Counter[str] = Counter()
+    return [_counted(record, seen) for record in read]
+
+
+def _counted(record: VlChecklistRecord, seen: Counter[str]) -> VlChecklistRecord:
+    """Returns the record, numbered among those of equal content before it."""
+    seen[record.name] += 1
+    return record if seen[record.name] == 1 else replace(record, repeat=seen[record.name])
+
+
+def _record(file: str, index: int, image: str, captions: _Captions) -> VlChecklistRecord:
+    if not image:
+        raise InputError(f"{file}: [{index}][0]: expected the path of an image, found ''")
+    if not captions.positives or len(captions.positives) != len(captions.negatives):
+        raise InputError(
+            f"{file}: [{index}][1]: expected as many NEG as POS captions, at least one; found "
+            f"{len(captions.positives)} POS and {len(captions.negatives)} NEG"
+        )
+    return VlChecklistRecord(
+        index=index, image=image, positives=captions.positives, negatives=captions.negatives
+    )

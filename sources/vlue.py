@@ -1,0 +1,281 @@
+"""Reads VLUE's out-of-distribution test sets, and a user's own sets in the same formats.
+
+Each file is one JSON array of objects, or JSON lines (`.jsonl`) of the same objects:
+
+    retrieval   {"image": "sw/1.jpg", "caption": ["...", "..."]}
+    nlvr2       {"sentence": "...", "images": ["a.jpg", "b.jpg"], "label": "True"}
+    vqa         {"question_id": 7, "question": "...", "image": "a.jpg", "answer": "yes"}
+    captioning  {"image_id": 16, "image": "a.jpg", "caption": ["...", "..."]}
+    grounding   {"ref_id": 3, "image": "a.jpg", "text": "left dog", "bbox": [x, y, width, height]}
+
+`caption` and `answer` are a text or a list of texts. `label` is a boolean or its name as text. A
+box is in pixels from the upper left corner; `width` and `height` may give the size of its image.
+Optional are `identifier` of a statement, `image_id` of a captioned image, and `split` of any row.
+Fields that are not named here are skipped.
+
+Source: Zhou et al., "VLUE: A Multi-Task Benchmark for Evaluating Vision-Language Models", section
+  3.2 and table 1; the released files `itr_vlue_test.json`, `nlvr2_vlue_test.json`,
+  `vqa_vlue_test.json` and `caption_vlue_test.json`. The two grounding files were not released;
+  their form is that of X-VLM's `refcoco+` files, with the box in the row.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+import msgspec
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import decode, read_bytes, read_lines
+from eqforge.core.identity import Namer, short_digest
+from eqforge.schemas.tables.vlue import Task
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VlueItem:
+    """One item of a task, which a model answers once.
+
+    Attributes:
+      item_id: unique in the dataset. Made from the published id if there is one (`vqa/7`,
+        `captioning/16`), else from the content; independent of the order of the rows.
+      task: which task it belongs to.
+      images: the image, or a statement's two images, as the source writes them.
+      texts: a caption, a statement, a question, a phrase, or all reference captions.
+      split: the source's split; `test` if it states none, since VLUE has nothing else.
+      entry_id: of a retrieval caption, the row of the source; else None.
+      source_id: the published id of the question, captioned image, statement or referred object;
+        None where there is none.
+      number: of a retrieval caption, its position in its row from 0; else None.
+      label: of a statement, whether it is true of the two images; else None.
+      answers: of a question, the accepted answers; else empty.
+      box: of a phrase, x, y, width and height in pixels; else None.
+      width_px, height_px: size of the image as the source states it; None if it does not.
+    """
+
+    item_id: str
+    task: Task
+    images: tuple[str, ...]
+    texts: tuple[str, ...]
+    split: str = "test"
+    entry_id: str | None = None
+    source_id: str | None = None
+    number: int | None = None
+    label: bool | None = None
+    answers: tuple[str, ...] = ()
+    box: tuple[float, float, float, float] | None = None
+    width_px: int | None = None
+    height_px: int | None = None
+
+    @property
+    def text_id(self) -> str:
+        """The id, under the name common to all kinds of texts."""
+        return self.item_id
+
+    @property
+    def image(self) -> str:
+        """The first image, under its canonical name."""
+        return canonical_name(self.images[0])
+
+
+def canonical_name(image: str) -> str:
+    """Returns an image's name in Unicode NFC, which is common to all its spellings.
+
+    503 of VLUE's 5,450 retrieval rows name their image in another form than NFC; an archive
+    unpacked on another system may have any form.
+    """
+    return unicodedata.normalize("NFC", image)
+
+
+class _Caption(msgspec.Struct, frozen=True):
+    image: str
+    caption: str | list[str]
+    image_id: int | str | None = None
+    split: str = "test"
+
+
+class _Statement(msgspec.Struct, frozen=True):
+    sentence: str
+    images: tuple[str, str]
+    label: bool | Literal["True", "False", "true", "false"]
+    identifier: str | None = None
+    split: str = "test"
+
+
+class _Question(msgspec.Struct, frozen=True):
+    question_id: int | str
+    question: str
+    image: str
+    answer: str | list[str]
+    split: str = "test"
+
+
+_Pixels = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
+
+
+class _Phrase(msgspec.Struct, frozen=True):
+    ref_id: int | str
+    image: str
+    text: str
+    bbox: tuple[float, float, float, float]
+    width: _Pixels | None = None
+    height: _Pixels | None = None
+    split: str = "test"
+
+
+def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
+    """Yields the items of a file in its order.
+
+    Raises:
+      InputError: the file is not of the task's format, is empty, lacks an image's name or a text,
+        or gives an id twice; the message names file, row and field.
+    """
+    path, number = Path(path), 0
+    seen: set[str] = set()
+    for item in _READERS[task](path):
+        if not all(item.images):
+            raise InputError(f"{path.name}: {item.item_id}: expected an image, found ''")
+        if item.item_id in seen:
+            raise InputError(f"{path.name}: the id {item.item_id!r} appears twice")
+        seen.add(item.item_id)
+        number += 1
+        yield item
+    if not number:
+        raise InputError(f"{path.name}: holds no row of the task {task}")
+
+
+def _read_retrieval(path: Path) -> Iterator[VlueItem]:
+    name = Namer()
+    for place, row in _rows(path, _Caption):
+        captions = _texts(row.caption, path, place, "caption")
+        image = canonical_name(row.image)
+        entry_id = name(f"retrieval/{image}/{short_digest([image, row.split, *captions])}")
+        for number, caption in enumerate(captions):
+            yield VlueItem(
+                item_id=f"{entry_id}/{number}",
+                task="retrieval",
+                images=(row.image,),
+                texts=(caption,),
+                split=row.split,
+                entry_id=entry_id,
+                number=number,
+            )
+
+
+def _read_nlvr2(path: Path) -> Iterator[VlueItem]:
+    name = Namer()
+    for _, row in _rows(path, _Statement):
+        images = [canonical_name(image) for image in row.images]
+        label = row.label if isinstance(row.label, bool) else row.label.lower() == "true"
+        content = [row.sentence, *images, row.split, label]
+        default = name(f"nlvr2/{short_digest(content)}")
+        yield VlueItem(
+            item_id=default if row.identifier is None else f"nlvr2/{row.identifier}",
+            task="nlvr2",
+            images=row.images,
+            texts=(row.sentence,),
+            split=row.split,
+            source_id=row.identifier,
+            label=label,
+        )
+
+
+def _read_vqa(path: Path) -> Iterator[VlueItem]:
+    for place, row in _rows(path, _Question):
+        yield VlueItem(
+            item_id=f"vqa/{row.question_id}",
+            task="vqa",
+            images=(row.image,),
+            texts=(row.question,),
+            split=row.split,
+            source_id=str(row.question_id),
+            answers=_texts(row.answer, path, place, "answer"),
+        )
+
+
+def _read_captioning(path: Path) -> Iterator[VlueItem]:
+    name = Namer()
+    for place, row in _rows(path, _Caption):
+        captions = _texts(row.caption, path, place, "caption")
+        image = canonical_name(row.image)
+        content = name(f"captioning/{image}/{short_digest([image, row.split, *captions])}")
+        yield VlueItem(
+            item_id=content if row.image_id is None else f"captioning/{row.image_id}",
+            task="captioning",
+            images=(row.image,),
+            texts=captions,
+            split=row.split,
+            source_id=None if row.image_id is None else str(row.image_id),
+        )
+
+
+def _read_grounding(path: Path) -> Iterator[VlueItem]:
+    name = Namer()
+    for _, row in _rows(path, _Phrase):
+        image = canonical_name(row.image)
+        content = [row.text, image, row.split, row.bbox, row.width, row.height]
+        yield VlueItem(
+            item_id=name(f"grounding/{row.ref_id}/{short_digest(content)}"),
+            task="grounding",
+            images=(row.image,),
+            texts=(row.text,),
+            split=row.split,
+            source_id=str(row.ref_id),
+            box=row.bbox,
+            width_px=row.width,
+            height_px=row.height,
+        )
+
+
+_READERS: Final[dict[Task, Callable[[Path], Iterator[VlueItem]]]] = {
+    "retrieval": _read_retrieval,
+    "nlvr2": _read_nlvr2,
+    "vqa": _read_vqa,
+    "captioning": _read_captioning,
+    "grounding": _read_grounding,
+}
+
+
+def _rows(path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
+    """Yields the place and content of each object of a JSON array or of JSON lines."""
+    if path.suffix in (".jsonl", ".ndjson"):
+        for number, line in read_lines(path):
+            yield f"line {number}", decode(line, kind, path.name, f"line {number}")
+    else:
+        rows: Any = decode(read_bytes(path), list[kind], path.name)  # type: ignore[valid-type]
+        for position, row in enumerate(rows):
+            yield f"[{position}]", row
+
+
+def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[str, ...]:
+    """Returns one text or a list of texts as a tuple.
+
+    Raises:
+      InputError: the text or the list is empty.
+    """
+    if not value:
+        raise InputError(f"{path.name}: {place}.{field}: expected a text or a list of them")
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def read_answer_list(path: str | Path) -> frozenset[str]:
+    """Reads the answers a classifier can give: a JSON array, a JSON object's keys, or lines.
+
+    Raises:
+      InputError: the file has none of these forms, or holds no answer.
+    """
+    path = Path(path)
+    if path.suffix == ".json":
+        kind: Any = list[str] | dict[str, Any]
+        answers = frozenset(decode(read_bytes(path), kind, path.name))
+    else:
+        try:
+            answers = frozenset(line.decode("utf-8-sig").strip() for _, line in read_lines(path))
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path.name}: not UTF-8 text: {error}") from error
+    if not answers:
+        raise InputError(f"{path.name}: holds no answer")
+    return answers

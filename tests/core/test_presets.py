@@ -1,0 +1,171 @@
+"""Options from a file and from variables, and where each was given."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction
+
+from eqforge.core.console import DocumentOptions
+from eqforge.core.errors import TRACEBACK, InputError
+from eqforge.core.presets import options_of, read_presets
+from eqforge.core.shell import parse_line
+from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.schemas.tables.datasets import DATASETS
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Inner:
+    """A group."""
+
+    max_side: int | None = None
+    """In pixels."""
+    share: float | None = None
+    """From 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """Settings of a command."""
+
+    path: Positional[str]
+    """What stands on its own."""
+    names: tuple[str, ...] = ()
+    """A list."""
+    strict: bool = True
+    """A switch."""
+    mode: Literal["a", "b"] = "a"
+    """A choice."""
+    inner: OmitArgPrefixes[Inner] = field(default_factory=Inner)
+
+
+def parsed(*argv: str) -> tuple[Any, dict[str, str]]:
+    line = parse_line(Settings, argv)
+    return line.settings, line.sources
+
+
+def test_the_command_line_beats_the_file_which_beats_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "eqforge.toml"
+    file.write_text('max_side = 256\nstrict = false\nnames = ["x y", "z"]\n')
+    monkeypatch.setenv("EQFORGE_MAX_SIDE", "128")
+    monkeypatch.setenv("EQFORGE_MODE", "b")
+    monkeypatch.setenv("EQFORGE_PATH", "not an option")
+
+    settings, sources = parsed("here", "--config", str(file), "--strict")
+
+    inner = Inner(max_side=256)
+    assert settings == Settings(path="here", names=("x y", "z"), mode="b", inner=inner)
+    assert sources == {
+        "strict": "command line",
+        "max-side": str(file),
+        "names": str(file),
+        "mode": "EQFORGE_MODE",
+    }
+
+
+def test_variables_hold_lists_and_switches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EQFORGE_NAMES", "a 'b c'")
+    monkeypatch.setenv("EQFORGE_STRICT", "no")
+    settings, _ = parsed("here")
+    assert settings == Settings(path="here", names=("a", "b c"), strict=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max-sid = 3", "no option 'max-sid'; did you mean 'max-side'?"),
+        ("strict = 3", "strict is 3; expected true or false"),
+        ("max-side = [3]", "expected a text or a number"),
+        ("max-side = ", "cannot be read as TOML"),
+        ("path = 'x'", "no option 'path'"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "eqforge.toml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        read_presets([Settings], ["--config", str(file)])
+    assert said in str(refused.value)
+
+
+def test_a_file_that_cannot_be_had_is_not_said_to_be_wrong_toml(tmp_path: Path) -> None:
+    for path, said in (
+        (tmp_path / "no.toml", "there is no such file"),
+        (tmp_path, "cannot be read: "),
+    ):
+        with pytest.raises(InputError, match=f"^--config {path}: {said}") as refused:
+            read_presets([Settings], ["--config", str(path)])
+        assert "TOML" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('max-side = "big"', "max-side: found 'big', expected a whole number or None"),
+        ("max-side = 2.5", "max-side: found '2.5', expected a whole number or None"),
+        ('share = "30%"', "share: found '30%', expected a number or None; write 0.3 for 30%"),
+        ('mode = "c"', "mode: found 'c', expected one of a, b"),
+    ],
+)
+def test_a_wrong_value_is_told_in_words_with_its_file_or_variable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
+) -> None:
+    file = tmp_path / "eqforge.toml"
+    file.write_text(text)
+    with pytest.raises(InputError) as refused:
+        parsed("here", "--config", str(file))
+    assert str(refused.value) == f"{file}: {said}"
+
+    name, _, value = text.partition(" = ")
+    variable = f"EQFORGE_{name.replace('-', '_').upper()}"
+    monkeypatch.setenv(variable, value.strip('"'))
+    with pytest.raises(InputError) as refused:
+        parsed("here")
+    assert str(refused.value) == f"{variable}: {said}"
+
+
+def test_a_wrong_value_of_the_command_line_is_told_in_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        parsed("here", "--share", "30%")
+    assert left.value.code == 2
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert "--share: found '30%', expected a number or None; write 0.3 for 30%" in said
+
+
+def test_an_option_that_is_nearly_one_is_refused_with_its_name(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for argument in ("--max-sid", "--max_sid=3", "--name"):
+        with pytest.raises(InputError, match=r"did you mean '--(max-side|names)'\?"):
+            parsed("here", argument)
+    with pytest.raises(SystemExit):
+        parsed("here", "--xyzzy", "1")
+    assert "--xyzzy" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        parsed("--help")
+    assert left.value.code == 0
+
+
+def test_no_option_has_the_name_of_another_variable() -> None:
+    own = {"CACHE", "FOLDER", "VERSIONS", "WORKER_LOG", "CAGE", TRACEBACK.removeprefix("EQFORGE_")}
+    for name in DATASETS:
+        options = [*options_of(pipeline_of(name).config), *options_of(DocumentOptions)]
+        assert own.isdisjoint(option.name.replace("-", "_").upper() for option in options)
+
+
+def test_an_option_that_is_given_once_for_each_takes_a_list(tmp_path: Path) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Named:
+        verify: UseAppendAction[tuple[str, ...]] = ()
+
+    file = tmp_path / "settings.toml"
+    file.write_text('verify = ["nli:a", "llm:b,device=cpu"]')
+    expected = ("--verify=nli:a", "--verify=llm:b,device=cpu")
+    assert read_presets([Named], ["--config", str(file)], {}).arguments == expected
+    variables = {"EQFORGE_VERIFY": "nli:a llm:b,device=cpu"}
+    assert read_presets([Named], [], variables).arguments == expected

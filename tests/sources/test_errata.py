@@ -1,0 +1,78 @@
+import random
+from pathlib import Path
+
+import pytest
+
+from eqforge.core.errors import InputError
+from eqforge.schemas.records.errata import Erratum
+from eqforge.sources.errata import errata_lines, read_errata, write_errata
+
+DROP = Erratum(id="d/1", action="drop", reason="says the same", who="Ada", when="2026-11-23")
+CORRECT = Erratum(
+    id="d/2", action="correct", reason="错字", who="李", column="caption", text="一隻貓。"
+)
+NOTE = Erratum(id="d/1", action="note", reason="blurred", who="Ada")
+
+
+def test_what_is_written_is_read_whatever_its_order(tmp_path: Path) -> None:
+    errata = [DROP, CORRECT, NOTE]
+    path = tmp_path / "errata.jsonl"
+    for seed in range(3):
+        random.Random(seed).shuffle(errata)
+        assert write_errata(str(path), errata) == 3
+        assert read_errata(path) == tuple(sorted(errata))
+        lines = list(errata_lines(errata))
+        random.Random(seed).shuffle(lines)
+        path.write_text("\n".join(lines))
+        assert read_errata(path) == tuple(sorted(errata))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (['{"id": "a", "action": "drop", "who": "b"}'], "line 1: the field 'reason' is missing"),
+        (['{"id": "a", "action": "erase", "reason": "b", "who": "c"}'], "line 1: action: "),
+        (['{"id": " ", "action": "drop", "reason": "b", "who": "c"}'], "line 1: id: expected"),
+        (['{"id": "a", "action": "correct", "reason": "b", "who": "c"}'], "column: the action"),
+        (
+            ['{"id": "a", "action": "drop", "reason": "b", "who": "c", "text": "d"}'],
+            "text: the action 'drop' has none",
+        ),
+        (
+            ['{"id": "a", "action": "note", "reason": "b", "who": "c", "when": "May"}'],
+            "when: expected a day such as 2026-11-23, found 'May'",
+        ),
+        (['{"id": "a", "action": "drop", "reason": "b", "who": "c"}'] * 2, "says what line 1 says"),
+        (
+            [
+                '{"id": "a", "action": "drop", "reason": "b", "who": "c"}',
+                '{"id": "a", "action": "drop", "reason": "d", "who": "c"}',
+            ],
+            "lines 1 and 2: 'a' appears twice",
+        ),
+        (
+            [
+                '{"id": "a", "action": "correct", "column": "x", "text": "y", '
+                '"reason": "b", "who": "c"}',
+                '{"id": "a", "action": "drop", "reason": "d", "who": "c"}',
+            ],
+            "line 1: 'a' is dropped, too",
+        ),
+        (["[1]"], "line 1: expected an object"),
+        (["{"], "line 1: not valid JSON"),
+        (
+            ['{"id": "a", "action": "cut", "reason": "b", "who": "c"}'],
+            "expected drop, correct, note",
+        ),
+        (["\x00"], "line 1: not valid JSON"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(
+    tmp_path: Path, lines: list[str], message: str
+) -> None:
+    path = tmp_path / "errata.jsonl"
+    path.write_text("\n".join(lines))
+    with pytest.raises(InputError) as raised:
+        read_errata(path)
+    assert message in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 1

@@ -1,0 +1,74 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from eqforge.core.errors import InputError
+from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+
+
+def test_records_keep_order_and_captions(tmp_path: Path) -> None:
+    path = tmp_path / "size.json"
+    path.write_text('[["VG_100K/1.jpg", {"POS": ["big dog"], "NEG": ["small dog"]}]]')
+    assert read_vl_checklist(path) == [
+        VlChecklistRecord(
+            index=0, image="VG_100K/1.jpg", positives=("big dog",), negatives=("small dog",)
+        )
+    ]
+
+
+def test_names_do_not_depend_on_where_a_record_stands(tmp_path: Path) -> None:
+    path = tmp_path / "size.json"
+    records = [[f"{i % 3}.jpg", {"POS": ["big dog"], "NEG": ["small dog"]}] for i in range(5)]
+    names = []
+    for order in (records, records[::-1]):
+        path.write_text(json.dumps(order))
+        read = read_vl_checklist(path)
+        assert [record.index for record in read] == [0, 1, 2, 3, 4]
+        names.append({record.name: record.image for record in read})
+    assert names[0] == names[1]
+    assert sorted(names[0].values()) == ["0.jpg", "0.jpg", "1.jpg", "1.jpg", "2.jpg"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "size.json: expected a list, found an object"),
+        ('[["a.jpg", {"POS": ["x"]}]]', "size.json: [0][1]: the field 'NEG' is missing; found POS"),
+        (
+            '[["a.jpg", {"POS": "x", "NEG": ["y"]}]]',
+            "size.json: [0][1].POS: expected a list, found a text 'x'",
+        ),
+        ('[["a.jpg", {"POS": ["x", "z"], "NEG": ["y"]}]]', "found 2 POS and 1 NEG"),
+        ('[["a.jpg", {"POS": [], "NEG": []}]]', "found 0 POS and 0 NEG"),
+        ('[["", {"POS": ["x"], "NEG": ["y"]}]]', "[0][0]: expected the path of an image"),
+        (
+            '[["a.jpg", {"POS": ["x"], "NEG": ["y"]}, 3]]',
+            "size.json: [0]: expected a list of length 2, found 3",
+        ),
+    ],
+)
+def test_bad_files_are_one_error_that_names_record_and_field(
+    tmp_path: Path, content: str, message: str
+) -> None:
+    path = tmp_path / "size.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=re.escape(message)):
+        read_vl_checklist(path)
+
+
+@pytest.mark.parametrize(
+    ("file", "records"),
+    [
+        ("Attribute/vg/action.json", 1892),
+        ("Attribute/vg/color.json", 11569),
+        ("Relation/vg/spatial.json", 30650),
+        ("Relation/swig_action.json", 25150),
+        ("Object/Size/swig_size/swig_destination/swig_destination_small.json", 9),
+    ],
+)
+def test_published_files_have_their_counts(data_folder: Path, file: str, records: int) -> None:
+    found = read_vl_checklist(data_folder / "vl_checklist" / "data" / file)
+    assert len(found) == records
+    assert [record.index for record in found] == list(range(records))

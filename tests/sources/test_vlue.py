@@ -1,0 +1,148 @@
+import json
+import unicodedata
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eqforge.core.errors import InputError
+from eqforge.schemas.tables.vlue import Task
+from eqforge.sources.vlue import read_answer_list, read_vlue
+
+ROWS: dict[Task, list[dict[str, Any]]] = {
+    "retrieval": [{"image": "a/1.jpg", "caption": ["one two", "three"]}],
+    "nlvr2": [{"sentence": "so", "images": ["a.jpg", "b.jpg"], "label": "True"}],
+    "vqa": [{"question_id": 7, "question": "what?", "image": "a.jpg", "answer": "yes"}],
+    "captioning": [{"image_id": 16, "image": "a.jpg", "caption": ["one", "two"]}],
+    "grounding": [{"ref_id": 3, "image": "a.jpg", "text": "left dog", "bbox": [1, 2, 3.5, 4]}],
+}
+
+
+def write(folder: Path, rows: object, name: str = "rows.json") -> Path:
+    path = folder / name
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def test_published_ids_are_kept_and_others_are_made_of_the_content(tmp_path: Path) -> None:
+    ids = {
+        task: [item.item_id for item in read_vlue(task, write(tmp_path, rows))]
+        for task, rows in ROWS.items()
+    }
+
+    assert (ids["vqa"], ids["captioning"]) == (["vqa/7"], ["captioning/16"])
+    (entry, first), (_, second) = [name.rsplit("/", 1) for name in ids["retrieval"]]
+    assert (first, second) == ("0", "1")
+    assert entry.startswith("retrieval/a/1.jpg/")
+    assert ids["grounding"][0].startswith("grounding/3/")
+
+
+@pytest.mark.parametrize("task", ["retrieval", "nlvr2", "captioning"])
+def test_ids_do_not_depend_on_the_order_of_the_rows(tmp_path: Path, task: Task) -> None:
+    (row,) = ROWS[task]
+    other = row | {"image_id": 17, "caption": ["other"], "sentence": "other"}
+
+    one = {item.item_id: item for item in read_vlue(task, write(tmp_path, [row, other]))}
+    two = {item.item_id: item for item in read_vlue(task, write(tmp_path, [other, row]))}
+
+    assert one == two
+
+
+def test_equal_rows_get_ids_of_their_own(tmp_path: Path) -> None:
+    items = list(read_vlue("nlvr2", write(tmp_path, ROWS["nlvr2"] * 3)))
+
+    first = items[0].item_id
+    assert [item.item_id for item in items] == [first, f"{first}-2", f"{first}-3"]
+
+
+def test_an_image_has_one_name_and_one_id_in_every_form_of_unicode(tmp_path: Path) -> None:
+    names = [unicodedata.normalize(form, "tr/Döner/1.jpg") for form in ("NFC", "NFD")]
+    rows = [{"image": name, "caption": ["text"], "image_id": n} for n, name in enumerate(names)]
+
+    composed, decomposed = read_vlue("captioning", write(tmp_path, rows))
+
+    assert composed.image == decomposed.image == names[0]
+    assert (composed.images, decomposed.images) == ((names[0],), (names[1],))
+
+
+def test_json_lines_and_single_texts_are_read_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_text(
+        '{"image": "a.jpg", "caption": "one"}\n\n{"image": "b.jpg", "caption": "two"}\n'
+    )
+
+    assert [item.texts for item in read_vlue("retrieval", path)] == [("one",), ("two",)]
+    (question,) = read_vlue("vqa", write(tmp_path, ROWS["vqa"]))
+    assert question.answers == ("yes",)
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "message"),
+    [
+        ("retrieval", [], "holds no row of the task retrieval"),
+        ("retrieval", {"a": 1}, "expected a list"),
+        ("retrieval", [{"image": "a.jpg", "caption": []}], r"\[0\]\.caption: expected a text"),
+        ("retrieval", [{"image": "", "caption": ["x"]}], "expected an image, found ''"),
+        ("vqa", ROWS["vqa"] * 2, "the id 'vqa/7' appears twice"),
+        ("nlvr2", [ROWS["nlvr2"][0] | {"label": "maybe"}], r"\[0\]\.label"),
+        ("nlvr2", [ROWS["nlvr2"][0] | {"images": ["a.jpg"]}], r"\[0\]\.images"),
+        ("grounding", [ROWS["grounding"][0] | {"bbox": [1, 2, 3]}], r"\[0\]\.bbox"),
+        ("grounding", [ROWS["grounding"][0] | {"width": 0, "height": 1}], r"\[0\]\.width"),
+    ],
+)
+def test_a_wrong_file_is_one_error_that_names_the_place(
+    tmp_path: Path, task: Task, rows: object, message: str
+) -> None:
+    with pytest.raises(InputError, match=f"rows.json.*{message}"):
+        list(read_vlue(task, write(tmp_path, rows)))
+
+
+def test_answers_are_read_from_arrays_keys_and_lines(tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("yes\nno\n")
+    files = [
+        write(tmp_path, ["yes", "no"], "array.json"),
+        write(tmp_path, {"yes": 0, "no": 1}, "object.json"),
+        tmp_path / "lines.txt",
+    ]
+
+    assert [read_answer_list(path) for path in files] == [frozenset({"yes", "no"})] * 3
+    with pytest.raises(InputError, match="holds no answer"):
+        read_answer_list(write(tmp_path, [], "none.json"))
+
+
+def test_the_released_retrieval_file_has_its_published_counts(data_folder: Path) -> None:
+    items = list(read_vlue("retrieval", data_folder / "vlue" / "itr_vlue_test.json"))
+
+    entries = Counter(item.entry_id for item in items)
+    assert (len(entries), len(items)) == (5_450, 27_796)
+    assert Counter(entries.values()) == {4: 5, 5: 5_249, 6: 15, 7: 7, 8: 174}
+    named = {
+        item.entry_id for item in items if not unicodedata.is_normalized("NFC", item.images[0])
+    }
+    assert len(named) == 503
+    assert len({item.image for item in items}) == 5_413
+    languages = Counter(item.image[:2] for item in items if item.number == 0)
+    assert languages == {"zh": 1_272, "id": 1_151, "sw": 1_110, "tr": 971, "ta": 946}
+
+
+def test_the_released_statements_have_their_published_counts(data_folder: Path) -> None:
+    path = data_folder / "vlue" / "nlvr2_vlue_test.json"
+    items = list(read_vlue("nlvr2", path))
+
+    assert len(items) == 5_662
+    raw = Counter(row["label"] for row in json.loads(path.read_bytes()))
+    assert Counter(str(item.label) for item in items) == raw
+
+
+@pytest.mark.parametrize(
+    ("task", "file", "number"),
+    [("vqa", "vqa_vlue_test.json", 11_942), ("captioning", "caption_vlue_test.json", 5_450)],
+)
+def test_the_other_released_files_are_read_where_they_are(
+    data_folder: Path, task: Task, file: str, number: int
+) -> None:
+    path = data_folder / "vlue" / file
+    if not path.is_file():
+        pytest.skip(f"{file} is not in the folder of real data")
+    assert len(list(read_vlue(task, path))) == number
