@@ -47,7 +47,7 @@ _FRAME = re.compile(r"\s*(at \S+\(.*|\.{3} \d+ more|\W*)$")  # an uninformative 
 _WRAPPERS = re.compile(
     r"^(Caused by: )?(Pipeline \S+ failed in state \w+: )?((\w+\.)+\w+(Exception|Error): )*"
 )
-_OWN_ERROR = re.compile(r"eqforge\.schemas\.errors\.(\w+): (.*?)(?: \[while running|\n|$)")
+_OWN_ERROR = re.compile(r"eqforge\.core\.errors\.(\w+): (.*?)(?: \[while running|\n|$)")
 
 
 def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
