@@ -59,18 +59,25 @@ from eqforge.schemas.tables.pairs import (
     Origin,
     PairSample,
 )
-from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
+from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan, write_plan
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan, write_plan
+from eqforge.transforms.dataset.steps import ReadPlan, WriteTables
 from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 from eqforge.transforms.engines import run as runners
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.video.extract import ExtractFrames, extract_frames
-from eqforge.transforms.video.images import DropFrames, ScoreImages, score_images
-from eqforge.transforms.video.oracle_pairs import MatchCaptions
-from eqforge.transforms.video.pair import DropPairs, MeasurePairs
+from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.images import score_images
 from eqforge.transforms.video.rules import VideoPairRules
+from eqforge.transforms.video.steps import (
+    DropFrames,
+    DropPairs,
+    ExtractFrames,
+    MatchCaptions,
+    MeasurePairs,
+    ScoreImages,
+)
 
 SEGMENTS = 8
 PAIRS_OF_A_VIDEO = math.comb(SEGMENTS, 2)
@@ -250,13 +257,13 @@ def run_pair(_: int, folder: Path, workers: int) -> None:
 def _wire_pairs(files: tuple[str, ...], rules: VideoPairRules, root: beam.Pipeline) -> None:
     made = (
         root
-        | "ReadPlan" >> ReadPlan(files, Clip)
-        | "ExtractFrames" >> ExtractFrames(rules)
-        | "ScoreImages" >> ScoreImages(rules)
-        | "DropFrames" >> DropFrames(rules)
-        | "MeasurePairs" >> MeasurePairs(rules)
-        | "MatchCaptions" >> MatchCaptions(rules)
-        | "DropPairs" >> DropPairs(rules)
+        | ReadPlan(files, Clip)
+        | ExtractFrames(rules)
+        | ScoreImages(rules)
+        | DropFrames(rules)
+        | MeasurePairs(rules)
+        | MatchCaptions(rules)
+        | DropPairs(rules)
     )
     for table in ("samples", "images", "rejects"):
         rows = made | table >> beam.FlatMap(lambda work, table: work.rows(table, "d"), table)
@@ -302,7 +309,7 @@ def _wire_write(
         dealt | "rejects" >> beam.FlatMap(some_rejects),
         root | "books" >> beam.Create([books]),
     )
-    _ = inputs | "WriteDataset" >> WriteDataset(target)
+    _ = inputs | WriteTables(target)
 
 
 def some_samples(first: int) -> Iterator[PairSample]:

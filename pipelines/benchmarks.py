@@ -32,15 +32,9 @@ from eqforge.sources.benchmarks.items import read_items
 from eqforge.sources.benchmarks.recognise import forms_of
 from eqforge.sources.benchmarks.records import Columns, benchmark_files, parse_columns, rows_of
 from eqforge.sources.benchmarks.valse import CONFIRMED
-from eqforge.transforms.benchmarks.items import (
-    ITEMS_STAGE,
-    BenchmarkBatch,
-    BenchmarkRules,
-    ImportItems,
-)
+from eqforge.transforms.benchmarks.items import ITEMS_STAGE, BenchmarkBatch, BenchmarkRules
 from eqforge.transforms.dataset.census import Medium
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 
@@ -113,11 +107,14 @@ def plan(benchmark: str, config: Config) -> Iterator[BenchmarkBatch]:
 
 def build(benchmark: str, root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.benchmarks.steps import ImportItems
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, BenchmarkBatch)
-        | "ImportItems" >> ImportItems(rules(benchmark, target.config), target.notes)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | ReadPlan(target.plan_files, BenchmarkBatch)
+        | ImportItems(rules(benchmark, target.config), target.notes)
+        | WriteDataset(target.dataset)
     )
 
 

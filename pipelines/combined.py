@@ -253,15 +253,14 @@ def measure(_: Config, piece: "Piece") -> dict[str, int]:
 
 def build(combination: Combination, root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
-    from eqforge.transforms.dataset.combine import WriteCombined
-    from eqforge.transforms.dataset.parts import Piece, TakeOver
-    from eqforge.transforms.dataset.plan import ReadPlan
+    from eqforge.transforms.dataset.parts import Piece
+    from eqforge.transforms.dataset.steps import ReadPlan, TakeOver, WriteCombined
 
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, Piece)
-        | "TakeOver" >> TakeOver(combination.rules, target.notes)
-        | "WriteCombined" >> WriteCombined(target.dataset)
+        | ReadPlan(target.plan_files, Piece)
+        | TakeOver(combination.rules, target.notes)
+        | WriteCombined(target.dataset)
     )
 
 

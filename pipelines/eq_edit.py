@@ -50,9 +50,8 @@ from eqforge.schemas.tables.edited import EDITED_PAIRS
 from eqforge.sources.caption_forms import Source
 from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import Medium, media_in, model_files
-from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
+from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.minimality import GateSettings
@@ -61,9 +60,8 @@ from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings
 from eqforge.transforms.generated.edit import (
     EDITED,
     EditingRules,
-    EditPhotographs,
     LockSettings,
-    PlanEdits,
+    edit_planned,
     shared_editor,
 )
 from eqforge.transforms.generated.edit_masks import (
@@ -76,7 +74,6 @@ from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatc
 from eqforge.transforms.generated.edit_work import EDITS_STAGE, NEGATIVES_STAGE
 from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
 from eqforge.transforms.generated.prompts import PROMPTS_STAGE
-from eqforge.transforms.generated.spread import JudgeDrawn
 from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
@@ -308,15 +305,18 @@ def rules_of(config: Config, work: str) -> EditingRules:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    from eqforge.transforms.generated.steps import EditPhotographs, JudgeDrawn, PlanEdits
+
     work = storage.join(target.config.run.output, WORK)
     rules = rules_of(target.config, work)
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, PhotographBatch)
-        | "PlanEdits" >> PlanEdits(plan_rules_of(target.config, work))
-        | "EditPhotographs" >> EditPhotographs(rules, target.notes)
-        | "JudgePairs" >> JudgeDrawn(rules.generated, target.notes)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | ReadPlan(target.plan_files, PhotographBatch)
+        | PlanEdits(plan_rules_of(target.config, work))
+        | EditPhotographs(rules, target.notes)
+        | JudgeDrawn(rules.generated, target.notes)
+        | WriteDataset(target.dataset)
     )
 
 
@@ -333,7 +333,6 @@ def is_fit(_config: Config, batch: PhotographBatch) -> bool:
 def run_pilot(config: Config, batches: Sequence[PhotographBatch], folder: str) -> PilotCost:
     """Edits some photographs in a temporary folder and measures what that takes."""
     rules, planning = rules_of(config, folder), plan_rules_of(config, folder)
-    step = EditPhotographs(rules)
 
     def load() -> None:
         shared_editor(config.editing)
@@ -341,7 +340,7 @@ def run_pilot(config: Config, batches: Sequence[PhotographBatch], folder: str) -
 
     def draw() -> Iterator[PairWork | Drawings]:
         for batch in batches:
-            yield from map(step.make, plan_edits(batch, planning))
+            yield from (edit_planned(work, rules) for work in plan_edits(batch, planning))
 
     return drawn.try_drawing(load, draw, rules.generated)
 

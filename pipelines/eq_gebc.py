@@ -21,12 +21,6 @@ from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.sources.gebplus import read_gebplus
 from eqforge.sources.several_files import read_files
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import ReadPlan
-from eqforge.transforms.video.extract import ExtractFrames
-from eqforge.transforms.video.images import DropFrames, ScoreImages
-from eqforge.transforms.video.oracle_pairs import MatchCaptions
-from eqforge.transforms.video.pair import DropPairs, MeasurePairs
 from eqforge.transforms.video.propose.boundaries import (
     BOUNDARIES_STAGE,
     BoundaryRules,
@@ -73,17 +67,27 @@ def _rules(config: Config, split: str) -> BoundaryRules:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    from eqforge.transforms.video.steps import (
+        DropFrames,
+        DropPairs,
+        ExtractFrames,
+        MatchCaptions,
+        MeasurePairs,
+        ScoreImages,
+    )
+
     rules = rules_of(target.config, target.notes)
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, Clip)
-        | "ExtractFrames" >> ExtractFrames(rules)
-        | "ScoreImages" >> ScoreImages(rules)
-        | "DropFrames" >> DropFrames(rules)
-        | "MeasurePairs" >> MeasurePairs(rules)
-        | "MatchCaptions" >> MatchCaptions(rules)
-        | "DropPairs" >> DropPairs(rules)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | ReadPlan(target.plan_files, Clip)
+        | ExtractFrames(rules)
+        | ScoreImages(rules)
+        | DropFrames(rules)
+        | MeasurePairs(rules)
+        | MatchCaptions(rules)
+        | DropPairs(rules)
+        | WriteDataset(target.dataset)
     )
 
 

@@ -35,8 +35,7 @@ from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.records.scenes import Kind, RenderSettings, ScenePair
 from eqforge.transforms.dataset.census import Medium, model_files
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
@@ -48,16 +47,13 @@ from eqforge.transforms.generated.harmonise import prepare_harmonise
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
-    DropGenerated,
     GeneratedRules,
-    MeasureGenerated,
     measure_generated,
 )
 from eqforge.transforms.generated.render import (
     RENDERED,
     RENDERS_STAGE,
     PlannedPair,
-    RenderPairs,
     RenderRules,
     assets_of,
     render_pair,
@@ -302,19 +298,24 @@ def rules_of(config: Config, work: str) -> RenderRules:
 
 def make(root: "beam.Pipeline", target: Target[Config]) -> "beam.PCollection[PairWork]":
     """Wires what renders, measures and judges the pairs of a plan."""
+    from eqforge.transforms.dataset.steps import ReadPlan
+    from eqforge.transforms.generated.steps import DropGenerated, MeasureGenerated, RenderPairs
+
     rules = rules_of(target.config, storage.join(target.config.run.output, WORK))
     return (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, PlannedPair)
-        | "RenderPairs" >> RenderPairs(rules, target.notes)
-        | "MeasurePairs" >> MeasureGenerated(rules.generated, target.notes)
-        | "DropPairs" >> DropGenerated(rules.generated)
+        | ReadPlan(target.plan_files, PlannedPair)
+        | RenderPairs(rules, target.notes)
+        | MeasureGenerated(rules.generated, target.notes)
+        | DropGenerated(rules.generated)
     )
 
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
-    _ = make(root, target) | "WriteDataset" >> WriteWorks(target.dataset)
+    from eqforge.transforms.dataset.steps import WriteDataset
+
+    _ = make(root, target) | WriteDataset(target.dataset)
 
 
 def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:

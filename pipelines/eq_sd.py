@@ -42,8 +42,7 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.records.books import Stage
 from eqforge.sources.gate_limits import SPARE_SCENES
 from eqforge.transforms.dataset.census import Medium, model_files
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
+from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.minimality import GateSettings
@@ -52,15 +51,14 @@ from eqforge.transforms.generated.diffuse import (
     DRAWINGS_STAGE,
     DRAWN,
     TINY,
-    DiffusePairs,
     DiffuseRules,
     EditSettings,
+    draw_pair,
     shared_generator,
 )
 from eqforge.transforms.generated.draw_work import SEEDS_STAGE
 from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
 from eqforge.transforms.generated.prompts import PROMPTS_STAGE
-from eqforge.transforms.generated.spread import JudgeDrawn
 from eqforge.transforms.generated.work import PairWork
 
 if TYPE_CHECKING:
@@ -284,18 +282,23 @@ def rules_of(config: Config, work: str) -> DiffuseRules:
 
 def make(root: "beam.Pipeline", target: Target[Config]) -> "beam.PCollection[PairWork]":
     """Wires what draws, measures and judges the pairs of a plan."""
+    from eqforge.transforms.dataset.steps import ReadPlan
+    from eqforge.transforms.generated.steps import DiffusePairs, JudgeDrawn
+
     rules = rules_of(target.config, storage.join(target.config.run.output, WORK))
     return (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, PromptPair)
-        | "DiffusePairs" >> DiffusePairs(rules, target.notes)
-        | "JudgePairs" >> JudgeDrawn(rules.generated, target.notes)
+        | ReadPlan(target.plan_files, PromptPair)
+        | DiffusePairs(rules, target.notes)
+        | JudgeDrawn(rules.generated, target.notes)
     )
 
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
-    _ = make(root, target) | "WriteDataset" >> WriteWorks(target.dataset)
+    from eqforge.transforms.dataset.steps import WriteDataset
+
+    _ = make(root, target) | WriteDataset(target.dataset)
 
 
 def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
@@ -311,10 +314,9 @@ def can_be_drawn(_config: Config, _pair: PromptPair) -> bool:
 def run_pilot(config: Config, pairs: Sequence[PromptPair], folder: str) -> PilotCost:
     """Draws some pairs in a temporary folder and measures what that takes."""
     rules = rules_of(config, folder)
-    step = DiffusePairs(rules)
     return drawn.try_drawing(
         load=lambda: shared_generator(config.diffusion),
-        draw=lambda: map(step.make, pairs),
+        draw=lambda: (draw_pair(pair, rules) for pair in pairs),
         rules=rules.generated,
     )
 

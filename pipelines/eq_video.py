@@ -17,13 +17,7 @@ from eqforge.pipelines.shared.video import rules_of, video_pipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.moment_files import moment_files
 from eqforge.sources.video_captions import read_captioned_videos
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import ReadPlan
 from eqforge.transforms.filters.minimality import GateSettings
-from eqforge.transforms.video.extract import ExtractFrames
-from eqforge.transforms.video.images import DropFrames, ScoreImages
-from eqforge.transforms.video.oracle_pairs import MatchCaptions
-from eqforge.transforms.video.pair import DropPairs, MeasurePairs
 from eqforge.transforms.video.propose.segments import SEGMENTS_STAGE, propose_segment_pairs
 
 if TYPE_CHECKING:
@@ -62,17 +56,27 @@ def plan(config: Config) -> Iterator[Clip]:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    from eqforge.transforms.video.steps import (
+        DropFrames,
+        DropPairs,
+        ExtractFrames,
+        MatchCaptions,
+        MeasurePairs,
+        ScoreImages,
+    )
+
     rules = rules_of(target.config, target.notes)
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, Clip)
-        | "ExtractFrames" >> ExtractFrames(rules)
-        | "ScoreImages" >> ScoreImages(rules)
-        | "DropFrames" >> DropFrames(rules)
-        | "MeasurePairs" >> MeasurePairs(rules)
-        | "MatchCaptions" >> MatchCaptions(rules)
-        | "DropPairs" >> DropPairs(rules)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | ReadPlan(target.plan_files, Clip)
+        | ExtractFrames(rules)
+        | ScoreImages(rules)
+        | DropFrames(rules)
+        | MeasurePairs(rules)
+        | MatchCaptions(rules)
+        | DropPairs(rules)
+        | WriteDataset(target.dataset)
     )
 
 

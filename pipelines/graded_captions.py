@@ -32,12 +32,11 @@ from eqforge.pipelines.shared.text import (
 from eqforge.schemas.tables.graded import GRADED_TABLE
 from eqforge.sources.caption_sources import read_captions
 from eqforge.sources.own_captions import caption_files
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
+from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.text.distances import text_models
-from eqforge.transforms.text.grade import LADDERS_STAGE, LadderRules, MakeLadders
+from eqforge.transforms.text.grade import LADDERS_STAGE, LadderRules
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
@@ -81,11 +80,14 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    from eqforge.transforms.text.steps import MakeLadders
+
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
-        | "MakeLadders" >> MakeLadders(rules(target.config), target.notes)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | ReadPlan(target.plan_files, CaptionBatch)
+        | MakeLadders(rules(target.config), target.notes)
+        | WriteDataset(target.dataset)
     )
 
 

@@ -56,9 +56,8 @@ from eqforge.sources.pair_records import pair_files
 from eqforge.sources.text_pairs import TextPair, read_text_pairs
 from eqforge.sources.vl_checklist import read_vl_checklist
 from eqforge.transforms.dataset.census import Medium, model_files
-from eqforge.transforms.dataset.finish import WriteWorks
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.judges.settings import JudgeSettings, Judging
@@ -66,7 +65,6 @@ from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import (
     HARD_POSITIVES_STAGE,
-    MakeHardPositives,
     captions_of,
     draw_texts,
     with_drawn,
@@ -183,11 +181,14 @@ def _vl_checklist_files(config: Config) -> Iterator[tuple[Any, str, Path]]:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    from eqforge.transforms.text.steps import MakeHardPositives
+
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, TextsBatch)
-        | "MakeHardPositives" >> MakeHardPositives(rules(target.config), target.notes)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | ReadPlan(target.plan_files, TextsBatch)
+        | MakeHardPositives(rules(target.config), target.notes)
+        | WriteDataset(target.dataset)
     )
 
 

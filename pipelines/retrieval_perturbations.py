@@ -35,16 +35,10 @@ from eqforge.schemas.tables.texts import (
 )
 from eqforge.sources.caption_sources import read_captions
 from eqforge.sources.own_captions import caption_files
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan
+from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.text.perturb import (
-    PERTURBATIONS_STAGE,
-    PerturbationRules,
-    PerturbCaptions,
-    tagger_of,
-)
+from eqforge.transforms.text.perturb import PERTURBATIONS_STAGE, PerturbationRules, tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
 if TYPE_CHECKING:
@@ -69,11 +63,14 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    from eqforge.transforms.text.steps import PerturbCaptions
+
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
-        | "PerturbCaptions" >> PerturbCaptions(rules(target.config), target.notes)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | ReadPlan(target.plan_files, CaptionBatch)
+        | PerturbCaptions(rules(target.config), target.notes)
+        | WriteDataset(target.dataset)
     )
 
 

@@ -47,9 +47,8 @@ from eqforge.sources.visual_genome import (
     read_scene_graphs,
 )
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
-from eqforge.transforms.dataset.finish import WriteDataset
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 from eqforge.transforms.oracle.judges import (
@@ -58,13 +57,11 @@ from eqforge.transforms.oracle.judges import (
     prepare_oracle,
     specs_of,
 )
-from eqforge.transforms.simat import pipeline as simat
 from eqforge.transforms.simat.crops import Cutter
 from eqforge.transforms.simat.images import SimatRules
-from eqforge.transforms.simat.pipeline import JudgeQueries, ShowImages, WeighQueries, rows_of
 from eqforge.transforms.simat.plan import NAME as NAME
 from eqforge.transforms.simat.plan import PlanRules, plan_images, select_planned
-from eqforge.transforms.simat.planned import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
+from eqforge.transforms.simat.planned import CUT, QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -190,16 +187,15 @@ def plan_rules(config: Config) -> PlanRules:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteTables
+    from eqforge.transforms.simat.steps import JudgeQueries, ShowImages, WeighQueries, rows_of
+
     how = rules(target.config)
-    works = (
-        root
-        | "ReadPlan" >> ReadPlan(target.plan_files, PlannedImage)
-        | "ShowImages" >> ShowImages(how, target.notes)
-    )
-    asked = works | "JudgeQueries" >> JudgeQueries()
-    samples = asked | "WeighQueries" >> WeighQueries(how)
+    works = root | ReadPlan(target.plan_files, PlannedImage) | ShowImages(how, target.notes)
+    asked = works | JudgeQueries()
+    samples = asked | WeighQueries(how)
     rows = rows_of(works, asked, samples, how.has_images)
-    _ = rows | "WriteDataset" >> WriteDataset(target.dataset)
+    _ = rows | "WriteDataset" >> WriteTables(target.dataset)
 
 
 def rules(config: Config) -> SimatRules:
@@ -320,7 +316,7 @@ PIPELINE = Pipeline(
     build=build,
     tables=tables,
     stages=(RELATIONS_STAGE, QUERIES_STAGE),
-    steps={simat.CUT: "source images"},
+    steps={CUT: "source images"},
 )
 
 

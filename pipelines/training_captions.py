@@ -49,19 +49,13 @@ from eqforge.schemas.tables.texts import TRAINING_TABLE
 from eqforge.sources.caption_sources import read_captions
 from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import Medium, model_files
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.judges.settings import JudgeSettings, Judging
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
-from eqforge.transforms.text.training import (
-    TRAINING_TEXTS_STAGE,
-    MakeTrainingTexts,
-    TrainingRules,
-    captions_of,
-)
+from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, TrainingRules, captions_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
 if TYPE_CHECKING:
@@ -92,11 +86,14 @@ def plan(config: Config) -> Iterator[CaptionBatch]:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    from eqforge.transforms.text.steps import MakeTrainingTexts
+
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, CaptionBatch)
+        | ReadPlan(target.plan_files, CaptionBatch)
         | "EditCaptions" >> MakeTrainingTexts(rules(target.config), target.notes)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | WriteDataset(target.dataset)
     )
 
 

@@ -35,12 +35,11 @@ from eqforge.schemas.tables.vlue import (
 )
 from eqforge.sources.vlue import read_answer_list, read_vlue
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
-from eqforge.transforms.dataset.finish import WriteWorks
-from eqforge.transforms.dataset.plan import PlanFiles, ReadPlan, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 from eqforge.transforms.vlue.images import match_name
-from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, ImportVlue, VlueBatch, VlueRules
+from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, VlueBatch, VlueRules
 from eqforge.transforms.vlue.lints import MIN_WORDS
 
 if TYPE_CHECKING:
@@ -105,11 +104,14 @@ def _files(config: Config) -> dict[Task, Path]:
 
 def build(root: "beam.Pipeline", target: Target[Config]) -> None:
     """Wires the pipeline."""
+    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    from eqforge.transforms.vlue.steps import ImportVlue
+
     _ = (
         root
-        | "ReadPlan" >> ReadPlan(target.plan_files, VlueBatch)
+        | ReadPlan(target.plan_files, VlueBatch)
         | "ImportItems" >> ImportVlue(rules(target.config), target.notes)
-        | "WriteDataset" >> WriteWorks(target.dataset)
+        | WriteDataset(target.dataset)
     )
 
 

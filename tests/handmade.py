@@ -14,7 +14,8 @@ from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.rendered import Generation
-from eqforge.transforms.dataset.finish import DatasetTarget, WriteWorks
+from eqforge.transforms.dataset.finish import DatasetTarget
+from eqforge.transforms.dataset.steps import WriteDataset
 from eqforge.transforms.dataset.tables import generated_tables
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters
@@ -25,11 +26,11 @@ from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     GeneratedRules,
-    MeasureGenerated,
     drop_generated,
     store_image,
     store_mask,
 )
+from eqforge.transforms.generated.steps import MeasureGenerated
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 SIDE = 64
@@ -139,7 +140,7 @@ def write(folder: Path) -> None:
         _ = (
             root
             | beam.Create(works)
-            | "MeasureGenerated" >> MeasureGenerated(some)
+            | MeasureGenerated(some)
             | beam.Map(drop_generated, some)
-            | "WriteWorks" >> WriteWorks(target)
+            | WriteDataset(target)
         )

@@ -18,10 +18,9 @@ from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.filters.plausibility import PlausibilitySettings, prepare_plausibility
-from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings
+from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings, measure_drawn
 from eqforge.transforms.generated.pairs import GeneratedRules
 from eqforge.transforms.generated.prompts import PROMPTS_STAGE
-from eqforge.transforms.generated.spread import measure_drawn
 from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 from eqforge.transforms.ranking.settings import RankSettings, prepare_ranking, ranking_warnings

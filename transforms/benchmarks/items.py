@@ -19,7 +19,6 @@ from eqforge.transforms.dataset.image_folder import (
     store_image,
 )
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines.counted_step import CountedStep
 
 ANY_LENGTH: Final = CaptionSettings(max_chars=None, max_tokens=None)
 ITEMS_STAGE: Final = Stage(
@@ -127,15 +126,3 @@ def _images(
             yield name, rules.images.look_up(name, item.box)
         else:
             yield name, Rejection(reason="image_missing", detail="no folder of images was named")
-
-
-class ImportItems(CountedStep[BenchmarkRules]):
-    """Imports batches of items."""
-
-    counted = "imported"
-
-    def size(self, batch: BenchmarkBatch) -> int:
-        return len(batch.items)
-
-    def make(self, batch: BenchmarkBatch) -> BenchmarkWork:
-        return import_batch(batch, self.rules)

@@ -6,7 +6,6 @@ parts are found before anything is written, and so is an id that says something 
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -18,14 +17,9 @@ from eqforge.schemas.dataset.row_index import digests
 from eqforge.schemas.tables.combined import PAIRS_NAME
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset
 from eqforge.transforms.dataset.part_pictures import Part
-from eqforge.transforms.dataset.parts import CombineRules, Piece, PieceWork, read_group
+from eqforge.transforms.dataset.parts import CombineRules, Piece, read_group
 from eqforge.transforms.dataset.plan import Selection, is_wanted, no_sample
-from eqforge.transforms.engines.composite import Composite
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 Flags = NDArray[np.bool_]
 
@@ -267,40 +261,3 @@ def merge_images(image_id: str, rows: Iterable[ImageRow]) -> ImageRow:
         return first
     scores = {score for row in (first, *others) for score in row.scores}
     return replace(first, scores=tuple(sorted(scores, key=msgspec.json.encode)))
-
-
-@dataclass
-class WriteCombined(Composite):
-    """Writes the rows of pieces; of a picture that several parts have, one row."""
-
-    target: DatasetTarget
-
-    def expand(self, works: "beam.PCollection[PieceWork]") -> "beam.PCollection[str]":
-        import apache_beam as beam
-
-        rows = []
-        for table in self.target.tables:
-            name = table.name.title()
-            found = works | name >> beam.FlatMap(_rows, table.name)
-            if table.name == "images":
-                found = (
-                    found
-                    | "KeyImages" >> beam.Map(_with_id)
-                    | "GroupImages" >> beam.GroupByKey()
-                    | "MergeImages" >> beam.MapTuple(merge_images)
-                )
-            rows.append(found)
-        tallies = works | "Tallies" >> beam.FlatMap(_tallies)
-        return (*rows, tallies) | "WriteTables" >> WriteDataset(self.target)
-
-
-def _rows(work: PieceWork, table: str) -> tuple[Any, ...]:
-    return work.rows(table, "")
-
-
-def _with_id(row: ImageRow) -> tuple[str, ImageRow]:
-    return row.image_id, row
-
-
-def _tallies(work: PieceWork) -> Iterator[tuple[str, tuple[int, int]]]:
-    yield from ((each.stage, (each.candidates, each.kept)) for each in work.tallies)

@@ -19,7 +19,6 @@ from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.texts import Judgement
 from eqforge.sources.decisions import dropped, told_decisions
 from eqforge.sources.errata import check_columns, read_errata, told, unknown
-from eqforge.transforms.engines.composite import Composite
 
 ERRATA_STAGE: Final = Stage(
     "errata", {"erratum": "The file of --errata says that the sample is to be dropped."}
@@ -81,32 +80,6 @@ def by_sample(errata: Sequence[Erratum]) -> Errata:
 def text_columns(kind: TableType) -> list[str]:
     """Returns the columns of samples that an erratum may correct."""
     return [name for name in kind.schema.names if name in _TEXTS]
-
-
-@dataclass
-class ApplyErrata(Composite):
-    """Corrects the samples, and turns those that are dropped into rejects.
-
-    Its input is as `WriteDataset`'s: the records of each table, then the books.
-    """
-
-    errata: Errata
-    kinds: tuple[TableType, ...]
-
-    def expand(self, inputs: Any) -> Any:
-        import apache_beam as beam
-
-        *records, tallies = inputs
-        found = dict(zip((kind.name for kind in self.kinds), records, strict=True))
-        samples, rejects = found["samples"], found["rejects"]
-        counted = samples | "TallyErrata" >> beam.FlatMap(tally, self.errata)
-        dropped = samples | "Reject" >> beam.FlatMap(rejected, self.errata)
-        for kind in self.kinds:
-            if kind.name == "samples" or "sample_id" in kind.references:
-                step = f"Correct{kind.name.title()}"
-                found[kind.name] = found[kind.name] | step >> beam.FlatMap(kept, self.errata)
-        found["rejects"] = (rejects, dropped) | "WithErrata" >> beam.Flatten()
-        return (*found.values(), (tallies, counted) | "TalliesOfAll" >> beam.Flatten())
 
 
 def stages_for(errata: Iterable[Erratum]) -> tuple[Stage, ...]:

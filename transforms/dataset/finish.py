@@ -1,9 +1,8 @@
 """Writes a dataset: its tables, then the manifest that marks it as complete."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,25 +19,15 @@ from eqforge.schemas.dataset.manifest import (
 from eqforge.schemas.records.books import Stage
 from eqforge.transforms.dataset.balance import balanced_manifest
 from eqforge.transforms.dataset.census import keep_census
-from eqforge.transforms.dataset.errata import (
-    ApplyErrata,
-    by_sample,
-    kinds_of,
-    used_work,
-)
 from eqforge.transforms.dataset.replace import (
     check_files,
     is_complete,
     publish,
     remove_strays,
 )
-from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run
 from eqforge.transforms.dataset.table import Table, WrittenShard
-from eqforge.transforms.engines.composite import Composite
 
 if TYPE_CHECKING:
-    import apache_beam as beam
-
     from eqforge.schemas.dataset.reader import Dataset
 
 
@@ -72,132 +61,6 @@ class DatasetTarget:
     def place(self) -> str:
         """The folder in which the dataset is written."""
         return storage.join(self.output, NEXT) if self.replaces else self.output
-
-
-@dataclass
-class WriteTable(Composite):
-    """Groups records by shard and writes every shard of a table, including empty ones."""
-
-    table: Table
-    target: DatasetTarget
-    part_bytes: int = PART_BYTES
-
-    def expand(self, records: "beam.PCollection[Any]") -> "beam.PCollection[WrittenShard]":
-        import apache_beam as beam
-
-        from eqforge.transforms.dataset.sort_runs import SortRuns
-
-        shards = range(self.table.shards)
-        every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
-        sort = SortRuns(self.table, _parts(self.target.output), self.part_bytes)
-        runs = records | "SortRuns" >> beam.ParDo(sort)
-        return (
-            (runs, every_shard)
-            | "Flatten" >> beam.Flatten()
-            | "GroupByShard" >> beam.GroupByKey()
-            | "WriteShard" >> beam.MapTuple(self._write)
-        )
-
-    def _write(self, shard: int, groups: Iterable[tuple[Run, ...]]) -> WrittenShard:
-        from eqforge.transforms.dataset.write import write_runs
-
-        runs = (run for group in groups for run in group)
-        return write_runs(self.table, shard, runs, self.target.output, self.target.place)
-
-
-def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
-    return shard, ()
-
-
-@dataclass
-class WriteDataset(Composite):
-    """Writes every table, and finally the manifest if the books balance.
-
-    Its input is a tuple of collections: the records of each table, in the order of the target's
-    tables, then the books as (stage, (candidates, kept)). `part_bytes` is as for `RunSorter`.
-    """
-
-    target: DatasetTarget
-    part_bytes: int = PART_BYTES
-
-    def expand(self, inputs: Any) -> "beam.PCollection[str]":
-        import apache_beam as beam
-
-        errata = by_sample(self.target.header.errata)
-        if self.target.header.errata:
-            inputs = inputs | "Errata" >> ApplyErrata(
-                errata, kinds_of(self.target.header.dataset, _names(self.target))
-            )
-        *records, tallies = inputs
-        written = [
-            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target, self.part_bytes)
-            for rows, table in zip(records, self.target.tables, strict=True)
-        ]
-        books = tallies | "AddUpBooks" >> beam.CombinePerKey(_add)
-        return (
-            (*written, books)
-            | "FlattenResults" >> beam.Flatten()
-            | "ToOnePlace" >> beam.Map(_to_one_place)
-            | "GroupResults" >> beam.GroupByKey()
-            | "WriteManifest" >> beam.MapTuple(partial(_finish, self.target))
-        )
-
-
-@dataclass
-class WriteWorks(Composite):
-    """Writes the rows of finished works into their tables, then the manifest.
-
-    A work is what was made from a record of the plan: `rows(table, dataset)` returns its rows in a
-    table, and `tallies` holds its books.
-    """
-
-    target: DatasetTarget
-
-    def expand(self, works: "beam.PCollection[Any]") -> "beam.PCollection[str]":
-        import apache_beam as beam
-
-        dataset = self.target.header.dataset
-        if self.target.header.errata:
-            works = works | "DropPictures" >> beam.Map(
-                used_work, self.target.header, _names(self.target)
-            )
-        rows = [
-            works | table.name.title() >> beam.FlatMap(_rows, table.name, dataset)
-            for table in self.target.tables
-        ]
-        tallies = works | "Tallies" >> beam.FlatMap(_tallies)
-        return (*rows, tallies) | "WriteTables" >> WriteDataset(self.target)
-
-
-def _names(target: DatasetTarget) -> tuple[str, ...]:
-    """Returns the names of the tables."""
-    return tuple(table.name for table in target.tables)
-
-
-def _rows(work: Any, table: str, dataset: str) -> Iterator[Any]:
-    yield from work.rows(table, dataset)
-
-
-def _tallies(work: Any) -> Iterator[tuple[str, tuple[int, int]]]:
-    yield from ((each.stage, (each.candidates, each.kept)) for each in work.tallies)
-
-
-def _add(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    candidates = kept = 0
-    for some_candidates, some_kept in pairs:
-        candidates, kept = candidates + some_candidates, kept + some_kept
-    return candidates, kept
-
-
-def _to_one_place(result: Any) -> tuple[int, Any]:
-    return 0, result
-
-
-def _finish(target: DatasetTarget, _: int, results: Iterable[Any]) -> str:
-    collected = list(results)
-    shards = [result for result in collected if isinstance(result, WrittenShard)]
-    entered = {stage: counts for stage, counts in (r for r in collected if isinstance(r, tuple))}
-    return finish_dataset(target, shards, entered)
 
 
 def finish_dataset(
@@ -268,8 +131,9 @@ def _describe(target: DatasetTarget, manifest: Manifest) -> None:
 
 def delete_parts(output: str) -> None:
     """Deletes the part files of sorted runs, which no other run can use."""
-    storage.delete_folder(_parts(output))
+    storage.delete_folder(parts_of(output))
 
 
-def _parts(output: str) -> str:
+def parts_of(output: str) -> str:
+    """Returns the folder of part files."""
     return storage.join(output, WORK, "parts")

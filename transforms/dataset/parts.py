@@ -19,7 +19,6 @@ from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
 from eqforge.transforms.dataset.part_pictures import Part
-from eqforge.transforms.engines.counted_step import CountedStep
 
 BATCH_ROWS: Final = 1_000
 COMBINE_STAGE: Final = Stage(
@@ -81,18 +80,6 @@ class PieceWork:
     def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
         """Returns the rows of one of the tables."""
         return getattr(self, table)
-
-
-class TakeOver(CountedStep[CombineRules]):
-    """Takes rows over, piece by piece."""
-
-    counted = "combined"
-
-    def size(self, piece: Piece) -> int:
-        return piece.size if piece.table == "samples" else 0
-
-    def make(self, piece: Piece) -> PieceWork:
-        return take_over(piece, self.rules)
 
 
 def take_over(piece: Piece, rules: CombineRules) -> PieceWork:

@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -13,10 +12,6 @@ from eqforge.core.files import storage
 from eqforge.core.identity import is_sampled
 from eqforge.core.visible import nearest
 from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.transforms.engines.composite import Composite
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 RECORDS_PER_FILE = 200
 T = TypeVar("T")
@@ -169,22 +164,3 @@ def read_planned_record(kind: type[T], planned: PlannedRecord) -> T:
     """Returns a record of a plan."""
     line = storage.read_range(planned.file, planned.start, planned.stop)
     return msgspec.json.decode(line, type=kind)
-
-
-@dataclass
-class ReadPlan(Composite):
-    """Distributes the records of a plan to the workers, each of which reads its own."""
-
-    files: tuple[str, ...]
-    kind: type
-
-    def expand(self, root: "beam.Pipeline") -> "beam.PCollection[Any]":
-        import apache_beam as beam
-
-        return (
-            root
-            | "PlanFiles" >> beam.Create(self.files, reshuffle=False)
-            | "ListPlanFile" >> beam.FlatMap(list_plan_file)
-            | "DealOut" >> beam.Reshuffle()
-            | "ReadPlanned" >> beam.Map(partial(read_planned_record, self.kind))
-        )

@@ -2,19 +2,18 @@
 
 import abc
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, TypeVar, get_type_hints
+
+import apache_beam as beam
 
 from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.composite import Composite
-
-if TYPE_CHECKING:
-    import apache_beam as beam
+from eqforge.transforms.engines.placement import on_gpu
 
 Rules = TypeVar("Rules")
 
 
 @dataclass
-class CountedStep(Composite, Generic[Rules]):
+class CountedStep(beam.PTransform, Generic[Rules]):
     """Turns every element into another, independently, and counts it when that is done.
 
     Attributes:
@@ -32,11 +31,7 @@ class CountedStep(Composite, Generic[Rules]):
         """Whether the step needs a machine with a GPU."""
         return False
 
-    def expand(self, elements: "beam.PCollection[Any]") -> "beam.PCollection[Any]":
-        import apache_beam as beam
-
-        from eqforge.transforms.engines.placement import on_gpu
-
+    def expand(self, elements: beam.PCollection[Any]) -> beam.PCollection[Any]:
         step = beam.Map(self._make).with_output_types(get_type_hints(self.make)["return"])
         return elements | "Make" >> (on_gpu(step, elements.pipeline) if self.uses_gpu else step)
 

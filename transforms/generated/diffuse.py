@@ -35,7 +35,6 @@ from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.rendered import Generation
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
 from eqforge.transforms.generated.flagged import FLAGGED, flagged
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
@@ -316,15 +315,7 @@ def _scores(drawn: PairImages, control: EditControl) -> tuple[Score, ...]:
     )
 
 
-class DiffusePairs(CountedStep[DiffuseRules]):
-    """Draws every pair of prompts."""
-
-    counted = DRAWN
-
-    @property
-    def uses_gpu(self) -> bool:
-        return self.rules.diffusion.device != "cpu" or self.rules.generated.plausibility.uses_gpu
-
-    def make(self, pair: PromptPair) -> PairWork | Drawings:
-        is_ranked = self.rules.generated.ranking.settings.is_used
-        return (diffuse_seeds if is_ranked else diffuse_pair)(pair, self.rules)
+def draw_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork | Drawings:
+    """Returns a pair of prompts with its images drawn, once or from several seeds."""
+    is_ranked = rules.generated.ranking.settings.is_used
+    return (diffuse_seeds if is_ranked else diffuse_pair)(pair, rules)

@@ -185,3 +185,10 @@ def _kept(work: PairWork, rank: float, measured: Measured, seeds: int, ranked: i
 def _name(work: PairWork) -> str:
     assert work.proposal is not None
     return work.proposal.sample_id
+
+
+def measure_drawn(drawn: PairWork | Drawings, rules: GeneratedRules) -> PairWork:
+    """Returns what was drawn with its measures; of several drawings the best one."""
+    if isinstance(drawn, Drawings):
+        return choose_best(drawn, rules)
+    return measure_generated(drawn, rules)

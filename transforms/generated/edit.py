@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,8 +25,6 @@ from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.rendered import Generation, MaskRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.engines.composite import Composite
-from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
 from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
 from eqforge.transforms.generated.edit_masks import (
@@ -37,14 +34,12 @@ from eqforge.transforms.generated.edit_masks import (
     shared_grounder,
     store_region,
 )
-from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
 from eqforge.transforms.generated.edit_work import EDITS_STAGE, EditTask, EditWork
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
 from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair
 
 if TYPE_CHECKING:
-    import apache_beam as beam
     from numpy.typing import NDArray
 
     from eqforge.generators.editors.records import Editor
@@ -319,34 +314,9 @@ def _generation(
     )
 
 
-class EditPhotographs(CountedStep[EditingRules]):
-    """Edits every photograph that an edit is asked for."""
-
-    counted = EDITED
-
-    @property
-    def uses_gpu(self) -> bool:
-        return self.rules.editor.device != "cpu" or self.rules.generated.plausibility.uses_gpu
-
-    def make(self, work: EditWork) -> EditWork | Drawings:
-        is_ranked = self.rules.generated.ranking.settings.is_used
-        # The caption is of a photograph: it is the negative that is to be drawn.
-        planned = weigh(work, self.rules.generated, drawn=(1,))
-        return (edit_seeds if is_ranked else edit_photograph)(planned, self.rules)
-
-
-@dataclass
-class PlanEdits(Composite):
-    """Turns batches of captions into edits, one an element, for any number of workers."""
-
-    rules: EditPlanRules
-
-    def expand(self, batches: beam.PCollection[PhotographBatch]) -> beam.PCollection[EditWork]:
-        import apache_beam as beam
-
-        planned = batches | "Plan" >> beam.FlatMap(_planned, self.rules)
-        return planned | "Spread" >> beam.Reshuffle()
-
-
-def _planned(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWork]:
-    return plan_edits(batch, rules)
+def edit_planned(work: EditWork, rules: EditingRules) -> EditWork | Drawings:
+    """Returns a planned edit with its photograph edited, once or from several seeds."""
+    is_ranked = rules.generated.ranking.settings.is_used
+    # The caption is of a photograph: it is the negative that is to be drawn.
+    planned = weigh(work, rules.generated, drawn=(1,))
+    return (edit_seeds if is_ranked else edit_photograph)(planned, rules)

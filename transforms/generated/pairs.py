@@ -20,8 +20,6 @@ from eqforge.schemas.tables.rendered import MaskRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.engines.composite import Composite
-from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS, ImageFilters, image_row
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
@@ -38,7 +36,6 @@ from eqforge.transforms.oracle.judges import Oracle, refuse_pair
 from eqforge.transforms.ranking.settings import Ranking
 
 if TYPE_CHECKING:
-    import apache_beam as beam
     import numpy as np
     from numpy.typing import NDArray
 
@@ -249,28 +246,3 @@ def _refuse_measured(
         return refused
     gates = dict(rules.kind_gates).get(proposal.kind, rules.gates)
     return minimality.gate_pair(measured.measures, gates)
-
-
-class MeasureGenerated(CountedStep[GeneratedRules]):
-    """Scores and measures made pairs, and queries the models that are asked for."""
-
-    counted = MEASURED
-
-    @property
-    def uses_gpu(self) -> bool:
-        return self.rules.oracle.uses_gpu or self.rules.perceptual.uses_gpu
-
-    def make(self, work: PairWork) -> PairWork:
-        return measure_generated(work, self.rules)
-
-
-@dataclass
-class DropGenerated(Composite):
-    """Drops the measured pairs that a score speaks against."""
-
-    rules: GeneratedRules
-
-    def expand(self, pairs: "beam.PCollection[PairWork]") -> "beam.PCollection[PairWork]":
-        import apache_beam as beam
-
-        return pairs | "Drop" >> beam.Map(drop_generated, self.rules)

@@ -4,10 +4,10 @@ Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
 """
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -31,8 +31,6 @@ from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.rendered import Generation
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.harmonise import (
@@ -51,11 +49,7 @@ from eqforge.transforms.generated.work import (
     MadePair,
     PairProposal,
     PairWork,
-    refused_plan,
 )
-
-if TYPE_CHECKING:
-    import apache_beam as beam
 
 RENDERS_STAGE = Stage(
     "renders",
@@ -273,30 +267,3 @@ def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
 @functools.lru_cache(maxsize=1)
 def _library(manifest: str, cache: str) -> AssetLibrary:
     return AssetLibrary(manifest, cache)
-
-
-@dataclass
-class RenderPairs(Composite):
-    """Renders every proposed pair, both scenes in the same Blender, and judges its masks."""
-
-    rules: RenderRules
-    progress_folder: str | None = None
-
-    def expand(self, pairs: "beam.PCollection[PlannedPair]") -> "beam.PCollection[PairWork]":
-        import apache_beam as beam
-
-        from eqforge.transforms.engines.placement import on_gpu, with_render_memory
-        from eqforge.transforms.engines.with_resource import WithResource
-
-        held = WithResource(self.rules.renderer(), self._render)
-        render = beam.ParDo(held).with_output_types(PairWork)
-        devices = {self.rules.render.device, self.rules.harmonise.settings.harmonise_device}
-        place = with_render_memory if devices == {"cpu"} else on_gpu
-        return pairs | "RenderScenes" >> place(render, pairs.pipeline)
-
-    def _render(self, planned: PlannedPair, renderer: SceneRenderer) -> Iterator[PairWork]:
-        if planned.reject is not None:
-            yield refused_plan(planned.reject)
-        if planned.pair is not None:
-            yield render_pair(planned.pair, self.rules, renderer)
-        progress.count(self.progress_folder, RENDERED)

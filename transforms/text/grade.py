@@ -34,7 +34,6 @@ from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.text.distances import TextModels
 from eqforge.transforms.text.perturb import analyse_captions, tagger_of
 from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
@@ -262,19 +261,3 @@ def _rows(
 
 def _one_of(kinds: tuple[str, ...]) -> str:
     return kinds[0] if len(set(kinds)) == 1 else MIXED
-
-
-class MakeLadders(CountedStep[LadderRules]):
-    """Makes the ladders of batches of captions."""
-
-    counted = "graded"
-
-    @property
-    def uses_gpu(self) -> bool:
-        return self.rules.models.uses_gpu
-
-    def size(self, batch: CaptionBatch) -> int:
-        return len(batch.captions)
-
-    def make(self, batch: CaptionBatch) -> TextWork:
-        return make_ladders(batch, self.rules)

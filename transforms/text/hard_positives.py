@@ -19,7 +19,6 @@ from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.sources.text_pairs import TextPair
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.judges.ask import JudgedTexts, ask_judges
 from eqforge.transforms.judges.decide import JUDGE_REASONS, judge_sample
 from eqforge.transforms.judges.settings import Judging
@@ -262,19 +261,3 @@ def _published(foil: FoilRecord, lexicon: Lexicon) -> _Made:
         return _one(foil, made)
     names = tuple(sample.sample_id for sample in made)
     return _Made(record=foil, candidates=names, outcomes=made)
-
-
-class MakeHardPositives(CountedStep[HardPositiveRules]):
-    """Makes the hard positives of batches of images."""
-
-    counted = "reworded"
-
-    @property
-    def uses_gpu(self) -> bool:
-        return self.rules.judging is not None and self.rules.judging.uses_gpu
-
-    def size(self, batch: TextsBatch) -> int:
-        return len(batch.images)
-
-    def make(self, batch: TextsBatch) -> TextWork:
-        return make_hard_positives(batch, self.rules)

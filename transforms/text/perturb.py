@@ -19,7 +19,6 @@ from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import error_rejection, guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.text.work import CaptionBatch, TextWork, admit_texts, reject
 
 PERTURBATIONS_STAGE = Stage("perturbations")
@@ -154,15 +153,3 @@ def _measured(record: CaptionRecord, image_id: str | None, analysis: Analysis) -
         tagger=analysis.tagger,
         **asdict(measure_granularity(analysis)),
     )
-
-
-class PerturbCaptions(CountedStep[PerturbationRules]):
-    """Perturbs and measures batches of captions."""
-
-    counted = "perturbed"
-
-    def size(self, batch: CaptionBatch) -> int:
-        return len(batch.captions)
-
-    def make(self, batch: CaptionBatch) -> TextWork:
-        return perturb_batch(batch, self.rules)

@@ -13,7 +13,6 @@ from eqforge.schemas.tables.texts import Judgement, TrainingCaption
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.judges.ask import JudgedTexts, ask_judges
 from eqforge.transforms.judges.decide import JUDGE_REASONS, answers_about, judge_sample
 from eqforge.transforms.judges.settings import Judging
@@ -168,19 +167,3 @@ def _row(
         kind=None if made is None else made.kind,
         generator=None if made is None else made.generator,
     )
-
-
-class MakeTrainingTexts(CountedStep[TrainingRules]):
-    """Makes the training texts of batches of captions."""
-
-    counted = "edited"
-
-    @property
-    def uses_gpu(self) -> bool:
-        return self.rules.judging is not None and self.rules.judging.uses_gpu
-
-    def size(self, batch: CaptionBatch) -> int:
-        return len(batch.captions)
-
-    def make(self, batch: CaptionBatch) -> TextWork:
-        return make_training_texts(batch, self.rules)

@@ -3,7 +3,7 @@
 import contextlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from eqforge.core.files.find_file import MissingFile
@@ -18,15 +18,11 @@ from eqforge.schemas.records.frames import VIDEO_SUFFIXES, MissedFrame, StoredFr
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, Extraction, KeptFrame, Source
 from eqforge.transforms.video.pictures import FrameFolder, extract_pictures
-from eqforge.transforms.video.rules import VideoPairRules, encoding_parameters
+from eqforge.transforms.video.rules import encoding_parameters
 
 if TYPE_CHECKING:
-    import apache_beam as beam
-
     from eqforge.transforms.video.frames.extract import FrameExtractor
 
 TRANSIENT = ("decoder_crashed", "decoder_timeout")
@@ -164,23 +160,3 @@ def _with_frames(work: ClipWork, source: Source, extraction: Extraction) -> Clip
 def _reject_missed(work: ClipWork, missed: MissedFrame) -> Reject:
     rejection = Rejection(reason=missed.reason, detail=missed.detail)
     return work.reject(missed.frame_id, FRAMES_STAGE, rejection)
-
-
-@dataclass
-class ExtractFrames(Composite):
-    """Takes the frames of every clip into the media store, in one decoding pass per video."""
-
-    rules: VideoPairRules
-
-    def expand(self, clips: "beam.PCollection[Clip]") -> "beam.PCollection[ClipWork]":
-        import apache_beam as beam
-
-        from eqforge.transforms.engines.with_resource import WithResource
-
-        decode = beam.ParDo(WithResource(self.rules.extractor(), self._extract))
-        return clips | "DecodeOnce" >> decode.with_output_types(ClipWork)
-
-    def _extract(self, clip: Clip, extractor: "FrameExtractor") -> Iterator[ClipWork]:
-        rules, ledger = self.rules, self.rules.ledger("extract")
-        yield extract_frames(clip, rules.videos, extractor, ledger, rules.frames_fps)
-        progress.count(rules.notes, "extracted")

@@ -7,10 +7,8 @@ from eqforge.schemas.records.books import Reject
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.engines import progress
 from eqforge.transforms.filters.images import ImageFilters, ScoredImage, image_row
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame
-from eqforge.transforms.video.rules import ClipStep
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,20 +78,3 @@ def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
         return work
     judged = replace(work, frames=tuple(kept)).with_rejects(rejects)
     return judged.with_tally(FRAMES_STAGE.tally(len(work.clip.frames), len(kept)))
-
-
-class ScoreImages(ClipStep):
-    """Scores every frame of every clip."""
-
-    def make(self, work: ClipWork) -> ClipWork:
-        rules = self.rules
-        scored = score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
-        progress.count(rules.notes, "judged", len(work.clip.frames))
-        return scored
-
-
-class DropFrames(ClipStep):
-    """Drops the frames with a refused score."""
-
-    def make(self, work: ClipWork) -> ClipWork:
-        return drop_frames(work, self.rules.image_filters)

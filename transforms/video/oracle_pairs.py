@@ -1,8 +1,7 @@
 """Scores by an oracle the pairs of a clip that nothing else speaks against."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
@@ -11,17 +10,12 @@ from eqforge.schemas.records.frames import StoredFrame
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.answers import Answer, Question, ask
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.video.clip_work import ClipWork, MeasuredPair
 from eqforge.transforms.video.pair import refuse_measured
-from eqforge.transforms.video.rules import PairFilters, VideoPairRules
-
-if TYPE_CHECKING:
-    import apache_beam as beam
+from eqforge.transforms.video.rules import PairFilters
 
 PAIRS_WRITTEN_DOWN = 16
 """Pairs whose scores are stored together: at most this many are scored again after a crash."""
@@ -73,26 +67,3 @@ def _question(candidate: PairCandidate, stored: Mapping[str, StoredFrame]) -> Qu
         images=(stored[candidate.frame_0_id].image_id, stored[candidate.frame_1_id].image_id),
         captions=(candidate.caption_0, candidate.caption_1),
     )
-
-
-@dataclass
-class MatchCaptions(Composite):
-    """Scores the pairs of every clip by the oracle, where one is asked for."""
-
-    rules: VideoPairRules
-
-    def expand(self, clips: "beam.PCollection[ClipWork]") -> "beam.PCollection[ClipWork]":
-        import apache_beam as beam
-
-        from eqforge.transforms.engines.placement import on_gpu
-
-        score = beam.Map(self._score)
-        if self.rules.pair_filters.oracle.uses_gpu:
-            score = on_gpu(score, clips.pipeline)
-        return clips | "ScorePairsByOracle" >> score
-
-    def _score(self, work: ClipWork) -> ClipWork:
-        rules = self.rules
-        scored = score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))
-        progress.count(rules.notes, "paired", len(work.clip.pairs))
-        return scored

@@ -16,7 +16,7 @@ from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.oracle.judges import refuse_pair
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, MeasuredPair
-from eqforge.transforms.video.rules import ClipStep, PairFilters
+from eqforge.transforms.video.rules import PairFilters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,18 +152,3 @@ def over_limit(pairs: list[MeasuredPair], limit: int | None) -> Iterator[Measure
     if limit is not None:
         ranked = sorted(pairs, key=lambda pair: sha256_hex(pair.candidate.sample_id.encode()))
         yield from ranked[limit:]
-
-
-class MeasurePairs(ClipStep):
-    """Measures every candidate pair of every clip."""
-
-    def make(self, work: ClipWork) -> ClipWork:
-        rules = self.rules
-        return measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
-
-
-class DropPairs(ClipStep):
-    """Drops the pairs with a refused score, and those beyond the limit of a video."""
-
-    def make(self, work: ClipWork) -> ClipWork:
-        return drop_pairs(work, self.rules.pair_filters)

@@ -1,6 +1,5 @@
 """How the clips of a plan become samples: what every step of the pipeline is told."""
 
-import abc
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +10,11 @@ from eqforge.generators.text import words
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
 
 if TYPE_CHECKING:
-    import apache_beam as beam
-
     from eqforge.transforms.video.frames.extract import FrameExtractor
 
 
@@ -101,22 +97,6 @@ class VideoPairRules:
             settings=self.frames,
             timeout_s=self.decoder_timeout_s,
         )
-
-
-@dataclass
-class ClipStep(Composite):
-    """A step that turns each clip's work into its next state, independently."""
-
-    rules: VideoPairRules
-
-    def expand(self, clips: "beam.PCollection[Any]") -> "beam.PCollection[Any]":
-        import apache_beam as beam
-
-        return clips | "Make" >> beam.Map(self.make)
-
-    @abc.abstractmethod
-    def make(self, work: Any) -> Any:
-        """Returns the next state of a clip's work."""
 
 
 def encoding_parameters(settings: FrameSettings) -> dict[str, object]:

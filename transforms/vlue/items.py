@@ -22,7 +22,6 @@ from eqforge.sources.vlue import VlueItem
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.vlue.images import match_name
 from eqforge.transforms.vlue.lints import MIN_WORDS, lint_item
 from eqforge.transforms.vlue.rows import sample_row, task_row
@@ -153,15 +152,3 @@ def _admit(item: VlueItem, folder: ImageFolder | None) -> tuple[ImageRow, ...] |
                 return image
             found.append(image)
     return tuple(found)
-
-
-class ImportVlue(CountedStep[VlueRules]):
-    """Imports batches of items."""
-
-    counted = "imported"
-
-    def size(self, batch: VlueBatch) -> int:
-        return len(batch.items)
-
-    def make(self, batch: VlueBatch) -> VlueWork:
-        return import_batch(batch, self.rules)

@@ -16,9 +16,10 @@ from eqforge.core.identity import bucket
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.tables.pairs import PAIRS_TABLE, PairSample
-from eqforge.transforms.dataset.finish import DatasetTarget, WriteDataset, finish_dataset
+from eqforge.transforms.dataset.finish import DatasetTarget, finish_dataset
 from eqforge.transforms.dataset.replace import is_complete
 from eqforge.transforms.dataset.sorted_runs import carry
+from eqforge.transforms.dataset.steps import WriteTables
 from eqforge.transforms.dataset.tables import rejects_table, table_of
 from eqforge.transforms.dataset.write import write_runs
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
@@ -178,7 +179,7 @@ def test_a_pipeline_writes_every_shard_even_the_empty_ones(tmp_path: Path) -> No
             root | "Tallies" >> beam.Create([("frames", (3, 2)), ("pairs", (4, 4)),
                                              ("frames", (1, 1)), ("pairs", (1, 1))]),
         )  # fmt: skip
-        _ = inputs | "WriteDataset" >> WriteDataset(target(tmp_path, samples=50))
+        _ = inputs | WriteTables(target(tmp_path, samples=50))
 
     assert len(list((tmp_path / "data").glob("samples-*-of-00050.parquet"))) == 50
     assert sorted(ids(tmp_path)) == [f"d/v/{number}" for number in range(5)]
@@ -200,7 +201,7 @@ def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: s
             root | "Tallies" >> beam.Create([("frames", (0, 0)), ("pairs", (number, number))]),
         )
         found = replace(target(Path(), shards), output=folder)
-        _ = inputs | "WriteDataset" >> WriteDataset(found, part_bytes=5_000)
+        _ = inputs | WriteTables(found, part_bytes=5_000)
 
 
 def files_of(folder: str) -> dict[str, bytes]:

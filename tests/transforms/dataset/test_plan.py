@@ -14,13 +14,13 @@ from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.transforms.dataset.plan import (
     RECORDS_PER_FILE,
-    ReadPlan,
     Selection,
     copy_plan,
     read_plan,
     select,
     write_plan,
 )
+from eqforge.transforms.dataset.steps import ReadPlan
 
 
 def clip(name: str, frames: int) -> Clip:
@@ -119,9 +119,9 @@ def test_a_pipeline_reads_every_record_once(tmp_path: Path) -> None:
     plan = write_plan(CLIPS, str(tmp_path), measure)
 
     with test_pipeline.TestPipeline(runner="FnApiRunner") as root:
-        assert_that(root | "ReadPlan" >> ReadPlan(plan.files, Clip), equal_to(CLIPS))
+        assert_that(root | ReadPlan(plan.files, Clip), equal_to(CLIPS))
 
 
 def test_a_pipeline_of_an_empty_plan_reads_nothing() -> None:
     with test_pipeline.TestPipeline(runner="FnApiRunner") as root:
-        assert_that(root | "ReadPlan" >> ReadPlan((), Clip), equal_to([]))
+        assert_that(root | ReadPlan((), Clip), equal_to([]))

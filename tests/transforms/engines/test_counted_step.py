@@ -19,7 +19,7 @@ class Multiplied(CountedStep[int]):
 
 def test_every_element_is_made_by_the_rules_and_counted(tmp_path: Path) -> None:
     with beam.Pipeline() as root:
-        made = root | beam.Create([1, 2, 3]) | "Multiplied" >> Multiplied(3, str(tmp_path))
+        made = root | beam.Create([1, 2, 3]) | Multiplied(3, str(tmp_path))
         assert_that(made, equal_to([1.5, 3.0, 4.5]))
     assert made.element_type is float
     assert progress.totals(str(tmp_path)) == Counter(multiplied=3)

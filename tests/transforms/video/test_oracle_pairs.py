@@ -26,9 +26,10 @@ from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.oracle import scores as oracle_scores
 from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
-from eqforge.transforms.video.oracle_pairs import MatchCaptions, score_matches
-from eqforge.transforms.video.pair import DropPairs, MeasurePairs, drop_pairs, measure_pairs
+from eqforge.transforms.video.oracle_pairs import score_matches
+from eqforge.transforms.video.pair import drop_pairs, measure_pairs
 from eqforge.transforms.video.rules import PairFilters, VideoPairRules
+from eqforge.transforms.video.steps import DropPairs, MatchCaptions, MeasurePairs
 from tests.samples import IMAGE
 from tests.tiny_models import save_blip
 
@@ -237,9 +238,9 @@ def test_the_composite_gives_what_the_function_gives(blip: Path, media: MediaSto
         found = (
             root
             | beam.Create(works)
-            | "MeasurePairs" >> MeasurePairs(rules)
-            | "MatchCaptions" >> MatchCaptions(rules)
-            | "DropPairs" >> DropPairs(rules)
+            | MeasurePairs(rules)
+            | MatchCaptions(rules)
+            | DropPairs(rules)
         )
         assert_that(found, lambda got: check_equal(got, expected))
 

@@ -8,21 +8,16 @@ Source: SIMAT, section 3.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+
+import apache_beam as beam
 
 from eqforge.generators.simat.queries import weight_of
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.simat import QueryRow
-from eqforge.transforms.engines.composite import Composite
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.simat.images import AskedQuery, SimatRules, SimatWork, show_image
-from eqforge.transforms.simat.planned import QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
-
-if TYPE_CHECKING:
-    import apache_beam as beam
-
-CUT = "cut"
+from eqforge.transforms.simat.planned import CUT, QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
 
 def judge_query(asked: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:
@@ -61,12 +56,10 @@ class ShowImages(CountedStep[SimatRules]):
         return show_image(image, self.rules)
 
 
-class JudgeQueries(Composite):
+class JudgeQueries(beam.PTransform):
     """Returns the queries of all images, with a rejection if no crop shows the target."""
 
-    def expand(self, works: "beam.PCollection[SimatWork]") -> "beam.PCollection[AskedQuery]":
-        import apache_beam as beam
-
+    def expand(self, works: beam.PCollection[SimatWork]) -> beam.PCollection[AskedQuery]:
         shown = works | "Shown" >> beam.FlatMap(_shown).with_output_types(tuple[str, int])
         found = beam.pvalue.AsDict(shown | "CountShown" >> beam.CombinePerKey(sum))
         return (
@@ -77,14 +70,12 @@ class JudgeQueries(Composite):
 
 
 @dataclass
-class WeighQueries(Composite):
+class WeighQueries(beam.PTransform):
     """Returns the rows of the kept queries, each weighted by how often its word is changed."""
 
     rules: SimatRules
 
-    def expand(self, asked: "beam.PCollection[AskedQuery]") -> "beam.PCollection[QueryRow]":
-        import apache_beam as beam
-
+    def expand(self, asked: beam.PCollection[AskedQuery]) -> beam.PCollection[QueryRow]:
         kept = asked | "Kept" >> beam.Filter(_is_kept).with_output_types(AskedQuery)
         words = kept | "Words" >> beam.Map(self._word).with_output_types(tuple[str, int])
         counts = beam.pvalue.AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
@@ -99,14 +90,12 @@ class WeighQueries(Composite):
 
 
 def rows_of(
-    works: "beam.PCollection[SimatWork]",
-    asked: "beam.PCollection[AskedQuery]",
-    samples: "beam.PCollection[QueryRow]",
+    works: beam.PCollection[SimatWork],
+    asked: beam.PCollection[AskedQuery],
+    samples: beam.PCollection[QueryRow],
     has_images: bool,
-) -> "tuple[beam.PCollection, ...]":
+) -> tuple[beam.PCollection, ...]:
     """Returns a collection for each table, then the books."""
-    import apache_beam as beam
-
     rejects = (
         works | "RefusedRegions" >> beam.FlatMap(getattr, "rejects").with_output_types(Reject),
         asked | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),

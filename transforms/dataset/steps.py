@@ -1,0 +1,250 @@
+"""The first and last steps of every pipeline: reading its plan, and writing the dataset."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import apache_beam as beam
+from apache_beam.transforms.window import GlobalWindows
+from apache_beam.utils.windowed_value import WindowedValue
+
+from eqforge.core.files import storage
+from eqforge.schemas.tables.description import TableType
+from eqforge.schemas.tables.pairs import ImageRow
+from eqforge.transforms.dataset.combine import merge_images
+from eqforge.transforms.dataset.errata import (
+    Errata,
+    by_sample,
+    kept,
+    kinds_of,
+    rejected,
+    tally,
+    used_work,
+)
+from eqforge.transforms.dataset.finish import DatasetTarget, finish_dataset, parts_of
+from eqforge.transforms.dataset.parts import CombineRules, Piece, PieceWork, take_over
+from eqforge.transforms.dataset.plan import list_plan_file, read_planned_record
+from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter
+from eqforge.transforms.dataset.table import Table, WrittenShard
+from eqforge.transforms.dataset.write import write_runs
+from eqforge.transforms.engines.counted_step import CountedStep
+
+
+@dataclass
+class ReadPlan(beam.PTransform):
+    """Distributes the records of a plan to the workers, each of which reads its own."""
+
+    files: tuple[str, ...]
+    kind: type
+
+    def expand(self, root: beam.Pipeline) -> beam.PCollection[Any]:
+        return (
+            root
+            | "PlanFiles" >> beam.Create(self.files, reshuffle=False)
+            | "ListPlanFile" >> beam.FlatMap(list_plan_file)
+            | "DealOut" >> beam.Reshuffle()
+            | "ReadPlanned" >> beam.Map(partial(read_planned_record, self.kind))
+        )
+
+
+class TakeOver(CountedStep[CombineRules]):
+    """Takes rows of finished datasets over, piece by piece."""
+
+    counted = "combined"
+
+    def size(self, piece: Piece) -> int:
+        return piece.size if piece.table == "samples" else 0
+
+    def make(self, piece: Piece) -> PieceWork:
+        return take_over(piece, self.rules)
+
+
+@dataclass
+class WriteDataset(beam.PTransform):
+    """Writes the rows of finished works into their tables, then the manifest.
+
+    A work is what was made from a record of the plan: `rows(table, dataset)` returns its rows in a
+    table, and `tallies` holds its books.
+    """
+
+    target: DatasetTarget
+
+    def expand(self, works: beam.PCollection[Any]) -> beam.PCollection[str]:
+        dataset = self.target.header.dataset
+        if self.target.header.errata:
+            works = works | "DropPictures" >> beam.Map(
+                used_work, self.target.header, _names(self.target)
+            )
+        rows = [
+            works | table.name.title() >> beam.FlatMap(_rows, table.name, dataset)
+            for table in self.target.tables
+        ]
+        tallies = works | "Tallies" >> beam.FlatMap(_tallies)
+        return (*rows, tallies) | WriteTables(self.target)
+
+
+@dataclass
+class WriteCombined(beam.PTransform):
+    """Writes the rows of pieces; of a picture that several parts have, one row."""
+
+    target: DatasetTarget
+
+    def expand(self, works: beam.PCollection[PieceWork]) -> beam.PCollection[str]:
+        rows = []
+        for table in self.target.tables:
+            found = works | table.name.title() >> beam.FlatMap(_rows, table.name, "")
+            if table.name == "images":
+                found = (
+                    found
+                    | "KeyImages" >> beam.Map(_with_id)
+                    | "GroupImages" >> beam.GroupByKey()
+                    | "MergeImages" >> beam.MapTuple(merge_images)
+                )
+            rows.append(found)
+        tallies = works | "Tallies" >> beam.FlatMap(_tallies)
+        return (*rows, tallies) | WriteTables(self.target)
+
+
+@dataclass
+class WriteTables(beam.PTransform):
+    """Writes every table, and finally the manifest if the books balance.
+
+    Its input is a tuple of collections: the records of each table, in the order of the target's
+    tables, then the books as (stage, (candidates, kept)). `part_bytes` is as for `RunSorter`.
+    """
+
+    target: DatasetTarget
+    part_bytes: int = PART_BYTES
+
+    def expand(self, inputs: Any) -> beam.PCollection[str]:
+        header = self.target.header
+        if header.errata:
+            kinds = kinds_of(header.dataset, _names(self.target))
+            inputs = inputs | "Errata" >> ApplyErrata(by_sample(header.errata), kinds)
+        *records, tallies = inputs
+        written = [
+            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target, self.part_bytes)
+            for rows, table in zip(records, self.target.tables, strict=True)
+        ]
+        books = tallies | "AddUpBooks" >> beam.CombinePerKey(_add)
+        return (
+            (*written, books)
+            | "FlattenResults" >> beam.Flatten()
+            | "ToOnePlace" >> beam.Map(_to_one_place)
+            | "GroupResults" >> beam.GroupByKey()
+            | "WriteManifest" >> beam.MapTuple(partial(_finish, self.target))
+        )
+
+
+@dataclass
+class ApplyErrata(beam.PTransform):
+    """Corrects the samples, and turns those that are dropped into rejects.
+
+    Its input is as `WriteTables`'s: the records of each table, then the books.
+    """
+
+    errata: Errata
+    kinds: tuple[TableType, ...]
+
+    def expand(self, inputs: Any) -> Any:
+        *records, tallies = inputs
+        found = dict(zip((kind.name for kind in self.kinds), records, strict=True))
+        samples, rejects = found["samples"], found["rejects"]
+        counted = samples | "TallyErrata" >> beam.FlatMap(tally, self.errata)
+        dropped = samples | "Reject" >> beam.FlatMap(rejected, self.errata)
+        for kind in self.kinds:
+            if kind.name == "samples" or "sample_id" in kind.references:
+                step = f"Correct{kind.name.title()}"
+                found[kind.name] = found[kind.name] | step >> beam.FlatMap(kept, self.errata)
+        found["rejects"] = (rejects, dropped) | "WithErrata" >> beam.Flatten()
+        return (*found.values(), (tallies, counted) | "TalliesOfAll" >> beam.Flatten())
+
+
+@dataclass
+class WriteTable(beam.PTransform):
+    """Groups records by shard and writes every shard of a table, including empty ones."""
+
+    table: Table
+    target: DatasetTarget
+    part_bytes: int = PART_BYTES
+
+    def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[WrittenShard]:
+        shards = range(self.table.shards)
+        every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
+        sort = SortRuns(self.table, parts_of(self.target.output), self.part_bytes)
+        runs = records | "SortRuns" >> beam.ParDo(sort)
+        return (
+            (runs, every_shard)
+            | "Flatten" >> beam.Flatten()
+            | "GroupByShard" >> beam.GroupByKey()
+            | "WriteShard" >> beam.MapTuple(self._write)
+        )
+
+    def _write(self, shard: int, groups: Iterable[tuple[Run, ...]]) -> WrittenShard:
+        runs = (run for group in groups for run in group)
+        return write_runs(self.table, shard, runs, self.target.output, self.target.place)
+
+
+class SortRuns(beam.DoFn):
+    """Turns records into sorted runs; memory per bundle is bounded in bytes, not in records.
+
+    Args:
+      table: whose records they are.
+      parts: the folder of part files.
+      part_bytes: see RunSorter.
+    """
+
+    def __init__(self, table: Table, parts: str, part_bytes: int) -> None:
+        self.table, self.part_bytes = table, part_bytes
+        self.part = storage.join(parts, f"{table.name}-")
+
+    def start_bundle(self) -> None:
+        key, shards = self.table.key, self.table.shards
+        self.sorter = RunSorter(key, shards, self.part, part_bytes=self.part_bytes)
+
+    def process(self, record: Any) -> Iterator[tuple[int, tuple[Run, ...]]]:
+        for shard, run in self.sorter.add(record):
+            yield shard, (run,)
+
+    def finish_bundle(self) -> Iterator[WindowedValue]:
+        for shard, run in self.sorter.flush():
+            yield GlobalWindows.windowed_value((shard, (run,)))
+
+
+def _names(target: DatasetTarget) -> tuple[str, ...]:
+    return tuple(table.name for table in target.tables)
+
+
+def _rows(work: Any, table: str, dataset: str) -> Iterator[Any]:
+    yield from work.rows(table, dataset)
+
+
+def _tallies(work: Any) -> Iterator[tuple[str, tuple[int, int]]]:
+    yield from ((each.stage, (each.candidates, each.kept)) for each in work.tallies)
+
+
+def _with_id(row: ImageRow) -> tuple[str, ImageRow]:
+    return row.image_id, row
+
+
+def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
+    return shard, ()
+
+
+def _add(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    candidates = kept = 0
+    for some_candidates, some_kept in pairs:
+        candidates, kept = candidates + some_candidates, kept + some_kept
+    return candidates, kept
+
+
+def _to_one_place(result: Any) -> tuple[int, Any]:
+    return 0, result
+
+
+def _finish(target: DatasetTarget, _: int, results: Iterable[Any]) -> str:
+    collected = list(results)
+    shards = [result for result in collected if isinstance(result, WrittenShard)]
+    entered = {stage: counts for stage, counts in (r for r in collected if isinstance(r, tuple))}
+    return finish_dataset(target, shards, entered)

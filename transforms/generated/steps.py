@@ -1,0 +1,142 @@
+"""The steps of a pipeline whose pairs are made: rendered, drawn or edited, then judged."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import apache_beam as beam
+
+from eqforge.generators.diffusion.prompts import PromptPair
+from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.counted_step import CountedStep
+from eqforge.transforms.engines.placement import on_gpu, with_render_memory
+from eqforge.transforms.engines.with_resource import WithResource
+from eqforge.transforms.generated.diffuse import DRAWN, DiffuseRules, draw_pair
+from eqforge.transforms.generated.draw_work import Drawings, choose_best
+from eqforge.transforms.generated.edit import EDITED, EditingRules, edit_planned
+from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
+from eqforge.transforms.generated.edit_work import EditWork
+from eqforge.transforms.generated.pairs import (
+    MEASURED,
+    GeneratedRules,
+    drop_generated,
+    measure_generated,
+)
+from eqforge.transforms.generated.render import RENDERED, PlannedPair, RenderRules, render_pair
+from eqforge.transforms.generated.scene_renderer import SceneRenderer
+from eqforge.transforms.generated.work import PairWork, refused_plan
+
+
+@dataclass
+class RenderPairs(beam.PTransform):
+    """Renders every proposed pair, both scenes in the same Blender, and judges its masks."""
+
+    rules: RenderRules
+    progress_folder: str | None = None
+
+    def expand(self, pairs: beam.PCollection[PlannedPair]) -> beam.PCollection[PairWork]:
+        held = WithResource(self.rules.renderer(), self._render)
+        render = beam.ParDo(held).with_output_types(PairWork)
+        devices = {self.rules.render.device, self.rules.harmonise.settings.harmonise_device}
+        place = with_render_memory if devices == {"cpu"} else on_gpu
+        return pairs | "RenderScenes" >> place(render, pairs.pipeline)
+
+    def _render(self, planned: PlannedPair, renderer: SceneRenderer) -> Iterator[PairWork]:
+        if planned.reject is not None:
+            yield refused_plan(planned.reject)
+        if planned.pair is not None:
+            yield render_pair(planned.pair, self.rules, renderer)
+        progress.count(self.progress_folder, RENDERED)
+
+
+class DiffusePairs(CountedStep[DiffuseRules]):
+    """Draws every pair of prompts."""
+
+    counted = DRAWN
+
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.diffusion.device != "cpu" or self.rules.generated.plausibility.uses_gpu
+
+    def make(self, pair: PromptPair) -> PairWork | Drawings:
+        return draw_pair(pair, self.rules)
+
+
+@dataclass
+class PlanEdits(beam.PTransform):
+    """Turns batches of captions into edits, one an element, for any number of workers."""
+
+    rules: EditPlanRules
+
+    def expand(self, batches: beam.PCollection[PhotographBatch]) -> beam.PCollection[EditWork]:
+        planned = batches | "Plan" >> beam.FlatMap(plan_edits, self.rules)
+        return planned | "Spread" >> beam.Reshuffle()
+
+
+class EditPhotographs(CountedStep[EditingRules]):
+    """Edits every photograph that an edit is asked for."""
+
+    counted = EDITED
+
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.editor.device != "cpu" or self.rules.generated.plausibility.uses_gpu
+
+    def make(self, work: EditWork) -> EditWork | Drawings:
+        return edit_planned(work, self.rules)
+
+
+class MeasureGenerated(CountedStep[GeneratedRules]):
+    """Scores and measures made pairs, and queries the models that are asked for."""
+
+    counted = MEASURED
+
+    @property
+    def uses_gpu(self) -> bool:
+        return self.rules.oracle.uses_gpu or self.rules.perceptual.uses_gpu
+
+    def make(self, work: PairWork) -> PairWork:
+        return measure_generated(work, self.rules)
+
+
+@dataclass
+class DropGenerated(beam.PTransform):
+    """Drops the measured pairs that a score speaks against."""
+
+    rules: GeneratedRules
+
+    def expand(self, pairs: beam.PCollection[PairWork]) -> beam.PCollection[PairWork]:
+        return pairs | "Drop" >> beam.Map(drop_generated, self.rules)
+
+
+class ChooseBest(CountedStep[GeneratedRules]):
+    """Measures and judges the drawings of a pair, and keeps the best."""
+
+    counted = MEASURED
+
+    @property
+    def uses_gpu(self) -> bool:
+        rules = self.rules
+        return rules.oracle.uses_gpu or rules.perceptual.uses_gpu or rules.ranking.uses_gpu
+
+    def make(self, drawings: Drawings) -> PairWork:
+        return choose_best(drawings, self.rules)
+
+
+@dataclass
+class JudgeDrawn(beam.PTransform):
+    """Measures and judges what was drawn, as the rules ask for one drawing of each or for several.
+
+    Attributes:
+      rules: how pairs are measured and judged.
+      notes: the folder of the progress notes.
+    """
+
+    rules: GeneratedRules
+    notes: str
+
+    def expand(self, drawn: beam.PCollection[Any]) -> beam.PCollection[PairWork]:
+        if self.rules.ranking.settings.is_used:
+            return drawn | ChooseBest(self.rules, self.notes)
+        measured = drawn | MeasureGenerated(self.rules, self.notes)
+        return measured | DropGenerated(self.rules)
