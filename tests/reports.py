@@ -72,11 +72,3 @@ def digests(folder: Path) -> dict[str, bytes]:
     """Returns all files of a report by their paths."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
-
-
-def told_share(said: str, written: Path) -> float:
-    """Returns how long a report was told to become, divided by how long it is."""
-    line = next(line for line in said.splitlines() if "about" in line)
-    number, unit = line.rpartition("about ")[2].split()
-    told = float(number.replace(",", "")) * {"kB": 1e3, "MB": 1e6}[unit]
-    return told / sum(map(len, digests(written).values()))

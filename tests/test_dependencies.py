@@ -15,7 +15,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 ROOT = Path(__file__).resolve().parents[1]
 EXTRA_LOCKS = ("dev", "models", "render", "dataflow")  # each adds to base.lock what it needs
 IN_BASE = ("", "video", "text", "faces")
-IN_DEV = ("dev", "s3", "sign")
+IN_DEV = ("dev", "s3")
 LOCK_LINE = re.compile(
     r"[a-z0-9-]+==[\w.]+( ; [\w '.<>=!()*-]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?|\s*#.*"
 )

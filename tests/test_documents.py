@@ -49,7 +49,6 @@ NOT_HERE = {
     "SIMAT's files",
     "Visual Genome's images",
     "VL-CheckList",
-    "minisign",
 }
 """What no test can bring; the commands that are so marked are read by people."""
 

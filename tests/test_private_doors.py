@@ -135,13 +135,6 @@ DOORS = (
         texts=("def is_instance(typ: Any, value: Any) -> bool:", "    import typeguard\n"),
     ),
     Door(
-        user="commands/signature.py",
-        package="py-minisign",
-        version="0.21",
-        file="minisign/public_key.py",
-        texts=("incompatible key identifiers",),
-    ),
-    Door(
         user="generators/scenes/stand_ins.py",
         package="kubric-nightly",
         version="2023.12.27",

@@ -1,6 +1,5 @@
 """Writes the report of a comparison: what was added, removed and changed, with the pictures."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,14 +10,13 @@ import pyarrow.compute as pc
 
 from eqforge.core.errors import InputError
 from eqforge.core.versions import version
-from eqforge.core.visible import counted, json_text, shortened
+from eqforge.core.visible import json_text, shortened
 from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.folder import Folder
-from eqforge.evaluation.report.forecast import forecast_lists
 from eqforge.evaluation.report.items import Item, Pane, Text, marked, plain
 from eqforge.evaluation.report.kinds import Row, kind_of, rows_of
 from eqforge.evaluation.report.links import link
-from eqforge.evaluation.report.pictures import Pictures, read_pictures, sized, write_some
+from eqforge.evaluation.report.pictures import Pictures, read_pictures, write_some
 from eqforge.evaluation.report.place import Note, check_place, finish, take_place
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.report.tables import TablePage, Written, write_table
@@ -88,9 +86,6 @@ def write_comparison(
         "removed": list(_alone(a, found.removed_examples)),
         "changed": list(_changed(a, b, found, only)),
     }
-    length = sized(forecast_lists((a, b), pictures, items))
-    said = counted(sum(map(len, items.values())), "samples")
-    print(f"{output}: {said} that differ: about {length}", file=sys.stderr)
     take_place(output, note, overwrite=overwrite, option="--report")
     folder = Folder(output)
     write = _Writer(folder, pictures, (a, b), output)

@@ -29,8 +29,6 @@ THUMBNAIL_PX: Final = 320
 
 _QUALITY: Final = 80
 _AT_ONCE: Final = 64
-_TRIED: Final = 32
-"""So many pictures, from all over, are made small to tell how long the small ones will be."""
 
 # Colours of the objects of a mask, in turn; the backdrop is transparent.
 _COLOURS: Final = (
@@ -41,12 +39,11 @@ _COLOURS: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Stored:
-    """A picture that is stored: its suffix, its size in pixels, and its length."""
+    """A picture that is stored: its suffix and its size in pixels."""
 
     suffix: str
     width_px: int
     height_px: int
-    num_bytes: int
 
 
 @dataclass(kw_only=True, slots=True)
@@ -88,11 +85,6 @@ class Pictures:
         """Returns where a mask lies; None if there is none."""
         return None if mask_id is None or mask_id not in self.masks else _mask_file(mask_id)
 
-    @property
-    def num_bytes(self) -> int:
-        """How long all pictures are together, as they are stored."""
-        return sum(each.num_bytes for each in self.stored.values())
-
 
 def _below(image_id: str) -> str:
     return f"{image_id[:2]}/{image_id}"
@@ -117,7 +109,7 @@ def read_pictures(
         none: they become names of files.
     """
     pictures = Pictures(whole=whole)
-    columns = ["image_id", "image.path", "width_px", "height_px", "num_bytes", "scores"]
+    columns = ["image_id", "image.path", "width_px", "height_px", "scores"]
     names: dict[str, str] = {}
     wanted = pa.array(sorted(only or ()), pa.string())
     for batch in dataset.batches("images", columns, 10_000):
@@ -131,7 +123,6 @@ def read_pictures(
                 suffix=suffix_of((row["image"] or {}).get("path"), dataset.folder),
                 width_px=row["width_px"],
                 height_px=row["height_px"],
-                num_bytes=row["num_bytes"],
             )
             found = ((score["name"], score["value"]) for score in row["scores"])
             pictures.scores[key] = tuple((names.setdefault(n, n), value) for n, value in found)
@@ -139,25 +130,6 @@ def read_pictures(
         found_ids = batch.column(0).to_pylist()
         pictures.masks.update(check_picture_id(each, dataset.folder) for each in found_ids)
     return pictures
-
-
-def forecast_thumbnails(dataset: Dataset, pictures: Pictures) -> int:
-    """Returns how many bytes the small pictures will take, by some from all over the dataset."""
-    chosen = sorted(pictures.stored)[:: max(1, len(pictures.stored) // _TRIED)][:_TRIED]
-    small = (_small(image_id, data)[0] for image_id, data in _shelved(dataset, set(chosen)))
-    lengths = [len(each or b"") for each in small]
-    return int(np.mean(lengths) * len(pictures.stored)) if lengths else 0
-
-
-def forecast_masks(dataset: Dataset, pictures: Pictures) -> int:
-    """Returns how many bytes the coloured masks will take, by the first ones.
-
-    Raises:
-      InputError: one of these is damaged.
-    """
-    first = itertools.islice(_encoded(dataset, "masks", "mask_id"), _TRIED)
-    lengths = [len(_coloured(dataset, mask_id, data)) for mask_id, data in first]
-    return int(np.mean(lengths) * len(pictures.masks)) if lengths else 0
 
 
 def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
@@ -298,15 +270,6 @@ def _encoded(
                 rows = [n for n, each in enumerate(ids) if wanted is None or each in wanted]
                 for row in batch.take(rows).to_pylist() if rows else ():
                     yield row[key], (row["image"] or {}).get("bytes") or b""
-
-
-def sized(num_bytes: float) -> str:
-    """Returns a length in words, such as `3.3 GB`."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if num_bytes < 1000 or unit == "TB":
-            return f"{num_bytes:,.0f} {unit}" if unit == "bytes" else f"{num_bytes:,.1f} {unit}"
-        num_bytes /= 1000
-    raise AssertionError
 
 
 def shown(pane_image: str | None, pictures: Pictures) -> dict[str, Any]:

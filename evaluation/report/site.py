@@ -33,11 +33,6 @@ def write_assets(folder: Folder) -> None:
         storage.write_bytes(storage.join(folder.root, "assets", path), data, synced=False)
 
 
-def site_bytes() -> int:
-    """Returns about how long the pages, scripts and styles of a report are together, in bytes."""
-    return sum(map(len, _files(_site()).values()))
-
-
 def _files(folder: Traversable) -> Mapping[str, bytes]:
     found: dict[str, bytes] = {}
     for each in folder.iterdir():

@@ -19,6 +19,10 @@ SEARCHED: Final = 5_000
 """So many items are in a file of what is searched."""
 
 
+Shown = tuple[Item, Sequence[dict[str, Any]]]
+"""An item, with the rows whose columns it is found by."""
+
+
 @dataclass(kw_only=True, slots=True)
 class Written:
     """What was written of a table.
@@ -67,7 +71,7 @@ class TablePage:
 def write_table(
     folder: Folder,
     page: TablePage,
-    items: Iterable[tuple[Item, Sequence[dict[str, Any]]]],
+    items: Iterable[Shown],
     pictures: Pictures,
     overlays: Sequence[Overlay] = (),
     strip: int = 0,
@@ -77,7 +81,7 @@ def write_table(
     Args:
       folder: the report's.
       page: which table.
-      items: what is shown, with the rows whose columns it is found by.
+      items: what is shown.
       pictures: of the dataset.
       overlays: what models answered.
       strip: how many items to return, from all over.

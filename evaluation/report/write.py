@@ -1,7 +1,6 @@
 """Writes the report of a dataset."""
 
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,23 +12,18 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.core.ticker import ticked
 from eqforge.core.versions import version
-from eqforge.core.visible import counted
 from eqforge.evaluation.report.answers import read_answers
 from eqforge.evaluation.report.charts import charts_of
 from eqforge.evaluation.report.folder import Folder
-from eqforge.evaluation.report.forecast import Listed, forecast
-from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.report.judged import judged, with_judgements
-from eqforge.evaluation.report.kinds import Kind, Row, kind_of, read_table, rows_of, units_of
+from eqforge.evaluation.report.kinds import Kind, kind_of, read_table, rows_of, units_of
 from eqforge.evaluation.report.limits import (
     limits_of_rejects,
     limits_of_settings,
     refused_values,
 )
 from eqforge.evaluation.report.pictures import (
-    Pictures,
     read_pictures,
-    sized,
     write_encoded,
     write_pictures,
 )
@@ -37,7 +31,7 @@ from eqforge.evaluation.report.place import Note, check_place, finish, take_plac
 from eqforge.evaluation.report.rejects import ORDER, Kept, Whys, of_reject
 from eqforge.evaluation.report.site import write_assets, write_page
 from eqforge.evaluation.report.summary import REJECTS, SAMPLES, summary
-from eqforge.evaluation.report.tables import TablePage, Written, write_table
+from eqforge.evaluation.report.tables import Shown, TablePage, Written, write_table
 from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.datasets import DATASETS
@@ -111,7 +105,6 @@ def write_report(
     if kept is not None:
         pictures.stored = dict(kept.stored(rows_of(rejects))) | pictures.stored
     listed = [_samples(dataset, profile, kind), *_rejects(dataset, profile, kept, rejects)]
-    _tell(dataset, pictures, listed, settings)
     take_place(settings.output, note, overwrite=settings.overwrite)
     folder = Folder(settings.output)
     write_pictures(dataset, pictures, settings.output)
@@ -121,15 +114,10 @@ def write_report(
     laid = {"samples": answers}
     strips = {"samples": STRIP}
     tables = {
-        each.page.name: write_table(
-            folder,
-            each.page,
-            _ticked(each),
-            pictures,
-            laid.get(each.page.name, ()),
-            strips.get(each.page.name, 0),
+        page.name: write_table(
+            folder, page, items, pictures, laid.get(page.name, ()), strips.get(page.name, 0)
         )
-        for each in listed
+        for page, items in listed
     }
     _pages(folder, dataset, profile, kind, tables, rejects)
     finish(settings.output, note)
@@ -154,22 +142,12 @@ def _note(dataset: Dataset, settings: ReportSettings) -> Note:
     return Note(dataset=dataset.manifest.dataset, sha256=[dataset.sha256], made_of=made_of)
 
 
-def _tell(
-    dataset: Dataset, pictures: Pictures, listed: Sequence[Listed], settings: ReportSettings
-) -> None:
-    """Says how long the report will be before anything is written."""
-    length = sized(forecast(dataset, pictures, listed))
-    samples = counted(dataset.manifest.num_rows("samples"), "samples")
-    said = f"{samples} and {counted(len(pictures.stored), 'pictures')}"
-    print(f"{settings.output}: {said}: about {length}", file=sys.stderr)
-
-
 def _distinct(table: pa.Table, name: str) -> int:
     """Returns how many values a column has; a table without rows has no columns."""
     return pc.count_distinct(table[name], "all").as_py() if table.num_rows else 0
 
 
-def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> Listed:
+def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> tuple[TablePage, Iterator[Shown]]:
     keys = (*([kind.group] if kind.group else []), "sample_id")
     samples = with_judgements(dataset, read_table(dataset, "samples", *keys))
     known = dataset.manifest.dataset in DATASETS and bool(profile.commands)
@@ -180,31 +158,19 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> Listed:
         again=f"{profile.commands[-1]} --only " if known else "",
     )
     make = kind.make(dataset)
-
-    def items(table: pa.Table) -> Iterator[tuple[Item, list[Row]]]:
-        return (judged(make, rows) for rows in units_of(table, kind.group))
-
-    return Listed(page=page, rows=samples, group=kind.group, items=items)
+    items = (judged(make, rows) for rows in units_of(samples, kind.group))
+    return page, ticked(items, page.total, page.thing)
 
 
 def _rejects(
     dataset: Dataset, profile: Profile, kept: Kept | None, rejects: pa.Table
-) -> Iterator[Listed]:
+) -> Iterator[tuple[TablePage, Iterator[Shown]]]:
     """Yields the table of rejects where there are some."""
-    if not rejects.num_rows:
-        return
-    page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
-    whys = Whys(dataset, rows_of(rejects))
-
-    def items(table: pa.Table) -> Iterator[tuple[Item, list[Row]]]:
-        return ((of_reject(row, profile, kept, whys), [row]) for row in rows_of(table))
-
-    yield Listed(page=page, rows=rejects, group=None, items=items)
-
-
-def _ticked(listed: Listed) -> Iterable[tuple[Item, Sequence[Row]]]:
-    total = None if listed.group else listed.rows.num_rows
-    return ticked(listed.items(listed.rows), total, listed.page.thing)
+    if rejects.num_rows:
+        page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
+        whys = Whys(dataset, rows_of(rejects))
+        items = ((of_reject(row, profile, kept, whys), [row]) for row in rows_of(rejects))
+        yield page, ticked(items, page.total, page.thing)
 
 
 def _pages(

@@ -111,7 +111,7 @@ COMMANDS = {
     ),
     "completion": (
         "eqforge.commands.completion",
-        "Print the script that completes commands and options by Tab: bash, zsh, fish.",
+        "Print the script that completes commands and options by Tab: bash, zsh.",
     ),
     "setup": (
         "eqforge.commands.setup_tools",

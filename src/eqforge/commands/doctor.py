@@ -43,7 +43,6 @@ _COSTS: Final = {
     "models": "eq-sd, eq-edit, oracles, score, metrics, finetune",
     "dataflow": "Dataflow, and gs:// addresses",
     "s3": "s3:// addresses",
-    "sign": "verify --signature",
 }
 _REFUSED_BY: Final = {
     "files": ("landlock", ("read", "list", "write", "delete")),

@@ -123,7 +123,6 @@ class StoredRejects:
                     suffix=image.suffix,
                     width_px=image.width_px,
                     height_px=image.height_px,
-                    num_bytes=image.num_bytes,
                 ),
             )
 

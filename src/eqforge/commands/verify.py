@@ -18,7 +18,6 @@ from eqforge.core.console import DocumentOptions, give
 from eqforge.core.errors import (
     MAX_MESSAGE_CHARS,
     EqforgeError,
-    InputError,
     MissingExtra,
 )
 from eqforge.core.shell import shell
@@ -41,10 +40,6 @@ class Arguments:
 
     dataset: Annotated[str, tyro.conf.Positional]
     """Folder or URL of the dataset."""
-    key: str | None = None
-    """Public key of minisign, or its file: the manifest has to be signed by it."""
-    signature: str | None = None
-    """The signature; DATASET/dataset.json.minisig unless named. It needs --key."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +85,7 @@ def verify_command(arguments: Arguments) -> int:
       0 if everything was checked and nothing is wrong, 1 if something is, 3 if nothing is wrong but
       a check could not be made.
     """
-    found = verify_dataset(arguments.dataset, arguments.key, arguments.signature, _print)
+    found = verify_dataset(arguments.dataset, _print)
     print(visible(f"{arguments.dataset.rstrip('/') or '/'}: {found.verdict}"))
     give(found)
     return 1 if "FAILED" in found.states else 0 if found.is_sound else NOT_CHECKED
@@ -98,35 +93,23 @@ def verify_command(arguments: Arguments) -> int:
 
 def verify_dataset(
     folder: str,
-    key: str | None = None,
-    signature: str | None = None,
     tell: Callable[[str, Outcome], None] = lambda name, outcome: None,
 ) -> Verification:
     """Runs all checks of a dataset.
 
     Args:
       folder: of the dataset, or its URL.
-      key: public key of minisign, or its file; None checks no signature.
-      signature: the signature, if it is not beside the manifest.
       tell: called with the name and result of each check.
 
     Raises:
-      InputError: there is no dataset, another takes its place, or a signature comes without a key.
-      MissingExtra: a key is given and py-minisign is not installed.
+      InputError: there is no dataset, or another takes its place.
     """
     from eqforge.commands.checks import CHECKS, changed_files
-    from eqforge.commands.signature import check_signature
     from eqforge.schemas.dataset.reader import open_dataset
 
-    if key is None and signature is not None:
-        raise InputError("--signature needs --key: the public key of whom you trust")
     opened = open_dataset(folder)
     dataset = replace(opened, changed=changed_files(opened))
     checks: dict[str, Outcome] = {}
-    if key is not None:
-        lines = check_signature(folder, key, signature)
-        checks["signature"] = Outcome(state="FAILED" if lines else "ok", lines=lines)
-        tell("signature", checks["signature"])
     for name in CHECKS:
         checks[name] = _outcome(name, dataset)
         tell(name, checks[name])

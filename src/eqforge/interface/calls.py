@@ -136,22 +136,18 @@ def open(path: str | Path) -> "OpenDataset":
     return OpenDataset(open_dataset(str(path)))
 
 
-def verify(
-    path: str | Path, *, key: str | None = None, signature: str | None = None
-) -> "verify_module.Verification":
+def verify(path: str | Path) -> "verify_module.Verification":
     """Checks a finished dataset: files, schemas, books, ids, images and captions.
 
     Args:
       path: its folder or URL.
-      key: public key of minisign, or its file: the manifest has to be signed by it.
-      signature: the signature, if it is not beside the manifest.
 
     Raises:
-      InputError: there is no dataset, or a signature without a key.
+      InputError: there is no dataset.
     """
     from eqforge.commands import verify as verify_module
 
-    return verify_module.verify_dataset(str(path), key, signature)
+    return verify_module.verify_dataset(str(path))
 
 
 def diff(

@@ -19,7 +19,7 @@ import pytest
 from PIL import Image
 
 from eqforge import cli
-from eqforge.commands import card, diff, report
+from eqforge.commands import card, report
 from eqforge.evaluation.metrics.pairs import judge_pairs
 from eqforge.evaluation.report.charts import charts_of
 from eqforge.evaluation.report.columns import Numbers
@@ -41,7 +41,6 @@ from tests.reports import (
     facet,
     given,
     numbers,
-    told_share,
     write_report,
 )
 
@@ -261,45 +260,6 @@ def test_thumbnails_alone_take_less(dataset: Path, written: Path, tmp_path: Path
     )
 
 
-def test_the_length_is_told_before_also_of_rows_that_pack_well(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    long = [replace(each, annotation='{"a": "b"}' * 300) for each in pairs(COUNT)["test"]]
-    packed = write_pairs(tmp_path / "d", long, [picture(n) for n in range(COUNT + 1)])
-
-    for number, each in enumerate((dataset, packed)):
-        written = write_report(each, tmp_path / f"r{number}", "--thumbnails-only")
-        assert 1 / 1.5 < told_share(capsys.readouterr().err, written) < 1.5
-
-
-def test_the_length_is_told_before_anything_is_written(
-    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from eqforge.evaluation.report import differences, write
-
-    other = write_pairs(tmp_path / "other", [*pairs(1)["test"]], [picture(0), picture(1)])
-    output = write_report(other, tmp_path / "r")
-    before = digests(output)
-    told: list[tuple[bool, bool]] = []
-
-    def watch(module: Any, name: str) -> None:
-        real = getattr(module, name)
-
-        def watched(*given: Any) -> int:
-            told.append((digests(output) == before, not (tmp_path / "d").exists()))
-            return int(real(*given))
-
-        monkeypatch.setattr(module, name, watched)
-
-    watch(write, "forecast")
-    watch(differences, "forecast_lists")
-    write_report(dataset, output, "--overwrite")
-    assert diff.main([str(dataset), str(other), "--report", str(tmp_path / "d")]) == 1
-
-    assert (tmp_path / "d" / "index.html").is_file()
-    assert told == [(True, True), (False, True)]
-
-
 def test_without_a_folder_a_report_lies_beside_its_dataset(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -394,13 +354,11 @@ def test_every_kind_of_dataset_has_all_its_rows_and_rejects(
     name: str,
     demo_dataset: Callable[[str], Path],
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
     dataset = demo_dataset(name)
 
     written = write_report(dataset, tmp_path / "r")
 
-    assert 1 / 1.5 < told_share(capsys.readouterr().err, written) < 1.5
     for table in ("samples", "rejects"):
         rows = rows_of(dataset, table)
         if not rows:
