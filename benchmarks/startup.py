@@ -17,7 +17,7 @@ from eqforge.schemas.tables.datasets import DATASETS
 HEAVY = frozenset(
     {
         *("accelerate", "apache_beam", "av", "bpy", "cv2", "datasets", "diffusers", "dlib"),
-        *("face_recognition", "fontTools", "fsspec", "ftfy", "grpc", "imagehash", "inflect"),
+        *("face_recognition", "fsspec", "ftfy", "grpc", "imagehash", "inflect"),
         *("kubric", "lemminflect", "matplotlib", "nltk", "numpy", "open_clip", "pandas", "PIL"),
         *("py3langid", "pyarrow", "scipy", "skimage", "sklearn", "spacy", "textblob", "tokenizers"),
         *("torch", "torchvision", "transformers", "typeguard", "wordfreq"),

@@ -2,13 +2,12 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from eqforge.commands import inspection
-from eqforge.commands.fonts import Lettering
+from eqforge.commands import contact_sheet, inspection
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
 from eqforge.schemas.dataset.reader import open_dataset
@@ -53,12 +52,12 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The lines that are written on the sheets of a test."""
     lines: list[str] = []
 
-    class Noting(Lettering):
-        def draw(self, image: Any, place: tuple[int, int], text: str, ink: Any) -> None:
-            lines.append(text)
-            super().draw(image, place, text, ink)
+    def noting(texts: Sequence[str], width_px: int) -> str:
+        lines.extend(texts)
+        return wrapped(texts, width_px)
 
-    monkeypatch.setattr("eqforge.commands.contact_sheet.Lettering", Noting)
+    wrapped = contact_sheet.wrapped
+    monkeypatch.setattr(contact_sheet, "wrapped", noting)
     return lines
 
 

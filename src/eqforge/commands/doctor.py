@@ -190,8 +190,6 @@ def _cage() -> Iterator[Fact]:
 
 
 def _data() -> Iterator[Fact]:
-    from eqforge.commands.fonts import font_files
-
     try:
         version, said = wordnet_version(), ""
     except EqforgeError as error:
@@ -202,13 +200,6 @@ def _data() -> Iterator[Fact]:
         "hard negatives, perturbations and granularity",
         "eqforge setup wordnet",
         said=said.splitlines()[0] if said else "",
-    )
-    fonts = font_files()
-    yield _fact(
-        "fonts",
-        f"{len(fonts)} files" if fonts else None,
-        "letters of contact sheets",
-        "apt-get install fonts-noto-core fonts-noto-cjk fonts-noto-color-emoji",
     )
 
 
