@@ -23,7 +23,6 @@ from eqforge.generators.text.language import Language
 from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
 from eqforge.pipelines.shared import drawn
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.calibrated import with_limits
 from eqforge.pipelines.shared.edited import batches_of, captions_of, confirm_editor
 from eqforge.pipelines.shared.generated import tables_of
 from eqforge.pipelines.shared.media import media_folder, shared_folder
@@ -165,15 +164,8 @@ def plan(config: Config) -> Iterator[PhotographBatch]:
 
 
 def inputs(config: Config) -> Iterator[Input]:
-    """Yields the caption file, or those of the folder, and fitted limits, if there are any."""
+    """Yields the caption file, or those of the folder."""
     yield from files_of(config.captions, caption_files(config.captions))
-    if config.settings.limits_file is not None:
-        yield config.settings.limits_file
-
-
-def settle(config: Config) -> Config:
-    """Returns the configuration with fitted limits; see with_limits."""
-    return with_limits(config, defaults, config.settings.limits_file)
 
 
 def needs(_config: Config) -> None:
@@ -238,10 +230,7 @@ def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
 
 
 _TINY_WARNING = drawn.tiny_warning("edits")
-_GATES_WARNING = (
-    "The limits on how much an edit changes are not calibrated on edited photographs, and nothing "
-    "but an oracle or a review tells whether an edit shows what its caption says."
-)
+_GATES_WARNING = "Only an oracle or a review can show whether an edit shows what its caption says."
 
 
 def warnings(config: Config) -> Iterator[str]:
@@ -249,8 +238,7 @@ def warnings(config: Config) -> Iterator[str]:
     if config.editing.model == TINY:
         yield _TINY_WARNING
     yield drawn.exact_warning("An editor makes")
-    if config.settings.limits_file is None:
-        yield _GATES_WARNING
+    yield _GATES_WARNING
     if not config.locking.lock or not _has_masks(config):
         yield "Nothing is locked: an edit may change any pixel of its photograph."
     yield from drawn.drawn_warnings(config.settings)
@@ -350,7 +338,6 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=defaults,
     inputs=inputs,
-    settle=settle,
     needs=needs,
     check=check,
     plan=plan,

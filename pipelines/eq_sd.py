@@ -33,14 +33,12 @@ from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared import drawn
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.calibrated import with_limits
 from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
 from eqforge.pipelines.shared.generated import select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.records.books import Stage
-from eqforge.sources.gate_limits import SPARE_SCENES
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
@@ -67,6 +65,15 @@ if TYPE_CHECKING:
 NAME = "eq-sd"
 PUBLISHED_PAIRS = 1_513
 
+# Most of the picture changes with its scene: these limits would refuse nearly every such pair.
+_SPARE_SCENES = (
+    "max_changed_area",
+    "min_ssim",
+    "min_background_ssim",
+    "max_luminance_shift",
+    "max_phash_distance",
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class DrawingSettings(drawn.DrawnSettings):
@@ -87,7 +94,7 @@ class DrawingSettings(drawn.DrawnSettings):
         """The limits for pairs whose scene changes, and with it most of the picture."""
         if self.scenes_keep_background:
             return self.gates
-        return replace(self.gates, **dict.fromkeys(SPARE_SCENES))
+        return replace(self.gates, **dict.fromkeys(_SPARE_SCENES))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -195,14 +202,8 @@ def _most(config: Config) -> dict[str, int]:
 
 
 def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the vocabulary, and the limits that were fitted, if there are any."""
-    limits = config.settings.limits_file
-    return (config.vocabulary or BUILT_IN, *(() if limits is None else (limits,)))
-
-
-def settle(config: Config) -> Config:
-    """Returns the configuration with fitted limits; see with_limits."""
-    return with_limits(config, defaults, config.settings.limits_file)
+    """Returns the vocabulary."""
+    return (config.vocabulary or BUILT_IN,)
 
 
 def check(config: Config) -> None:
@@ -243,8 +244,7 @@ def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
 
 _TINY_WARNING = drawn.tiny_warning("pictures")
 _GATES_WARNING = (
-    "The limits on how much a pair may change are not calibrated on drawn pictures, and nothing "
-    "but an oracle or a review tells whether a picture shows what its caption says."
+    "Only an oracle or a review can show whether a drawn picture shows what its caption says."
 )
 
 
@@ -253,7 +253,7 @@ def warnings(config: Config) -> Iterator[str]:
     if config.diffusion.model == TINY:
         yield _TINY_WARNING
     yield drawn.exact_warning("A diffusion model draws")
-    if config.settings.limits_file is None and config.settings.gates != GateSettings():
+    if config.settings.gates != GateSettings():
         yield _GATES_WARNING
     yield from drawn.drawn_warnings(config.settings)
 
@@ -326,7 +326,6 @@ PIPELINE = Pipeline(
     config=Config,
     defaults=defaults,
     inputs=inputs,
-    settle=settle,
     check=check,
     plan=plan,
     measure=measure,

@@ -145,8 +145,6 @@ def inputs(config: Config) -> Iterator[Input]:
     yield from files_of(config.captions, caption_files(config.captions))
     if config.lexicon is not None:
         yield config.lexicon
-    if config.judging.calibration is not None:
-        yield config.judging.calibration
 
 
 def needs(_config: Config) -> None:

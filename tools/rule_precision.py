@@ -17,7 +17,7 @@ from typing import Final
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.generators.text.rule_precision import COLUMNS, PATH, Counts
-from eqforge.sources.row_labels import RowLabel, read_labels
+from tools.row_labels import RowLabel, read_labels
 
 LABELS: Final = Path(__file__).parents[1] / "tests/generators/captions/labels.jsonl"
 SAMPLE: Final = "after"

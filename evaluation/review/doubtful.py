@@ -51,7 +51,7 @@ def doubtful(
     if disputed is not None and not any(row.answers for row in rows):
         raise InputError(f"{dataset.folder}: has no answers of judges; {how_judged(dataset)}")
     if unlikely is not None and all(row.probability is None for row in rows):
-        how = how_judged(dataset, "--verify and --calibration, or by the rules of corrected mode")
+        how = how_judged(dataset, "the rules of corrected mode")
         raise InputError(
             f"{dataset.folder}: has no probabilities of being right, as --unlikely needs; {how}"
         )

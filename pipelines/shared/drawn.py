@@ -5,12 +5,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
 
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError, MissingExtra
-from eqforge.pipelines.shared.calibrated import CalibrationSettings, check_models, told_limits
 from eqforge.pipelines.shared.generated import made_of
 from eqforge.pipelines.shared.pipeline import PilotCost
 from eqforge.schemas.records.books import Stage
@@ -37,12 +35,6 @@ class DrawnSettings(ImageFilters):
     plausibility: OmitArgPrefixes[PlausibilitySettings] = field(
         default_factory=PlausibilitySettings
     )
-    calibration: OmitArgPrefixes[CalibrationSettings] = field(default_factory=CalibrationSettings)
-
-    @property
-    def limits_file(self) -> Path | None:
-        """The file of fitted limits, if there is one."""
-        return self.calibration.calibration
 
 
 def drawn_rules(
@@ -80,18 +72,10 @@ def check_drawn(settings: DrawnSettings) -> None:
       MissingExtra: a package is not installed.
     """
     settings.prepare()
-    encoder = prepare_perceptual(settings.perceptual).encoder
-    judges = prepare_oracle(settings.oracle).judges
+    prepare_perceptual(settings.perceptual)
+    prepare_oracle(settings.oracle)
     prepare_ranking(settings.ranking)
-    weigher = prepare_plausibility(settings.plausibility).model
-    check_models(
-        settings.limits_file,
-        {
-            "--perceptual": None if encoder is None else encoder.revision,
-            "--plausibility": None if weigher is None else weigher.revision,
-            "--oracle": judges[0].revision if len(judges) == 1 else None,
-        },
-    )
+    prepare_plausibility(settings.plausibility)
 
 
 def check_installed() -> None:
@@ -146,9 +130,7 @@ def tell(warning: str) -> None:
 
 
 def drawn_warnings(settings: DrawnSettings) -> Iterator[str]:
-    """Yields what a user should know of fitted limits, and of the models that measure."""
-    if settings.limits_file is not None:
-        yield told_limits(settings.limits_file)
+    """Yields what a user should know of the models that measure."""
     yield from oracle_warnings(prepare_oracle(settings.oracle))
     yield from ranking_warnings(settings.ranking, settings.oracle.oracle is not None)
 

@@ -134,7 +134,6 @@ def _run_pipeline(
 ) -> bool:
     run = config.run
     fetch_inputs()
-    config = pipeline.settle(config)
     pipeline.check(config)
     header = header_of(pipeline, config)
     check_output(run, header)

@@ -46,7 +46,6 @@ _JUDGING = "judging"
 # Groups of settings that are left out where they are off: the dataset is what it was without them.
 _OFF: Mapping[str, Mapping[str, Any]] = {
     "perceptual": {"perceptual": None, "max_perceptual": None},
-    "calibration": {"calibration": None},
     "plausibility": {"plausibility": None, "max_implausibility": None},
     "ranking": {"seeds": 1, "direction": None, "vqascore": None},
 }

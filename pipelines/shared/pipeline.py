@@ -101,11 +101,6 @@ def _no_warnings(_config: Any) -> Iterable[str]:
     return ()
 
 
-def _as_it_is(config: Configured) -> Configured:
-    """Returns a configuration that no file changes."""
-    return config
-
-
 def _no_stages(_config: Any) -> tuple[Stage, ...]:
     """Returns no stages."""
     return ()
@@ -163,7 +158,6 @@ class Pipeline(Generic[Configured]):
       config: its configuration, from which the command line is made.
       defaults: the fields of the configuration that a mode sets.
       inputs: the files that the plan is made from, as paths or URLs, or in a folder.
-      settle: returns the configuration with what a file of settings says, before it is checked.
       needs: raises InputError or MissingExtra if the machine lacks what is fetched once; comes
         before anything that takes time, such as importing Beam.
       check: raises InputError or MissingExtra if a build could not run.
@@ -193,7 +187,6 @@ class Pipeline(Generic[Configured]):
     config: type[Configured]
     defaults: Callable[[Mode], dict[str, Any]] = _no_defaults
     inputs: Callable[[Configured], Iterable[Input]]
-    settle: Callable[[Configured], Configured] = _as_it_is
     needs: Callable[[Configured], object] = _no_needs
     check: Callable[[Configured], None]
     plan: Callable[[Configured], Iterator[Any]]

@@ -154,7 +154,6 @@ def plan_dataset(
       InputError: an input, a setting or the output folder is wrong.
     """
     fetch_inputs()
-    config = pipeline.settle(config)
     pipeline.check(config)
     header = header_of(pipeline, config)
     if checks_output:

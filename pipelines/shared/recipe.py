@@ -178,11 +178,13 @@ def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
     """
     kind = type(config)
     hints, names = get_type_hints(kind), [field.name for field in dataclasses.fields(kind)]
+    # A setting that was off changes nothing, also where this version has it no more.
+    values = {name: value for name, value in values.items() if name in names or value is not None}
     if unknown := [name for name in values if name not in names]:
         hint = nearest(unknown[0], names)
         raise InputError(
-            f"{url}: the setting {name_of(unknown[0])} is none of this version's{hint}; a recipe "
-            "needs the version of eqforge that wrote it, or a later one"
+            f"{url}: this version has no setting {name_of(unknown[0])}{hint}; use the version of "
+            "eqforge that wrote the recipe"
         )
     found = {}
     for name, value in values.items():

@@ -177,9 +177,8 @@ class Judgement:
         is known.
       low, high: ends of its interval of 95 % or more, where it is the precision of rules; None
         otherwise.
-      basis: where it comes from: `rules`, the precision of the rules by kind, or `calibration` and
-        the digest of its file; `source` of a caption that is the source's, which is taken to be
-        true, and has none; empty where nothing is known.
+      basis: where it comes from: `rules`, the precision of the rules by kind; `source` of a caption
+        that is the source's, which is taken to be true, and has none; empty where nothing is known.
       answers: of each judge, to each question.
     """
 

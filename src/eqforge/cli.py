@@ -45,10 +45,6 @@ COMMANDS = {
         "eqforge.commands.review",
         "Have people look and decide: tasks as pages, votes, agreement, decisions.",
     ),
-    "calibrate": (
-        "eqforge.evaluation.calibration.command",
-        "Fit the probability that a row is right to what judges say and people label.",
-    ),
     "diff": (
         "eqforge.commands.diff",
         "Tell in which records and columns two datasets differ.",

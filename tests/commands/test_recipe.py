@@ -371,7 +371,7 @@ HOSTILE: list[tuple[Change, str]] = [
     (lambda recipe: recipe["tables"].update(evil=[]), "has no table evil"),
     (lambda recipe: recipe["tables"].update(rejects=[]), "has no table rejects"),
     (_config(mode="corrected"), "is of paper mode, but its settings name 'corrected'"),
-    (_config(shell="rm"), "the setting shell is none of this version's"),
+    (_config(shell="rm"), "this version has no setting shell"),
     (_config(videos={"x": 1}, settings=3), "--settings 3"),
     (_config(frames_fps="--output=/x"), "--frames-fps '--output=/x'"),
     (_config(frames_fps=-1.0), "--frames-fps -1.0: expected more than 0"),

@@ -265,7 +265,7 @@ def test_what_cannot_be_edited_is_a_reject_with_its_reason(whole: Path) -> None:
 def test_the_manifest_warns_and_names_no_folder(whole: Path, photographs: Path) -> None:
     manifest = json.loads((whole / "dataset.json").read_text())
     assert any("random weights" in text for text in manifest["warnings"])
-    assert any("not calibrated" in text for text in manifest["warnings"])
+    assert any("Only an oracle or a review" in text for text in manifest["warnings"])
     assert not any("Nothing is locked" in text for text in manifest["warnings"])
     assert str(photographs) not in json.dumps(manifest)
     assert manifest["config"]["images"] is manifest["config"]["masks"] is True

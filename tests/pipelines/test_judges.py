@@ -14,11 +14,9 @@ pytest.importorskip("transformers")
 
 from eqforge import cli
 from eqforge.commands import verify
-from eqforge.evaluation.calibration import command as calibrate
 from eqforge.generators.text.rule_precision import Precision
 from eqforge.pipelines import hard_positives, training_captions
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.sources.row_labels import texts_digest
 from eqforge.transforms.judges import decide, models
 from tests.builds import rows
 from tests.chat_server import ChatServer
@@ -309,43 +307,6 @@ def test_a_server_that_is_not_there_is_told_before_any_work(
     said = capsys.readouterr().err
     assert "the language model m@http://localhost:9/v1: cannot be reached" in said
     assert not (tmp_path / "out").exists()
-
-
-def test_labels_become_probabilities_of_the_next_build(
-    captions: Path, judges: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    judge = f"--verify=nli:{judges / 'nli'}"
-    first, second = tmp_path / "first", tmp_path / "second"
-    assert build(first, "--captions", captions, judge) == 0
-    labels = tmp_path / "labels.jsonl"
-    with labels.open("w") as lines:
-        for number, row in enumerate(rows(first, "samples")):
-            digest = texts_digest(row["caption"], row["hard_positive"], row["hard_negative"])
-            positive = ["ok", "ok"] if number else ["ok", "wrong"]
-            label = {"id": row["sample_id"], "positive": positive, "negative": "false"}
-            lines.write(json.dumps(label | {"texts": digest}) + "\n")
-        lines.write(json.dumps({"id": "gone", "positive": "ok", "negative": True}) + "\n")
-        other = {"id": "one", "sample": "before", "positive": False, "texts": "0" * 16}
-        lines.write(json.dumps(other) + "\n")
-    file = tmp_path / "calibration.json"
-    named = ["--labels", str(labels), "--output", str(file), "--folds", "3"]
-    assert calibrate.main([str(first), *named]) == 0
-    said = capsys.readouterr().out
-    assert "5 labels of the dataset's rows; left out: 1 of other texts, 1 of rows that are" in said
-    assert "hard positives: 4 of 5 right, Brier score" in said
-    assert str(tmp_path) not in file.read_text()
-
-    assert build(second, "--captions", captions, judge, "--calibration", file) == 0
-    for row in verdicts(second).values():
-        assert 0 < row["probability"] < 1
-        assert row["basis"].startswith("calibration sha256:")
-    inputs = {each.name for each in open_dataset(str(second)).manifest.inputs}
-    assert inputs == {"captions.jsonl", "calibration.json"}
-
-    other_judge = f"--verify=llm:{judges / 'llm'}"
-    with pytest.raises(SystemExit):
-        build(tmp_path / "third", "--captions", captions, other_judge, "--calibration", file)
-    assert "was fitted with nli:nli@sha256:" in capsys.readouterr().err
 
 
 def test_the_precision_of_rules_stands_there_without_a_model(

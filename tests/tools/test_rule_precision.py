@@ -15,8 +15,8 @@ from eqforge.generators.text.rule_precision import (
     labelled,
     precision_of,
 )
-from eqforge.sources.row_labels import read_labels
 from tools import rule_precision
+from tools.row_labels import read_labels
 
 PAGE = Path(__file__).parents[2] / "docs" / "guides" / "judges.md"
 

@@ -40,7 +40,7 @@ def judge_sample(
       sample_id: of the sample.
       answers: about the texts that it holds.
       kinds: how each of these was made; empty of an original.
-      judging: the limits, and what turns answers into a probability.
+      judging: the limits, and whether rules made the texts.
     """
     if (refused := refuse(answers, judging.settings)) is not None:
         return refused
@@ -89,13 +89,7 @@ def _judgement(
 ) -> Judgement:
     probability = low = high = None
     basis = "" if kinds else OF_SOURCE
-    if judging.calibration is not None:
-        curves = [judging.calibration.curve(part) for part in kinds]
-        given = [curve.probability(answers) for curve in curves if curve is not None]
-        known = [value for value in given if value is not None]
-        if kinds and len(known) == len(kinds):
-            probability, basis = round(math.prod(known), 6), judging.basis
-    elif kinds and judging.by_rules:
+    if kinds and judging.by_rules:
         precisions = [precision_of(part, kind) for part, kind in kinds.items()]
         found = [precision for precision in precisions if precision is not None]
         if len(found) == len(kinds):

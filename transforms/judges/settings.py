@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import tyro
@@ -13,7 +12,6 @@ from eqforge.core.errors import InputError
 from eqforge.core.ranges import check_range
 from eqforge.core.versions import versions_of
 from eqforge.schemas.records.scores import Identity
-from eqforge.sources.calibration import Calibration, read_calibration
 
 if TYPE_CHECKING:
     from eqforge.models.spec import ScorerSpec
@@ -61,15 +59,12 @@ class JudgeSettings:
     probability or more."""
 
     probability_min: float | None = None
-    """The probability that a row is right must be this or more."""
+    """The probability that a row is right must be this or more: the precision of the rules, by kind
+    of text."""
 
     refuse_by: Literal["any", "all"] = "any"
     """any: a text is refused where one judge refuses it. all: where every judge does; what they
     disagree on stays, for eqforge review plan --disputed judges."""
-
-    calibration: Path | None = None
-    """A file that eqforge calibrate wrote with the same judges: it turns their answers into the
-    probability that a row is right. Without it that is the precision of the rules, by kind."""
 
     def __post_init__(self) -> None:
         """Checks the limits, and that something judges where one is given.
@@ -89,7 +84,6 @@ class JudgeSettings:
         if self.verify:
             return
         needing = limits
-        needing += ["calibration"] * (self.calibration is not None)
         needing += ["refuse_by"] * (self.refuse_by == "all")
         needing += ["verify_requests"] * (self.verify_requests is not None)
         if needing:
@@ -144,8 +138,6 @@ class Judging:
     Attributes:
       settings: the models and limits.
       judges: the identity of each model.
-      calibration: turns answers into a probability; None takes the precision of rules.
-      basis: what a row says of a calibrated probability.
       by_rules: whether rules made the texts whose precision is known.
       ledger_root: the folder in which answers are kept, so that no run asks twice.
       media_root: the folder of the pictures; None where there are none.
@@ -153,8 +145,6 @@ class Judging:
 
     settings: JudgeSettings
     judges: tuple[Identity, ...]
-    calibration: Calibration | None = None
-    basis: str = ""
     by_rules: bool = False
     ledger_root: str
     media_root: str | None = None
@@ -195,14 +185,14 @@ def prepare_judges(
       The judges; None where nothing is known of the texts.
 
     Raises:
-      InputError: a model cannot be loaded, reads pictures where there are none, the calibration is
-        of other judges, or there is a least probability where none is known.
+      InputError: a model cannot be loaded, reads pictures where there are none, or there is a least
+        probability where none is known.
       MissingExtra: a package is not installed.
     """
-    if settings.probability_min is not None and settings.calibration is None and not by_rules:
+    if settings.probability_min is not None and not by_rules:
         raise InputError(
             "--probability-min: no probability is known of texts that not all come of the rules of "
-            "corrected mode; name judges with --verify and their --calibration"
+            "corrected mode"
         )
     if not settings.verify and not by_rules:
         return None
@@ -212,32 +202,13 @@ def prepare_judges(
     names = [judge.name for judge in judges]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"--verify: {twice[0]} judges twice")
-    calibration, basis = _calibration(settings, judges)
     return Judging(
         settings=settings,
         judges=judges,
-        calibration=calibration,
-        basis=basis,
         by_rules=by_rules,
         ledger_root=ledger_root,
         media_root=media_root,
     )
-
-
-def _calibration(
-    settings: JudgeSettings, judges: tuple[Identity, ...]
-) -> tuple[Calibration | None, str]:
-    if settings.calibration is None:
-        return None, ""
-    from eqforge.core.files import storage
-
-    found, there = read_calibration(settings.calibration), [judge.name for judge in judges]
-    if lost := sorted(set(found.judges) - set(there)):
-        raise InputError(
-            f"--calibration {settings.calibration}: was fitted with {', '.join(lost)}, which does "
-            f"not judge; --verify names {', '.join(there)}"
-        )
-    return found, f"calibration sha256:{storage.digest(str(settings.calibration))[1][:16]}"
 
 
 def judges_of(named: tuple[str, ...]) -> tuple[Identity, ...]:

@@ -10,8 +10,6 @@ from eqforge.evaluation.review.plan import ReviewPlan
 from eqforge.generators.text.lints.command import LintReport
 from eqforge.pipelines.shared.driver import BuildReport
 from eqforge.pipelines.shared.planning import PlanReport
-from eqforge.sources.calibration import Calibration
-from eqforge.sources.gate_limits import GateLimits
 from eqforge.transforms.export.note import ExportNote
 
 DOCUMENTS = {
@@ -23,8 +21,6 @@ DOCUMENTS = {
     "report": Report,
     "review plan": ReviewPlan,
     "review import": ReviewOutcome,
-    "review calibrate": GateLimits,
-    "calibrate": Calibration,
     "diff": Difference,
     "export": ExportNote,
     "lint": list[LintReport],

@@ -12,7 +12,6 @@ from eqforge.core.console import DocumentOptions, give
 from eqforge.core.errors import InputError
 from eqforge.core.shell import shell
 from eqforge.core.visible import counted, in_lines, visible
-from eqforge.evaluation.calibration.gate_command import Calibrate, calibrate_gates, limit_lines
 from eqforge.evaluation.review.protocols import PROTOCOLS
 from eqforge.evaluation.review.rules import RULES, Rule
 from eqforge.evaluation.review.tools import TOOLS, Tool
@@ -143,16 +142,9 @@ class Import:
     """Replace existing files of decisions and answers."""
 
 
-def review_command(arguments: Plan | Import | Calibrate) -> int:
-    """Writes tasks, takes votes, or fits limits to them; returns the exit status."""
-    if isinstance(arguments, Plan):
-        return _plan(arguments)
-    if isinstance(arguments, Import):
-        return _import(arguments)
-    found = calibrate_gates(arguments)
-    print(in_lines([*limit_lines(found), f"{arguments.output}: written"]))
-    give(found)
-    return 0
+def review_command(arguments: Plan | Import) -> int:
+    """Writes tasks or takes votes; returns the exit status."""
+    return _plan(arguments) if isinstance(arguments, Plan) else _import(arguments)
 
 
 def _plan(arguments: Plan) -> int:
@@ -332,5 +324,5 @@ def _percent(interval: "Interval") -> str:
     return f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
 
 
-main = shell("eqforge review", Plan | Import | Calibrate, review_command, console=DocumentOptions)
-"""Writes the tasks that a command line names, takes votes, or fits limits to them."""
+main = shell("eqforge review", Plan | Import, review_command, console=DocumentOptions)
+"""Writes the tasks that a command line names, or takes votes."""

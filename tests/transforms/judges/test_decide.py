@@ -1,7 +1,6 @@
 """What follows from answers: limits, disagreement, probabilities."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +18,6 @@ from eqforge.schemas.records.judgements import (
 )
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import Judgement
-from eqforge.sources.calibration import Calibration, Curve
 from eqforge.transforms.judges import decide
 from eqforge.transforms.judges.decide import JUDGE_REASONS, answers_about, judge_sample, refuse
 from eqforge.transforms.judges.settings import JudgeSettings, Judging, prepare_judges
@@ -37,12 +35,10 @@ def settings(**limits: Any) -> JudgeSettings:
     return JudgeSettings(verify=("nli:x",), **limits)
 
 
-def judging(calibration: Calibration | None = None, **limits: Any) -> Judging:
+def judging(**limits: Any) -> Judging:
     return Judging(
         settings=settings(**limits),
         judges=(),
-        calibration=calibration,
-        basis="calibration sha256:0",
         by_rules=True,
         ledger_root="unused",
     )
@@ -130,7 +126,7 @@ def test_judges_that_disagree_are_at_odds_with_the_rules_too(found: list[JudgeAn
     )
 
 
-def test_without_calibration_the_precision_of_the_rules_stands_there(
+def test_the_probability_is_the_precision_of_the_rules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     table = {
@@ -159,56 +155,19 @@ def test_without_calibration_the_precision_of_the_rules_stands_there(
     assert (other.probability, other.basis) == (None, "")
 
 
-def calibration() -> Calibration:
-    return Calibration(
-        judges=["nli:m@1"],
-        method="logistic",
-        hard_positive=Curve(
-            questions=[("nli:m@1", "caption_entails_positive")], weights=[1.0], bias=0.0
-        ),
-        hard_negative=Curve(
-            questions=[("nli:m@1", "negative_contradicts_caption")],
-            at=[-1.0, 1.0],
-            steps=[0.5, 1.0],
-        ),
-    )
-
-
-def test_a_calibrated_probability_is_the_product_of_both_texts() -> None:
-    given = [said("caption_entails_positive", 0.8), said("negative_contradicts_caption", 0.5)]
-    found = judge_sample("a", given, KINDS, judging(calibration()))
-    assert isinstance(found, Judgement)
-    assert found.probability == pytest.approx(0.8 * 0.75)
-    assert (found.low, found.basis) == (None, "calibration sha256:0")
-    lost = judge_sample("a", given[:1], KINDS, judging(calibration()))
-    assert isinstance(lost, Judgement)
-    assert (lost.probability, lost.basis) == (None, "")
-
-
-def test_the_least_probability_refuses_what_is_less_likely_or_unknown() -> None:
-    given = [said("caption_entails_positive", 0.8), said("negative_contradicts_caption", 0.5)]
-    kept = judge_sample("a", given, KINDS, judging(calibration(), probability_min=0.6))
-    assert isinstance(kept, Judgement)
-    found = judge_sample("a", given, KINDS, judging(calibration(), probability_min=0.61))
+def test_the_least_probability_refuses_what_is_less_likely_or_unknown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(decide, "precision_of", lambda part, _: Precision(right=8, wrong=2))
+    assert isinstance(judge_sample("a", [], KINDS, judging(probability_min=0.64)), Judgement)
+    found = judge_sample("a", [], KINDS, judging(probability_min=0.65))
     assert isinstance(found, Rejection)
-    assert (found.reason, found.threshold) == ("low_probability", 0.61)
-    lost = judge_sample("a", [], KINDS, judging(calibration(), probability_min=0.0))
-    assert isinstance(lost, Rejection)
-    original = judge_sample("a", [], {}, judging(calibration(), probability_min=0.9))
+    assert (found.reason, found.value, found.threshold) == ("low_probability", 0.64, 0.65)
+    original = judge_sample("a", [], {}, judging(probability_min=0.9))
     assert isinstance(original, Judgement)
 
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=5), st.floats(-5, 5))
-def test_curves_give_probabilities(values: list[float], bias: float) -> None:
-    questions = [("nli:m@1", str(place)) for place in range(len(values))]
-    curve = Curve(questions=questions, weights=[1.0] * len(values), bias=bias)
-    told = [said(str(place), value) for place, value in enumerate(values)]
-    found = curve.probability(told)
-    assert found is not None
-    assert 0 <= found <= 1
-    assert found == curve.probability(told[::-1])  # the order of answers is nothing
-    steps = Curve(questions=questions, at=[-2.0, 0.0, 3.0], steps=[0.1, 0.4, 0.9])
-    assert 0.1 <= (steps.probability(told) or 0) <= 0.9
+    monkeypatch.setattr(decide, "precision_of", lambda part, _: None)
+    assert isinstance(judge_sample("a", [], KINDS, judging(probability_min=0.0)), Rejection)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +179,6 @@ def test_curves_give_probabilities(values: list[float], bias: float) -> None:
         ({"verify": ("nli:x", "nli:x")}, "--verify nli:x: is named twice"),
         ({"verify": ("nli:x",), "entailed_min": 50}, "write 0.5 for 50 %"),
         ({"entailed_min": 0.5}, "--entailed-min: needs judges; name some with --verify"),
-        ({"calibration": Path("c.json")}, "--calibration: needs judges"),
         ({"refuse_by": "all"}, "--refuse-by: needs judges; name some with --verify"),
         (
             {"verify": ("nli:x",), "refuse_by": "all"},

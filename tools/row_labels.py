@@ -4,7 +4,7 @@
 {"id": "coco/235579", "positive": true, "negative": false, "texts": "d836d4c58fd1dddf"}
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +13,6 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_lines
-from eqforge.core.identity import sha256_hex
 
 POSITIVE: Final = ("ok", "unidiomatic", "ungrammatical", "wrong")
 """What a reader calls a hard positive; the first is right."""
@@ -33,8 +32,7 @@ class RowLabel(msgspec.Struct, frozen=True, kw_only=True):
       positive, negative: of the hard positive and the hard negative, by one reader or several;
         empty where none read it.
       near: whether a reader found that the hard positive nearly says what the hard negative says.
-      texts: digest of caption, hard positive and hard negative, by which a label of other texts is
-        known; empty where it is not.
+      texts: digest of caption, hard positive and hard negative; empty where it is not known.
       sample: of which sample the row was drawn.
       positive_kind, negative_kind: how the texts were made.
     """
@@ -55,25 +53,6 @@ class RowLabel(msgspec.Struct, frozen=True, kw_only=True):
             return all(right) and not any(_several(self.near)) if right else None
         found = [_is(reading, NEGATIVE[0]) for reading in _several(self.negative)]
         return all(found) if found else None
-
-
-def together(labels: Sequence[RowLabel]) -> RowLabel:
-    """Returns one label with the readings of all that are of the same texts."""
-    first, *others = labels
-    if not others:
-        return first
-    return msgspec.structs.replace(
-        first,
-        positive=[reading for label in labels for reading in _several(label.positive)],
-        negative=[reading for label in labels for reading in _several(label.negative)],
-        near=any(near for label in labels for near in _several(label.near)),
-    )
-
-
-def texts_digest(caption: str, hard_positive: str, hard_negative: str) -> str:
-    """Returns the digest of a row's texts that a label may have."""
-    texts = "\n".join((caption, hard_positive, hard_negative))
-    return sha256_hex(texts.encode("utf-8", "surrogatepass"))[:16]
 
 
 def read_labels(path: Path) -> Iterator[RowLabel]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.sources.row_labels import NEGATIVE, POSITIVE, RowLabel, read_labels
+from tools.row_labels import NEGATIVE, POSITIVE, RowLabel, read_labels
 
 LABELS = Path(__file__).parents[1] / "generators/captions/labels.jsonl"
 
