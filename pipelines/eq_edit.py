@@ -206,8 +206,7 @@ def confirm(config: Config, plan: PlanFiles) -> None:
     names = (caption.image for caption in captions_of(plan))
     confirm_images(media_folder(config.images, config.run), names)
     confirm_writer(config.writing)
-    seeds = config.settings.ranking.seeds
-    confirm_editor(config.editing, config.grounding, _has_masks(config), seeds)
+    confirm_editor(config.editing, config.grounding, _has_masks(config))
     if config.editing.model == TINY:
         drawn.tell(_TINY_WARNING)
 

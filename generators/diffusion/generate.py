@@ -80,12 +80,8 @@ class PairGenerator:
         rows = self.settings.batch_rows
         return fingerprint({**self.parameters, "weights": self.identity.digest, "batch_rows": rows})
 
-    def generate(self, request: PairRequest, noise: "torch.Tensor | None" = None) -> PairImages:
+    def generate(self, request: PairRequest) -> PairImages:
         """Generates a pair; when out of memory, retries with half as many rows at a time.
-
-        Args:
-          request: the prompts, and how the first picture guides the second.
-          noise: the initial latent, [1, channels, height, width]; None draws it by the seed.
 
         Raises:
           InputError: prompts, words or spans do not fit each other or the model.
@@ -96,7 +92,7 @@ class PairGenerator:
         rows: int = self.settings.batch_rows
         while True:
             try:
-                return self._draw(request, rows, noise)
+                return self._draw(request, rows)
             except torch.OutOfMemoryError:
                 if rows == 1:
                     raise
@@ -105,13 +101,10 @@ class PairGenerator:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
-    def _draw(self, request: PairRequest, rows: int, noise: "torch.Tensor | None") -> PairImages:
+    def _draw(self, request: PairRequest, rows: int) -> PairImages:
         import torch
 
-        if noise is None:
-            latents = initial_latents(self.pipeline, self.size_px, request.seed)
-        else:
-            latents = noise.expand(2, -1, -1, -1).contiguous()
+        latents = initial_latents(self.pipeline, self.size_px, request.seed)
         drawing = _Drawing(self, request, latents)
         with ExitStack() as stack:
             stack.enter_context(torch.inference_mode())

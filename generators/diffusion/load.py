@@ -23,6 +23,7 @@ from eqforge.generators.diffusion.settings import (
 )
 
 _PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+_DRAWS = ("StableDiffusionPipeline", "StableDiffusionXLPipeline")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LIBRARIES = frozenset({"diffusers", "transformers", "stable_diffusion", "stable_diffusion_xl"})
 _FILES = frozenset({".json", ".txt", ".safetensors", ".model", ".jinja"})
@@ -273,20 +274,13 @@ def _check_device(settings: ModelSettings, dtype: Any) -> None:
 
 
 def _check_class(pipeline: str, model: str) -> None:
-    """Checks that a model draws from text alone, with the U-Net that prompt-to-prompt controls."""
-    from eqforge.generators.editors.registry import EDITORS, editors_of
-
-    fit, editors = EDITORS["prompt-to-prompt"].runs, editors_of(pipeline)
-    if pipeline in fit:
-        return
-    hint = ""
-    if editors:
-        command = f"`eqforge build eq-edit --model {model}`"
-        hint = f"; it edits pictures, by {' or '.join(editors)}: {command}"
-    raise InputError(
-        f"{model}: prompt-to-prompt needs the U-Net of a pipeline that draws from text alone "
-        f"({', '.join(fit)}), and this is a {pipeline}{hint}"
-    )
+    """Check that a model draws from text alone, with the U-Net that prompt-to-prompt controls."""
+    if pipeline not in _DRAWS:
+        raise InputError(
+            f"{model}: prompt-to-prompt needs the U-Net of a pipeline that draws from text alone "
+            f"({', '.join(_DRAWS)}), and this is a {pipeline}; models that edit pictures are for "
+            "`eqforge build eq-edit`"
+        )
 
 
 def check_texts(pipeline: Any, model: str) -> None:

@@ -8,7 +8,7 @@ part of prompt-to-prompt is used.
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.quiet import quiet_libraries
@@ -18,28 +18,47 @@ SIZE_PX = 64
 TOKENS = 77
 
 
+_UNET_CHANNELS = {
+    "StableDiffusionPipeline": 4,
+    "StableDiffusionXLPipeline": 4,
+    "StableDiffusionInpaintPipeline": 9,  # latent, mask, and what is around it
+    "StableDiffusionXLInpaintPipeline": 9,
+    "StableDiffusionInstructPix2PixPipeline": 8,  # latent, and the original's
+    "StableDiffusionXLInstructPix2PixPipeline": 8,
+}
+
+
 def make_tiny_pipeline(
     folder: str | Path,
-    family: Literal["sd", "sdxl"] = "sd",
+    pipeline: str = "StableDiffusionPipeline",
     seed: int = 0,
     flag_above: float | None = None,
 ) -> Path:
-    """Saves a tiny pipeline and returns its folder; the same arguments give the same bytes.
+    """Save a tiny pipeline and return its folder; the same arguments give the same bytes.
 
     Args:
       folder: where to save it; created if missing.
-      family: the architecture.
+      pipeline: its class of diffusers.
       seed: of the weights.
-      flag_above: if given, an `sd` pipeline has a safety checker that flags pictures whose cosine
-        similarity to one of its 17 concepts is above this number in [-1, 1].
+      flag_above: if given, a pipeline of Stable Diffusion has a safety checker that flags pictures
+        whose cosine similarity to one of its 17 concepts is above this number in [-1, 1].
+
+    Raises:
+      InputError: there is no tiny pipeline of that class.
     """
     import torch
 
+    channels = _UNET_CHANNELS.get(pipeline)
+    if channels is None:
+        raise InputError(f"there is no tiny {pipeline}")
     tokenizer = make_tokenizer(TOKENS)
     with quiet_libraries(), torch.random.fork_rng(devices=()):
         torch.manual_seed(seed)
-        pipeline = tiny_sd(tokenizer, flag_above) if family == "sd" else tiny_sdxl(tokenizer)
-        pipeline.save_pretrained(folder)
+        if "XL" in pipeline:
+            made = tiny_sdxl(tokenizer, pipeline, in_channels=channels)
+        else:
+            made = tiny_sd(tokenizer, flag_above, pipeline, in_channels=channels)
+        made.save_pretrained(folder)
     return Path(folder)
 
 

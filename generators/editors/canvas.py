@@ -46,13 +46,9 @@ class Canvas:
         """Width in pixels, padding included."""
         return self.image.shape[1]
 
-    def crop(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Returns an edited canvas without padding."""
-        return edited[: self.inner[0], : self.inner[1]]
-
     def restore(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Returns an edited canvas without padding, in the original's size."""
-        return _resized(self.crop(edited), self.size)
+        return _resized(edited[: self.inner[0], : self.inner[1]], self.size)
 
 
 def fit(
@@ -60,7 +56,6 @@ def fit(
     mask: NDArray[np.bool_] | None,
     resolution: int,
     multiple: int,
-    square: bool = False,
 ) -> Canvas:
     """Returns the canvas of a picture.
 
@@ -70,14 +65,11 @@ def fit(
       resolution: the picture is scaled to about this many pixels squared, and no side to more than
         twice as many.
       multiple: sides of the canvas are multiples of it.
-      square: scale the longer side to `resolution` instead, and pad the shorter one to it.
     """
     height, width = image.shape[:2]
-    scale = resolution / max(height, width)
-    if not square:
-        scale = min(_LONGEST * scale, resolution / (height * width) ** 0.5)
+    scale = min(_LONGEST * resolution / max(height, width), resolution / (height * width) ** 0.5)
     inner = (max(1, round(height * scale)), max(1, round(width * scale)))
-    outer = [resolution] * 2 if square else [-(-side // multiple) * multiple for side in inner]
+    outer = [-(-side // multiple) * multiple for side in inner]
     padding = [(0, outer[axis] - inner[axis]) for axis in (0, 1)]
     return Canvas(
         image=np.pad(_resized(image, inner), [*padding, (0, 0)], mode="edge"),

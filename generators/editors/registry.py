@@ -1,104 +1,63 @@
-"""The editors by name, and which of them a model can run with."""
+"""The editors by name, and the one that a model runs with."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.load import (
-    find_folder,
-    import_libraries,
-    read_index,
+from eqforge.generators.diffusion.load import find_folder, import_libraries, read_index
+from eqforge.generators.diffusion.tiny import SIZE_PX, called_tiny, make_tiny_pipeline
+from eqforge.generators.editors.editor import (
+    Editor,
+    FluxKontext,
+    Inpaint,
+    InstructPix2Pix,
+    QwenImageEdit,
 )
-from eqforge.generators.editors.inpaint import Inpaint
-from eqforge.generators.editors.instruct import InstructPix2Pix
-from eqforge.generators.editors.kontext import FluxKontext
-from eqforge.generators.editors.pipeline_editor import PipelineEditor
-from eqforge.generators.editors.prompt_to_prompt import PromptToPrompt
-from eqforge.generators.editors.qwen import QwenImageEdit
-from eqforge.generators.editors.records import Editor, EditorName
-from eqforge.generators.editors.settings import TINY, EditorSettings
+from eqforge.generators.editors.settings import TINY, EditorName, EditorSettings
 
-EDITORS: Final[Mapping[EditorName, type[PipelineEditor]]] = {
-    editor.name: editor
-    for editor in (PromptToPrompt, Inpaint, InstructPix2Pix, FluxKontext, QwenImageEdit)
+EDITORS: Final[Mapping[EditorName, type[Editor]]] = {
+    editor.name: editor for editor in (Inpaint, InstructPix2Pix, FluxKontext, QwenImageEdit)
 }
-"""Editors by name; of those that a model can run with, the first is its own."""
-
-
-def editor_names() -> tuple[EditorName, ...]:
-    """Returns the names of all editors."""
-    return tuple(EDITORS)
-
-
-def editors_of(pipeline: str) -> tuple[EditorName, ...]:
-    """Returns the editors that a model can run with, its own first.
-
-    Args:
-      pipeline: class of diffusers that the model was saved as.
-    """
-    return tuple(name for name, editor in EDITORS.items() if pipeline in editor.runs)
 
 
 def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
-    """Returns the editor that is asked for, or else the model's own.
+    """Return the editor that runs a model.
 
     Args:
-      settings: name the editor and the model.
+      settings: name the model and, if the user chose one, the editor.
       pipeline: class of diffusers that the model was saved as.
 
     Raises:
-      InputError: the model cannot run with it, or with any.
+      InputError: no editor runs it, or a different one than the user chose.
     """
-    found = editors_of(pipeline)
-    if settings.editor in found:
-        return settings.editor
-    if not found:
+    found = next((name for name, editor in EDITORS.items() if pipeline in editor.runs), None)
+    if found is None:
         raise InputError(
             f"{settings.model}: a {pipeline} edits no pictures; those that do: {describe_editors()}"
         )
-    if settings.editor is None:
-        return found[0]
-    raise InputError(
-        f"{settings.model}: a {pipeline} cannot run with --editor {settings.editor}, but with "
-        f"{' or '.join(found)}; {settings.editor} runs with "
-        f"{', '.join(EDITORS[settings.editor].runs)}"
+    if settings.editor not in (None, found):
+        raise InputError(
+            f"{settings.model}: a {pipeline} cannot run with --editor {settings.editor}, but with "
+            f"{found}; {settings.editor} runs with {', '.join(EDITORS[settings.editor].runs)}"
+        )
+    return found
+
+
+def describe_editors(with_mask: bool = True) -> str:
+    """Return the editors with their pipelines of diffusers, if asked only those without a mask."""
+    return "; ".join(
+        f"{name} ({', '.join(editor.runs)})"
+        for name, editor in EDITORS.items()
+        if with_mask or "mask" not in editor.needs
     )
-
-
-def describe_editors() -> str:
-    """Returns all editors with the pipelines of diffusers that they run with."""
-    return "; ".join(f"{name} ({', '.join(each.runs)})" for name, each in EDITORS.items())
-
-
-def describe_others(
-    settings: EditorSettings, is_fit: Callable[[type[PipelineEditor]], bool]
-) -> str:
-    """Returns which editors are fit for something: those of a model, and those of other models.
-
-    Args:
-      settings: name the model; it can be loaded.
-      is_fit: tells whether an editor is.
-    """
-    fit = [name for name, editor in EDITORS.items() if is_fit(editor)]
-    own = (
-        fit if settings.model == TINY else [each for each in _own_editors(settings) if each in fit]
-    )
-    others = [f"{name} ({', '.join(EDITORS[name].runs)})" for name in fit if name not in own]
-    told = [f"with {settings.model}, --editor {' or '.join(own)}"] if own else []
-    told += [f"with other models, {'; '.join(others)}"] if others else []
-    return "; ".join(told) or "none is"
-
-
-def _own_editors(settings: EditorSettings) -> tuple[EditorName, ...]:
-    return editors_of(read_index(find_folder(settings), settings.model).pipeline)
 
 
 def load_editor(settings: EditorSettings) -> Editor:
-    """Loads a model as an editor.
+    """Load a model as an editor.
 
     Raises:
       InputError: the model cannot be found or loaded, it does not run with the editor, or a setting
@@ -114,12 +73,9 @@ def load_editor(settings: EditorSettings) -> Editor:
 
 
 def _load_tiny(settings: EditorSettings) -> Editor:
-    from eqforge.generators.diffusion.tiny import called_tiny
-    from eqforge.generators.editors.tiny import TINY_SIZE_PX, make_tiny_editor
-
-    name = settings.editor or editor_names()[0]
+    pipeline = next(iter(EDITORS[settings.editor or "inpaint"].runs))
     with tempfile.TemporaryDirectory(prefix="eqforge-model-") as folder:
-        made = make_tiny_editor(f"{folder}/{TINY}", next(iter(EDITORS[name].runs)))
-        size = settings.resolution or TINY_SIZE_PX
+        made = make_tiny_pipeline(f"{folder}/{TINY}", pipeline)
         with called_tiny(made):
-            return load_editor(replace(settings, model=str(made), editor=name, resolution=size))
+            size = settings.resolution or SIZE_PX
+            return load_editor(replace(settings, model=str(made), resolution=size))

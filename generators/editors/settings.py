@@ -7,7 +7,8 @@ from typing import Final, Literal
 from eqforge.core.errors import InputError
 from eqforge.core.ranges import check_range
 from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision, check_precision
-from eqforge.generators.editors.records import EditorName
+
+EditorName = Literal["inpaint", "instruct-pix2pix", "flux-kontext", "qwen-image-edit"]
 
 TINY: Final = "tiny"
 """The name of the model that is made on the spot, with random weights."""
@@ -22,11 +23,12 @@ class EditorSettings:
 
     model: str = DEFAULT_MODEL
     """Folder of a pipeline saved by diffusers, or its id on the Hugging Face hub. `tiny` makes one
-    of random weights for the editor that is named, to try everything but the pictures."""
+    of random weights for --editor inpaint (the default) or instruct-pix2pix, to try everything but
+    the pictures."""
 
     editor: EditorName | None = None
-    """How the model edits; without it, as the class of its pipeline says: Stable Diffusion by
-    prompt-to-prompt, and the others by what they were trained for."""
+    """How the model edits. The class of its pipeline says it (Stable Diffusion inpaints); only
+    `tiny` needs this setting."""
 
     revision: str | None = None
     """Commit on the hub; needed for every model but the default one, which has a pinned one."""
@@ -62,27 +64,6 @@ class EditorSettings:
     """Pictures are edited at about this many pixels squared, and brought back to their own size;
     without it, at the size that the model was trained on."""
 
-    inversion: Literal["null-text", "ddim"] = "null-text"
-    """Prompt-to-prompt alone: how the noise is found that draws the original. null-text also
-    optimises what guidance compares with, so that the original is met under guidance."""
-
-    null_text_steps: int = 10
-    """Steps of that optimisation for each denoising step; the time grows with it."""
-
-    cross_replace: float = 0.8
-    """Prompt-to-prompt alone: share of the steps in which the edited picture takes the original's
-    attention to the words that both texts have."""
-
-    self_replace: float = 0.5
-    """Prompt-to-prompt alone: share of the steps in which it takes the original's layout."""
-
-    local_blend: bool = True
-    """Prompt-to-prompt alone: keep the original wherever neither picture attends to the words that
-    change."""
-
-    blend_threshold: float = 0.3
-    """Share of the greatest attention from which on a place belongs to a word."""
-
     cpu_threads: int = 4
     """Threads that compute on the CPU. The bytes depend on it, so no machine decides it."""
 
@@ -92,7 +73,7 @@ class EditorSettings:
         Raises:
           InputError: one is out of its range, or the precision does not fit the device.
         """
-        for name in ("steps", "resolution", "null_text_steps", "cpu_threads"):
+        for name in ("steps", "resolution", "cpu_threads"):
             number = getattr(self, name)
             if number is not None and number < 1:
                 raise InputError(f"--{name.replace('_', '-')} {number}: expected 1 or more")
@@ -100,13 +81,14 @@ class EditorSettings:
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
                 raise InputError(f"--{name.replace('_', '-')} {number}: expected a number")
-        for name in ("cross_replace", "self_replace", "blend_threshold", "strength"):
-            check_range(name, getattr(self, name), 0, 1)
+        check_range("strength", self.strength, 0, 1)
         if self.strength == 0:
             raise InputError("--strength 0: nothing would change; expected more than 0, up to 1")
         if self.image_guidance is not None and self.image_guidance < 1:
             raise InputError(f"--image-guidance {self.image_guidance}: expected 1 or more")
-        self._check_device()
+        check_precision(self.precision, self.device)
+        if self.device.partition(":")[0] == "cpu" and self.offload:
+            raise InputError("--offload moves parts of a model to a GPU: name it with --device")
 
     def on(self, device: str) -> "EditorSettings":
         """Returns the settings for another device, to try there whether the model loads."""
@@ -114,8 +96,3 @@ class EditorSettings:
             return replace(self, device=device)
         precision: Precision = "fp32" if self.precision == "fp16" else self.precision
         return replace(self, device=device, precision=precision, offload=False)
-
-    def _check_device(self) -> None:
-        check_precision(self.precision, self.device)
-        if self.device.partition(":")[0] == "cpu" and self.offload:
-            raise InputError("--offload moves parts of a model to a GPU: name it with --device")

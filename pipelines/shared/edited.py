@@ -1,12 +1,10 @@
 """Of the pipeline that edits photographs: its captions in batches, and whether an editor fits."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from eqforge.core.errors import InputError
-from eqforge.generators.editors.records import Editor
-from eqforge.generators.editors.registry import describe_others
+from eqforge.generators.editors.registry import describe_editors
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.settings import RunSettings
@@ -61,39 +59,25 @@ def captions_of(plan: PlanFiles) -> Iterator[EditCaption]:
         yield from batch.captions
 
 
-def confirm_editor(
-    editing: EditorSettings, grounding: GroundingSettings, has_masks: bool, seeds: int
-) -> None:
-    """Loads an editor and a grounder, and checks that the editor can do what is asked of it.
+def confirm_editor(editing: EditorSettings, grounding: GroundingSettings, has_masks: bool) -> None:
+    """Load an editor and a grounder, and check that the editor can do what is asked of it.
 
     Args:
       editing: the model that edits.
       grounding: the models that find where a photograph may change.
       has_masks: whether somebody says where that is.
-      seeds: how often each photograph is edited.
 
     Raises:
-      InputError: a model cannot be loaded, or the editor needs masks that nobody gives, or makes
-        the same edit from every seed; the message says what would do.
+      InputError: a model cannot be loaded, or the editor needs masks that nobody gives; the message
+        says what would do.
     """
     # The machine that launches a job need not have the workers' device.
-    here = replace(editing, device=device_here(editing.device))
+    here = editing.on(device_here(editing.device))
     editor = shared_editor(here).editor
     shared_grounder(grounding, here.device)
     if "mask" in editor.needs and not has_masks:
-        raise InputError(_lacks_mask(editor, here))
-    if seeds > 1 and not editor.is_random:
-        others = describe_others(here, lambda other: other.is_random)
         raise InputError(
-            f"--seeds {seeds}: the editor {editor.name} makes the same edit from every seed; leave "
-            f"it at 1, or name an editor that draws anew: {others}"
+            f"the editor {editor.name} changes a photograph where a mask says: name a folder of "
+            "masks with --masks, or a detector that finds what changes with --grounder; or a model "
+            f"of an editor that needs none: {describe_editors(with_mask=False)}"
         )
-
-
-def _lacks_mask(editor: Editor, editing: EditorSettings) -> str:
-    others = describe_others(editing, lambda other: "mask" not in other.needs)
-    return (
-        f"the editor {editor.name} changes a photograph where a mask says: name a folder of masks "
-        "with --masks, or a detector that finds what changes with --grounder; or an editor that "
-        f"needs none: {others}"
-    )

@@ -71,14 +71,16 @@ def tiny_sdxl(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from eqforge.generators.diffusion.tiny import make_tiny_pipeline
 
     pytest.importorskip("diffusers")
-    return make_tiny_pipeline(tmp_path_factory.mktemp("diffusion") / "tiny-sdxl", "sdxl")
+    return make_tiny_pipeline(
+        tmp_path_factory.mktemp("diffusion") / "tiny-sdxl", "StableDiffusionXLPipeline"
+    )
 
 
 @pytest.fixture(scope="session")
 def tiny_editor(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     """Makes the folder of a tiny pipeline of a class once; tests must not change it."""
     pytest.importorskip("diffusers")
-    from eqforge.generators.editors.tiny import make_tiny_editor
+    from tests.tiny_transformers import make_tiny_editor
 
     @functools.cache
     def make(pipeline: str) -> Path:

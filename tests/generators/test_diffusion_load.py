@@ -150,13 +150,14 @@ def test_a_device_that_is_not_there_is_an_error(tiny_sd, device):
 def test_a_tiny_model_is_the_same_bytes_in_another_process(tiny_sd, tiny_sdxl, tmp_path):
     code = (
         "import sys; from eqforge.generators.diffusion.tiny import make_tiny_pipeline\n"
-        "for family in ('sd', 'sdxl'): make_tiny_pipeline(f'{sys.argv[1]}/{family}', family)"
+        "for name in ('', 'XL'):\n"
+        "    make_tiny_pipeline(f'{sys.argv[1]}/sd{name}', f'StableDiffusion{name}Pipeline')"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "11", "OMP_NUM_THREADS": "3"}
     command = [sys.executable, "-c", code, str(tmp_path)]
     subprocess.run(command, env=environment, check=True, capture_output=True)
     assert digests(tmp_path / "sd") == digests(tiny_sd)
-    assert digests(tmp_path / "sdxl") == digests(tiny_sdxl)
+    assert digests(tmp_path / "sdXL") == digests(tiny_sdxl)
 
 
 def test_the_seed_changes_the_weights_and_nothing_global(tmp_path):

@@ -180,7 +180,7 @@ def test_settings_that_cannot_be_are_refused(changes: dict[str, object], message
 
 
 def test_a_model_that_cannot_be_held_is_told_so(tmp_path: Path) -> None:
-    from eqforge.generators.editors.tiny import make_tiny_editor
+    from tests.tiny_transformers import make_tiny_editor
 
     folder = make_tiny_editor(tmp_path / "flux", "FluxKontextPipeline")
     with pytest.raises(InputError, match="cannot be held to a rendering by a ControlNet"):

@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -208,14 +207,3 @@ def test_the_best_of_three_edits_of_a_photograph_is_kept(
     assert verify.main([str(found)]) == 0, capsys.readouterr().out
     again = edit(tmp_path / "again", *asked, "--workers", "2")
     assert dataset_bytes(again) == dataset_bytes(found)
-
-
-def test_an_editor_without_chance_makes_no_second_edit(
-    photographs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked: list[Any] = [*photographs, *TINY, "--editor", "prompt-to-prompt", "--seeds", "2"]
-    with pytest.raises(SystemExit):
-        edit(tmp_path / "out", *asked)
-    said = " ".join(capsys.readouterr().err.split())
-    assert "--seeds 2: the editor prompt-to-prompt makes the same edit from every seed" in said
-    assert "with tiny, --editor inpaint or instruct-pix2pix" in said

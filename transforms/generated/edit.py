@@ -16,8 +16,8 @@ from eqforge.core.files.pictures import read_pixels
 from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
 from eqforge.core.versions import versions_of
+from eqforge.generators.editors.editor import Edited, Editor, EditRequest
 from eqforge.generators.editors.lock import composite
-from eqforge.generators.editors.records import Edited, EditRequest
 from eqforge.generators.editors.registry import load_editor
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.schemas.records.frames import FrameSettings
@@ -41,8 +41,6 @@ from eqforge.transforms.generated.work import MadePair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from eqforge.generators.editors.records import Editor
 
 EDITED: Final = "edited"
 """The progress step that a worker counts for every photograph that was edited, or could not be."""
@@ -247,7 +245,6 @@ def _edit(
 
     request = EditRequest(
         image=photograph,
-        caption=task.caption.caption,
         target=task.negative,
         instruction=task.instruction,
         mask=None if region is None else region.pixels,

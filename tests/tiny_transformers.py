@@ -1,10 +1,17 @@
-"""Makes tiny FLUX and Qwen-Image pipelines with random weights."""
+"""Tiny FLUX and Qwen-Image pipelines with random weights, which editors of tests run with."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, cast
 
-from eqforge.generators.diffusion.tiny import TOKENS, tiny_text_config, tiny_vae
+from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.tiny import (
+    TOKENS,
+    make_tiny_pipeline,
+    tiny_text_config,
+    tiny_vae,
+)
 from eqforge.generators.diffusion.tiny_tokenizer import byte_letters, make_tokenizer
 
 _WIDTH = 32  # of what text encoders give
@@ -21,13 +28,18 @@ _QWEN_SPECIAL = (
 )
 _MEAN, _STD = [0.0] * _LATENT, [1.0] * _LATENT
 
-TRANSFORMERS = (*_FLUX_CHANNELS, "QwenImageEditPipeline", "QwenImageEditPlusPipeline")
-"""The classes of diffusers that there are."""
 
+def make_tiny_editor(folder: Path, pipeline: str) -> Path:
+    """Save a tiny pipeline of any class that an editor runs with; returns its folder."""
+    import torch
 
-def tiny_transformer_pipeline(pipeline: str) -> Any:
-    """Returns a tiny pipeline of one of the classes of `TRANSFORMERS`."""
-    return _flux(pipeline) if pipeline in _FLUX_CHANNELS else _qwen(pipeline)
+    if not pipeline.startswith(("Flux", "Qwen")):
+        return make_tiny_pipeline(folder, pipeline)
+    make = _qwen if pipeline.startswith("Qwen") else _flux
+    with quiet_libraries(), torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        make(pipeline).save_pretrained(folder)
+    return folder
 
 
 def _flux(pipeline: str) -> Any:

@@ -1,0 +1,349 @@
+"""Editors of pictures: one call of a diffusers pipeline each.
+
+Source: Brooks et al. 2023, "InstructPix2Pix"; Black Forest Labs 2025, "FLUX.1 Kontext"; Wu et al.
+  2025, "Qwen-Image Technical Report".
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+from eqforge.core.errors import InputError
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
+from eqforge.generators.diffusion.deterministic import deterministic
+from eqforge.generators.diffusion.load import ModelIndex, check_texts, load_weights
+from eqforge.generators.diffusion.prompt_tokens import check_length
+from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.editors.canvas import Canvas, fit
+from eqforge.generators.editors.settings import EditorName, EditorSettings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from eqforge.generators.diffusion.records import ModelIdentity
+
+VERSION: Final = 1
+"""Version of the editors; increased by every change that alters an edited picture."""
+
+Need = Literal["mask", "instruction"]
+"""A part of a request that some editors cannot do without."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class EditRequest:
+    """A picture, and what is to change in it.
+
+    Attributes:
+      image: uint8 [height, width, 3], RGB, upright; any size.
+      target: what the edited picture is to show.
+      instruction: what to do, such as "replace the dog with a cat"; None for editors without need.
+      mask: bool [height, width], True where the picture may change; None for editors without need.
+      seed: of the noise, in [0, 2**63).
+    """
+
+    image: NDArray[np.uint8]
+    target: str
+    instruction: str | None = None
+    mask: NDArray[np.bool_] | None = None
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Edited:
+    """An edited picture.
+
+    Attributes:
+      image: uint8 of the original's shape. No editor keeps pixels outside of the mask bit for bit:
+        all of the picture went through the model's autoencoder.
+      parameters: everything that decided it except the request, for the row: numbers, texts, lists.
+      flagged: whether the model's safety checker made the picture black; None without a checker.
+    """
+
+    image: NDArray[np.uint8]
+    parameters: Mapping[str, Any]
+    flagged: bool | None = None
+
+
+class Editor(ABC):
+    """A loaded pipeline that edits one picture at a time; not for several threads at once.
+
+    Args:
+      pipeline: of diffusers, on its device.
+      identity: its weights.
+      settings: how it edits.
+
+    Attributes:
+      name: the kind of editor.
+      needs: the parts of a request that may not be None.
+      runs: the pipeline that edits, for the class that a model was saved as.
+      knobs: arguments of the pipeline, for the settings that it has.
+
+    Raises:
+      InputError: a setting is given that the pipeline does not have, or does not fit it.
+    """
+
+    name: ClassVar[EditorName]
+    needs: ClassVar[frozenset[Need]]
+    runs: ClassVar[Mapping[str, str]]
+    knobs: ClassVar[Mapping[str, str]]
+
+    def __init__(self, pipeline: Any, identity: ModelIdentity, settings: EditorSettings) -> None:
+        self.pipeline, self.identity, self.settings = pipeline, identity, settings
+        self._check_channels()
+        self.multiple = self.multiple_of(pipeline)
+        self.resolution = settings.resolution or self._native_side()
+        self.knob_values = self._knob_values()
+        check_texts(pipeline, settings.model)
+        pipeline.watermark = None
+        pipeline.set_progress_bar_config(disable=True)
+
+    @classmethod
+    def load(cls, folder: Path, index: ModelIndex, settings: EditorSettings) -> Editor:
+        """Load the weights in a folder into the pipeline that edits.
+
+        Raises:
+          InputError: the weights cannot be loaded, or a setting does not fit them.
+        """
+        pipeline, identity = load_weights(
+            folder, index, settings, cls.runs[index.pipeline], settings.offload
+        )
+        return cls(pipeline, identity, settings)
+
+    @abstractmethod
+    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
+        """Return the arguments of the pipeline's call, besides numbers and noise."""
+
+    def multiple_of(self, pipeline: Any) -> int:
+        """Return the number of pixels that divides the sides of every picture."""
+        # Transformers read latents in patches of 2x2; the U-Nets' pipelines insist on 8 pixels.
+        patch = 1 if hasattr(pipeline, "unet") else 2
+        return max(8, int(pipeline.vae_scale_factor * patch))
+
+    def channels_of(self, latent: int) -> tuple[int, ...]:
+        """Return how many channels a U-Net may read, for latents of `latent` channels."""
+        return (latent,)
+
+    @functools.cached_property
+    def parameters(self) -> dict[str, Any]:
+        """Everything that decides an edit except the request, for the row."""
+        import diffusers
+        import torch
+        import transformers
+
+        return {
+            "editor": self.name,
+            "editor_version": VERSION,
+            "pipeline": self.identity.pipeline,
+            "weights": self.identity.digest,
+            "scheduler": type(self.pipeline.scheduler).__name__,
+            **self.knob_values,
+            "resolution": self.resolution,
+            "precision": self.settings.precision,
+            "device": torch.device(self.settings.device).type,
+            "cpu_threads": self.settings.cpu_threads,
+            "torch": torch.__version__,
+            "diffusers": diffusers.__version__,
+            "transformers": transformers.__version__,
+        }
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Digest of `parameters`, the weights among them."""
+        return fingerprint(self.parameters)
+
+    def edit(self, request: EditRequest) -> Edited:
+        """Edit a picture: the same bytes for the same request on the same device.
+
+        Raises:
+          InputError: the request lacks what the editor needs, or its text does not fit the model.
+          torch.OutOfMemoryError: the device has too little memory.
+        """
+        import torch
+
+        self._check(request)
+        canvas = fit(request.image, request.mask, self.resolution, self.multiple)
+        arguments = self.arguments(request, canvas)
+        check_length(arguments["prompt"], self.pipeline)
+        with (
+            torch.inference_mode(),
+            quiet_libraries(),
+            deterministic(self.settings.cpu_threads),
+        ):
+            output = self.pipeline(
+                **arguments,
+                **{self.knobs[name]: value for name, value in self.knob_values.items()},
+                image=Image.fromarray(canvas.image, "RGB"),
+                generator=torch.Generator("cpu").manual_seed(request.seed),
+                output_type="np",
+            )
+        flagged = getattr(output, "nsfw_content_detected", None)
+        return Edited(
+            image=canvas.restore((output.images[0] * 255).round().astype(np.uint8)),
+            parameters={**self.parameters, "canvas": [canvas.height, canvas.width]},
+            flagged=None if flagged is None else bool(flagged[0]),
+        )
+
+    def _native_side(self) -> int:
+        """Return the side, in pixels, of the square pictures that the model was trained on."""
+        unet = getattr(self.pipeline, "unet", None)
+        latent = self.pipeline.default_sample_size if unet is None else unet.config.sample_size
+        return int(latent * self.pipeline.vae_scale_factor)
+
+    def _check_channels(self) -> None:
+        """Check that a U-Net reads what the editor gives it, latents and what it adds to them."""
+        unet, latent = getattr(self.pipeline, "unet", None), self.pipeline.vae.config
+        if unet is None:
+            return
+        wanted = self.channels_of(latent.latent_channels)
+        if unet.config.in_channels not in wanted:
+            raise InputError(
+                f"{self.settings.model}: its network reads {unet.config.in_channels} channels, and "
+                f"the editor {self.name} gives it {' or '.join(map(str, wanted))}: it was not "
+                "trained for that, whatever its model_index.json says"
+            )
+
+    def _knob_values(self) -> dict[str, Any]:
+        """Return the value of every setting that the pipeline has: the user's, or its own."""
+        own = inspect.signature(type(self.pipeline).__call__).parameters
+        values: dict[str, Any] = {}
+        for name in ("steps", "guidance", "image_guidance", "strength"):
+            given, argument = getattr(self.settings, name), self.knobs.get(name)
+            if argument is not None:
+                values[name] = own[argument].default if given is None else given
+            elif given is not None:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {given}: the editor {self.name} has no such setting")
+        if int(values["steps"] * values.get("strength", 1)) < 1:
+            raise InputError(
+                f"--strength {values['strength']} of --steps {values['steps']}: not even one step "
+                "is left; give more"
+            )
+        return values
+
+    def _check(self, request: EditRequest) -> None:
+        if "instruction" in self.needs and not (request.instruction or "").strip():
+            raise InputError(
+                f"the editor {self.name} needs an instruction, such as 'make the dog a cat'"
+            )
+        if "mask" not in self.needs:
+            return
+        if request.mask is None:
+            raise InputError(f"the editor {self.name} needs a mask of where the picture may change")
+        if request.mask.shape != request.image.shape[:2]:
+            raise InputError(
+                f"the mask has {request.mask.shape[1]}x{request.mask.shape[0]} pixels, the picture "
+                f"{request.image.shape[1]}x{request.image.shape[0]}: they must have the same size"
+            )
+        if not request.mask.any():
+            raise InputError("the mask is empty: nothing may change")
+
+
+class Inpaint(Editor):
+    """Draws the target where the mask is.
+
+    Models that were trained to inpaint know what is around the mask; Stable Diffusion, SDXL and
+    FLUX themselves inpaint too, by keeping what is around it at every step.
+    """
+
+    name = "inpaint"
+    needs = frozenset({"mask"})
+    runs: ClassVar = {
+        "StableDiffusionInpaintPipeline": "StableDiffusionInpaintPipeline",
+        "StableDiffusionXLInpaintPipeline": "StableDiffusionXLInpaintPipeline",
+        "FluxFillPipeline": "FluxFillPipeline",
+        "StableDiffusionPipeline": "StableDiffusionInpaintPipeline",
+        "StableDiffusionXLPipeline": "StableDiffusionXLInpaintPipeline",
+        "FluxPipeline": "FluxInpaintPipeline",
+    }
+    knobs: ClassVar = {
+        "steps": "num_inference_steps",
+        "guidance": "guidance_scale",
+        "strength": "strength",
+    }
+
+    def channels_of(self, latent: int) -> tuple[int, ...]:
+        return (latent, 2 * latent + 1)  # with the mask, and what is around it
+
+    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
+        assert canvas.mask is not None, "the request was checked"
+        return {
+            "prompt": request.target,
+            "mask_image": Image.fromarray(canvas.mask),
+            "height": canvas.height,
+            "width": canvas.width,
+        }
+
+
+class InstructPix2Pix(Editor):
+    """Follows an instruction with a network that sees the original."""
+
+    name = "instruct-pix2pix"
+    needs = frozenset({"instruction"})
+    runs: ClassVar = {
+        "StableDiffusionInstructPix2PixPipeline": "StableDiffusionInstructPix2PixPipeline",
+        "StableDiffusionXLInstructPix2PixPipeline": "StableDiffusionXLInstructPix2PixPipeline",
+    }
+    knobs: ClassVar = {
+        "steps": "num_inference_steps",
+        "guidance": "guidance_scale",
+        "image_guidance": "image_guidance_scale",
+    }
+
+    def channels_of(self, latent: int) -> tuple[int, ...]:
+        return (2 * latent,)  # with the original's
+
+    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
+        # Stable Diffusion's pipeline takes the sides from the picture.
+        takes_sides = hasattr(self.pipeline, "text_encoder_2")
+        sides = {"height": canvas.height, "width": canvas.width} if takes_sides else {}
+        return {"prompt": request.instruction, **sides}
+
+
+class FluxKontext(Editor):
+    """Follows an instruction with a transformer that attends to the original."""
+
+    name = "flux-kontext"
+    needs = frozenset({"instruction"})
+    runs: ClassVar = {"FluxKontextPipeline": "FluxKontextPipeline"}
+    knobs: ClassVar = {"steps": "num_inference_steps", "guidance": "guidance_scale"}
+
+    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
+        return {
+            "prompt": request.instruction,
+            "height": canvas.height,
+            "width": canvas.width,
+            # Otherwise the pipeline brings both to sizes of its own, the original's shape lost.
+            "max_area": canvas.height * canvas.width,
+            "_auto_resize": False,
+        }
+
+
+class QwenImageEdit(Editor):
+    """Follows an instruction; a language model reads the original along with it."""
+
+    name = "qwen-image-edit"
+    needs = frozenset({"instruction"})
+    runs: ClassVar = {
+        "QwenImageEditPipeline": "QwenImageEditPipeline",
+        "QwenImageEditPlusPipeline": "QwenImageEditPlusPipeline",
+    }
+    knobs: ClassVar = {"steps": "num_inference_steps", "guidance": "true_cfg_scale"}
+
+    def multiple_of(self, pipeline: Any) -> int:
+        return 32  # as the pipeline rounds the original's sides, so that both have one shape
+
+    def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
+        return {
+            "prompt": request.instruction,
+            "negative_prompt": " ",  # without one there is no guidance
+            "height": canvas.height,
+            "width": canvas.width,
+        }
