@@ -14,10 +14,10 @@ from eqforge.generators.scenes.families.registry import FAMILIES
 from eqforge.generators.scenes.manifest import AssetWords, read_manifest
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.propose import SceneProposer
-from eqforge.generators.scenes.reading import counted, misread, place_in
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import Claim, Kind, ScenePair
+from tests.scene_reading import counted, misread, place_in
 
 KINDS: tuple[Kind, ...] = (*SceneSettings().kinds, *FAMILIES)
 

@@ -18,10 +18,10 @@ from eqforge.generators.scenes.claims import difference, differs_as_declared
 from eqforge.generators.scenes.families.cube import EDGES
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.propose import SceneProposer
-from eqforge.generators.scenes.reading import misread
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS, step_size
 from eqforge.schemas.records.scenes import Grade, Nuisance, SceneObject, ScenePair, SceneSpec
+from tests.scene_reading import misread
 
 NUISANCES: tuple[Nuisance, ...] = get_args(Nuisance)
 SIDES = ("left", "right")

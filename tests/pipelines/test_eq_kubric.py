@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from eqforge.commands import checks, verify
-from eqforge.commands.proofs import check_proofs
+from eqforge.commands import verify
+from eqforge.commands.picture_checks import check_proofs, check_specs
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.generators.scenes.settings import SceneSettings
@@ -103,24 +103,12 @@ def test_verify_finds_scenes_that_differ_in_more_than_they_say(
     moved = first | {"spec_1": json.dumps(spec)}
     rewrite(copy, f"data/{file.name}", lambda _: [moved, *others])
 
-    (line,) = checks.check_specs(open_dataset(str(copy)))
+    (line,) = check_specs(open_dataset(str(copy)))
 
     assert line.startswith(f"sample {first['sample_id']}: its scenes do not differ in ")
 
 
 Rows = list[dict[str, Any]]
-
-
-def exchange_captions(samples: Rows) -> str:
-    row = next(row for row in samples if row["kind"] == "location")
-    row["caption_0"], row["caption_1"] = row["caption_1"], row["caption_0"]
-    return f"sample {row['sample_id']}: caption 0 says "
-
-
-def exchange_counts(samples: Rows) -> str:
-    row = next(row for row in samples if row["kind"] == "counting")
-    row["caption_0"], row["caption_1"] = row["caption_1"], row["caption_0"]
-    return f"sample {row['sample_id']}: caption 0 counts "
 
 
 def exchange_pictures(samples: Rows) -> str:
@@ -135,18 +123,6 @@ def raise_a_score(samples: Rows) -> str:
     score = next(each for each in samples[0]["scores"] if each["name"] == "change")
     score["value"] += 0.01
     return f"sample {samples[0]['sample_id']}: change of the stored pictures is "
-
-
-def name_another_thing(samples: Rows) -> str:
-    row = samples[0]
-    row["caption_1"] = "The red kettle is behind the blue kettle."
-    return f"sample {row['sample_id']}: caption 1 does not name the "
-
-
-def lower_a_score_below_its_limit(samples: Rows) -> str:
-    score = next(each for each in samples[0]["scores"] if each["name"] == "unchanged_iou")
-    score["value"] = 0.5
-    return f"sample {samples[0]['sample_id']}: is refused for unchanged_moved: unchanged_iou is 0.5"
 
 
 def leave_out_a_score(samples: Rows) -> str:
@@ -169,13 +145,11 @@ def leave_out_all_scores_of_one(samples: Rows) -> str:
 @pytest.mark.parametrize(
     "tamper",
     [
-        *(exchange_captions, exchange_counts, exchange_pictures, raise_a_score),
-        *(name_another_thing, lower_a_score_below_its_limit),
-        *(leave_out_a_score, leave_out_a_score_that_not_every_pair_has),
-        leave_out_all_scores_of_one,
+        *(exchange_pictures, raise_a_score, leave_out_a_score),
+        *(leave_out_a_score_that_not_every_pair_has, leave_out_all_scores_of_one),
     ],
 )
-def test_verify_finds_pictures_and_captions_that_prove_no_more_what_was_measured(
+def test_verify_finds_pictures_and_scores_that_do_not_agree(
     dataset: Path, tmp_path: Path, tamper: Callable[[Rows], str]
 ) -> None:
     copy = Path(shutil.copytree(dataset, tmp_path / "out"))

@@ -24,7 +24,7 @@ import pytest
 from PIL import Image
 
 from eqforge.cli import main as command
-from eqforge.commands import id_checks, inspection, verify
+from eqforge.commands import checks, inspection, verify
 from eqforge.pipelines import simat
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import (
@@ -199,7 +199,7 @@ def test_verify_finds_a_query_of_a_crop_that_is_not_there(whole: Path, tmp_path:
     shutil.copytree(whole, tmp_path / "out")
     (path,) = (tmp_path / "out" / "data").glob("gallery-*.parquet")
     rewrite(tmp_path / "out", f"data/{path.name}", lambda rows: rows[1:])
-    found = list(id_checks.check_ids(open_dataset(str(tmp_path / "out"))))
+    found = list(checks.check_ids(open_dataset(str(tmp_path / "out"))))
     assert any("no row 1-101 of gallery" in line for line in found)
 
 

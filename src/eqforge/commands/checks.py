@@ -3,34 +3,29 @@
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from eqforge.commands.description import check_description
-from eqforge.commands.id_checks import called, check_ids, kinds_of
-from eqforge.commands.locks import check_locks
-from eqforge.commands.proofs import check_proofs
-from eqforge.core.errors import (
-    InputError,
-)
+from eqforge.commands.picture_checks import check_locks, check_proofs, check_specs
+from eqforge.core.errors import InputError
 from eqforge.core.files import digests, storage
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.core.identity import sha256_hex
 from eqforge.core.ticker import ticked
-from eqforge.generators.scenes.claims import differs_as_declared
+from eqforge.core.visible import shortened
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records
-from eqforge.pipelines import eq_kubric
 from eqforge.pipelines.shared.registry import stage_of
-from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.dataset import croissant
+from eqforge.schemas.dataset.manifest import MAX_BYTES, DataFile, settled
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.records import read_records
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.datasets import table_type
-from eqforge.schemas.tables.description import SCHEMA_VERSION
+from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
+from eqforge.schemas.tables.description import SCHEMA_VERSION, TableType
 from eqforge.sources.labelled_captions import dataset_captions
 from eqforge.transforms.dataset.write import fingerprint_records
-from eqforge.transforms.generated.render import scene_pair_of
 
 NEEDED = ("samples", "rejects")
 
@@ -69,6 +64,26 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
     except InputError as error:
         return str(error)
     return "its bytes are not those the manifest describes"
+
+
+def check_description(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every file that the Croissant description, if there is one, has wrong.
+
+    While a dataset is moved into place its documents follow the manifest, and are not compared.
+    """
+    if dataset.manifest != settled(dataset.manifest):
+        return
+    try:
+        with storage.open_below(dataset.folder, croissant.FILE_NAME) as stream:
+            described = croissant.described_files(stream.read(MAX_BYTES).decode())
+    except FileNotFoundError:  # an earlier version wrote none
+        return
+    except (ValueError, RecursionError) as error:
+        yield f"{croissant.FILE_NAME}: cannot be read: {error}"
+        return
+    different = described.items() ^ croissant.listed_files(dataset.manifest).items()
+    for path in sorted({path for path, _ in different}):
+        yield f"{croissant.FILE_NAME}: does not describe {shortened(path, 300)} as it is"
 
 
 def check_schemas(dataset: Dataset) -> Iterator[str]:
@@ -149,6 +164,79 @@ def _wrong_findings(dataset: Dataset) -> Iterator[str]:
             yield f"{task}, {rule}: {count:+} findings beside those the manifest counts"
 
 
+def check_ids(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every id that is not unique or refers to nothing."""
+    kinds = kinds_of(dataset)
+    ids = {kind.name: Counter(_keys(dataset, kind)) for kind in kinds}
+    yield from _foreign_rows(dataset)
+    details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
+    yield from _lacking_details(dataset, details)
+    for table, found in ids.items():
+        yield from (f"{table}: {name}: {count} rows" for name, count in found.items() if count > 1)
+    unused = {kind.name: set(ids[kind.name]) for kind in kinds if kind.holds_pictures}
+    for key, other, referred in _references(dataset, kinds):
+        unused.get(other.name, set()).discard(referred)
+        if referred not in ids.get(other.name, ()):
+            yield f"{key}: no {called(other, referred)}"
+    for kind in kinds:
+        for name in sorted(unused.get(kind.name, ())):
+            yield f"{called(kind, name)}: nothing uses it"
+
+
+def kinds_of(dataset: Dataset) -> list[TableType]:
+    """Returns the descriptions of the tables that a dataset has."""
+    tables = dataset_type(dataset.manifest.dataset).tables
+    return [kind for kind in tables if kind.name in dataset.manifest.tables]
+
+
+def _keys(dataset: Dataset, kind: TableType) -> Iterator[str]:
+    return (_key(kind, row) for row in dataset.rows(kind.name, kind.key))
+
+
+def _key(kind: TableType, row: Mapping[str, Any]) -> str:
+    return " ".join(row[name] for name in kind.key)
+
+
+def called(kind: TableType, key: str) -> str:
+    """Returns what a row of a table is called, such as `image 9f86d081`."""
+    singular = kind.name.removesuffix("s")
+    return f"{singular} {key}" if kind.holds_pictures else f"row {key} of {kind.name}"
+
+
+def _foreign_rows(dataset: Dataset) -> Iterator[str]:
+    """Yields a line for every sample that names another dataset."""
+    name = dataset.manifest.dataset
+    own = TYPES if name in COMBINED else {name}
+    if "dataset" in dataset.columns("samples"):
+        for row in dataset.rows("samples", ["sample_id", "dataset"]):
+            if row["dataset"] not in own:
+                yield f"sample {row['sample_id']}: is of the dataset {row['dataset']}"
+
+
+def _lacking_details(dataset: Dataset, details: Mapping[str, Counter[str]]) -> Iterator[str]:
+    """Yields a line for every sample that names its task and has no row in the task's table."""
+    if "task" in dataset.columns("samples"):
+        for row in dataset.rows("samples", ["sample_id", "task"]):
+            if row["sample_id"] not in details.get(row["task"], ()):
+                yield f"sample {row['sample_id']}: no row of {row['task']}"
+
+
+def _references(
+    dataset: Dataset, kinds: Iterable[TableType]
+) -> Iterator[tuple[str, TableType, str]]:
+    """Yields (row, other table, key of a row in it) for every reference.
+
+    References into a table that was deleted are yielded, too.
+    """
+    table = dataset_type(dataset.manifest.dataset).table
+    for kind in kinds:
+        others = {column: table(name) for column, name in kind.references.items()}
+        columns = list(dict.fromkeys((*kind.key, *others)))
+        for row in dataset.rows(kind.name, columns) if others else ():
+            key = f"{kind.name}: {_key(kind, row)}"
+            yield from ((key, other, row[c]) for c, other in others.items() if row[c] is not None)
+
+
 def check_images(dataset: Dataset) -> Iterator[str]:
     """Yields a line for every image or mask that does not decode or is not what its row says."""
     for kind in kinds_of(dataset):
@@ -206,16 +294,6 @@ def check_lints(dataset: Dataset) -> Iterator[str]:
     for found in lint_records(ticked(dataset_captions(dataset), None, "records", "lints")):
         if found.severity == "error" and found.kind not in OF_CLIP:
             yield f"sample {found.record_id}: {found.field}: {found.kind}: {found.detail}"
-
-
-def check_specs(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every rendered pair whose scenes do not differ as declared."""
-    if dataset.manifest.dataset != eq_kubric.NAME:
-        return
-    names = ["sample_id", "kind", "change", "caption_0", "caption_1", "spec_0", "spec_1"]
-    for row in dataset.rows("samples", names):
-        if not differs_as_declared(scene_pair_of(row)):
-            yield f"sample {row['sample_id']}: its scenes do not differ in {row['change']} alone"
 
 
 CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {

@@ -120,7 +120,7 @@ def verify_dataset(
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
     """Runs a check; damage that stops it is one more finding, a missing package is none."""
     from eqforge.commands.checks import CHECKS, LINTS, NOTED_IN_PAPER_MODE, PROOFS
-    from eqforge.commands.proofs import why_not_proved
+    from eqforge.commands.picture_checks import why_not_proved
     from eqforge.sources.labelled_captions import why_not_linted
 
     is_noted = name in NOTED_IN_PAPER_MODE and dataset.manifest.mode == "paper"

@@ -1,0 +1,171 @@
+"""The checks of `eqforge verify` that measure the stored pictures of generated pairs again."""
+
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.ticker import ticked
+from eqforge.generators.scenes.claims import differs_as_declared
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.records.scenes import RenderedObject
+from eqforge.transforms.generated import scene_scores
+from eqforge.transforms.generated.masks import read_numbers
+from eqforge.transforms.generated.render import scene_pair_of
+from eqforge.transforms.generated.scene_scores import score_scenes
+from eqforge.transforms.generated.scene_view import RenderedView
+
+NOT_STORED = frozenset({f"{scene_scores.OVERLAP}_{number}" for number in (0, 1)})
+"""Scores of the meshes, which are not in the dataset."""
+
+TOLERANCE = 0.001
+"""Greatest difference of a score that other versions of NumPy or SciPy may make."""
+
+
+class _Mask(msgspec.Struct, frozen=True):
+    lock: bool = False
+
+
+class _Parameters(msgspec.Struct, frozen=True):
+    mask: _Mask | None = None
+
+
+def check_locks(dataset: Dataset) -> Iterator[str]:
+    """Yield a line for every locked pair whose images differ outside its mask."""
+    if not {"mask_0_id", "source_sha256"} <= set(dataset.columns("samples")):
+        return  # no edited photographs
+    names = ["sample_id", "image_0_id", "image_1_id", "mask_0_id", "mask_1_id", "generation"]
+    locked = []
+    for row in dataset.rows("samples", names):
+        said = msgspec.json.decode(row["generation"]["parameters"], type=_Parameters)
+        if row["mask_0_id"] is not None and said.mask is not None and said.mask.lock:
+            locked.append(row)
+    for row, pixels, masks in _pictures(dataset, locked, "locks"):
+        if not pixels[0].shape == pixels[1].shape == (*masks[0].shape, 3):
+            yield f"sample {row['sample_id']}: its mask has another size than its images"
+        elif (pixels[0] != pixels[1])[masks[0] == 0].any():
+            yield (
+                f"sample {row['sample_id']}: its images differ outside the mask, and it says `lock`"
+            )
+
+
+def check_specs(dataset: Dataset) -> Iterator[str]:
+    """Yield a line for every rendered pair whose scenes do not differ as declared."""
+    for row in _rendered(dataset):
+        if not differs_as_declared(scene_pair_of(row)):
+            yield f"sample {row['sample_id']}: its scenes do not differ in {row['change']} alone"
+
+
+def check_proofs(dataset: Dataset) -> Iterator[str]:
+    """Yield a line for every score that the stored pictures of a rendered pair do not have."""
+    rows = list(_rendered(dataset))
+    is_measured = any(row["versions"] for row in rows)
+    for row in rows:
+        if is_measured and not row["versions"]:
+            name = row["sample_id"]
+            yield f"sample {name}: nothing was measured on its pictures, as on those of others"
+    measured = [row for row in rows if row["scores"]]
+    for row, pixels, masks in _pictures(dataset, measured, "proofs"):
+        sample, stored = row["sample_id"], row["scores"]
+        if any(mask.shape != each.shape[:2] for each, mask in zip(pixels, masks, strict=True)):
+            yield f"sample {sample}: a mask has another size than its picture"
+            continue
+        objects = [msgspec.convert(row[f"objects_{n}"], list[RenderedObject]) for n in (0, 1)]
+        first, second = (
+            RenderedView(pixels=each, numbers=mask, objects=tuple(shown), overlaps=())
+            for each, mask, shown in zip(pixels, masks, objects, strict=True)
+        )
+        scores = score_scenes(scene_pair_of(row), (first, second))
+        found = {score.name: score.value for score in scores}
+        for name, value in stored.items():
+            if name not in NOT_STORED and not _are_same(value, found.get(name)):
+                yield (
+                    f"sample {sample}: {name} of the stored pictures is {found.get(name)}, and "
+                    f"{value} was measured"
+                )
+        for name in sorted(found.keys() - stored.keys()):
+            yield f"sample {sample}: its score {name} is missing"
+
+
+def why_not_proved(dataset: Dataset) -> str:
+    """Return why stored pictures cannot be measured again; empty where they can."""
+    rows = list(_rendered(dataset))
+    if not rows or any(row["scores"] for row in rows):
+        return ""
+    versions = sorted({version for row in rows for version in row["versions"]})
+    return (
+        f"its pictures are not measured again: of {scene_scores.SCORER} {scene_scores.VERSION} it "
+        f"has no scores, only of versions {', '.join(versions) or 'before'}"
+    )
+
+
+def _rendered(dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yield the rendered pairs, with the scores of this version by name, and all versions."""
+    if not {"spec_0", "mask_0_id", "objects_0", "scores"} <= set(dataset.columns("samples")):
+        return
+    names = [
+        *("sample_id", "kind", "change", "caption_0", "caption_1", "spec_0", "spec_1"),
+        *("image_0_id", "image_1_id", "mask_0_id", "mask_1_id", "objects_0", "objects_1"),
+        *("scores", "generation"),
+    ]
+    for row in dataset.rows("samples", names):
+        if row["generation"]["generator"] == "kubric":
+            scores = [each for each in row["scores"] if each["scorer"] == scene_scores.SCORER]
+            row["versions"] = {score["version"] for score in scores}
+            row["scores"] = {
+                score["name"]: score["value"]
+                for score in scores
+                if score["version"] == scene_scores.VERSION
+            }
+            yield row
+
+
+def _pictures(
+    dataset: Dataset, samples: list[dict[str, Any]], task: str
+) -> Iterator[tuple[dict[str, Any], list[NDArray[np.uint8]], list[NDArray[Any]]]]:
+    """Yield samples with the pixels of their two images and the numbers of their masks.
+
+    Every file is read once: an encoded image waits in a temporary folder for the other one of its
+    pair.
+    """
+    if not samples:
+        return
+    wanted = {row[f"mask_{number}_id"] for row in samples for number in (0, 1)}
+    masks = {
+        row["mask_id"]: row["image"]["bytes"]
+        for row in dataset.rows("masks", ["mask_id", "image"])
+        if row["mask_id"] in wanted
+    }
+    users = defaultdict(list)
+    missing = []
+    for place, row in enumerate(samples):
+        missing.append({row["image_0_id"], row["image_1_id"]})
+        for image in missing[place]:
+            users[image].append(place)
+    # An id is whatever the file says, such as `../../.bashrc`, and so never a part of a path.
+    numbers = {image: str(number) for number, image in enumerate(users)}
+    rows = dataset.rows("images", ["image_id", "image"])
+    with tempfile.TemporaryDirectory() as folder:
+        for stored in ticked(rows, dataset.manifest.num_rows("images"), task, "pictures"):
+            if (name := stored["image_id"]) not in users:
+                continue
+            Path(folder, numbers[name]).write_bytes(stored["image"]["bytes"])
+            for place in users[name]:
+                missing[place].discard(name)
+                if not missing[place]:
+                    row = samples[place]
+                    files = [Path(folder, numbers[row[f"image_{n}_id"]]) for n in (0, 1)]
+                    shown = [read_numbers(masks[row[f"mask_{n}_id"]]) for n in (0, 1)]
+                    yield row, [read_pixels(file.read_bytes()) for file in files], shown
+
+
+def _are_same(stored: float | None, found: float | None) -> bool:
+    if stored is None or found is None:
+        return stored is found
+    return abs(stored - found) <= TOLERANCE
