@@ -39,8 +39,8 @@ check: $(DEV) ## Lint, formatting, types and import directions
 	$(BIN)/lint-imports --no-logo
 
 runners: $(DEV) $(MODELS) $(RENDER) $(WORDNET) ## Run the tests of all engines, Flink and Prism too: needs Java, Maven and Go
-	$(BIN)/eqforge setup flink
-	$(BIN)/eqforge setup prism
+	deploy/flink/fetch
+	deploy/prism/fetch
 	EQFORGE_RUNNERS=all $(BIN)/pytest tests/runners $(ARGS)
 
 extras: $(DEV) $(WORDNET) ## Install each extra from the wheel into a clean environment, and try it (15 GB, for a while)

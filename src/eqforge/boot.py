@@ -33,7 +33,7 @@ from apache_beam.portability.api import (
 from apache_beam.runners.job.utils import struct_to_dict
 from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
 
-from eqforge.transforms.engines.open_ports import reach_this_machine_directly
+from eqforge.transforms.engines.listening import reach_this_machine_directly
 
 FOLDER, LOG, VERSIONS = "EQFORGE_FOLDER", "EQFORGE_WORKER_LOG", "EQFORGE_VERSIONS"
 TIMEOUT_S, FILE_TIMEOUT_S = 120, 1800

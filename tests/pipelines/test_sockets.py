@@ -11,7 +11,7 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.transforms.engines import listening, open_ports
+from eqforge.transforms.engines import listening
 from tests.builds import start
 from tests.sockets import Watch
 
@@ -39,8 +39,8 @@ def test_no_proxy_stands_between_the_processes_of_this_machine(
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     for name in ("no_proxy", "NO_PROXY", "no_grpc_proxy"):
         monkeypatch.setenv(name, hosts)
-    open_ports.reach_this_machine_directly()
-    open_ports.reach_this_machine_directly()
+    listening.reach_this_machine_directly()
+    listening.reach_this_machine_directly()
     server = grpc.server(ThreadPoolExecutor(1))
     port = server.add_insecure_port("localhost:0")
     server.start()

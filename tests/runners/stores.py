@@ -4,6 +4,7 @@ fake-gcs-server answers as Google Cloud Storage does, gofakes3 as S3.
 """
 
 import contextlib
+import os
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +14,6 @@ from typing import Any
 import fsspec
 
 from eqforge.core.files.cache import cache_folder
-from eqforge.transforms.engines.install import installing, run_tool
 from tests.runners.tiers import free_ports, wait_for_port
 
 SERVERS = {
@@ -58,8 +58,11 @@ def server(scheme: str) -> Path:
     """Returns the program of a store, built by Go the first time."""
     folder = cache_folder() / "tests" / SERVERS[scheme].rpartition("/")[2]
     if not folder.is_dir():
-        with installing(folder) as new:
-            run_tool("go", "install", SERVERS[scheme], folder=new, needs="Go", GOBIN=str(new))
+        new = folder.with_name(f".{folder.name}-{os.getpid()}")
+        subprocess.run(
+            ["go", "install", SERVERS[scheme]], env=os.environ | {"GOBIN": str(new)}, check=True
+        )
+        new.rename(folder)
     return next(folder.iterdir())
 
 

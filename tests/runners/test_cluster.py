@@ -11,16 +11,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from eqforge.transforms.engines.flink_cluster import overview
+from eqforge.transforms.engines.flink import overview
 from tests.builds import wait_for
-from tests.runners.tiers import Cluster, check_flink, need, running_cluster
+from tests.runners.tiers import FLINK_HOME, JAR, Cluster, need, running_cluster
 
 pytestmark = pytest.mark.timeout(900)
 
 
 @pytest.fixture(autouse=True)
 def _flink() -> None:
-    need("flink-cluster", check_flink)
+    need("flink-cluster", JAR, FLINK_HOME)
 
 
 def test_up_and_down_in_any_order(tmp_path: Path) -> None:

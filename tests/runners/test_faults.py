@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.transforms.engines.flink_cluster import cancel_jobs, overview
+from eqforge.transforms.engines.flink import cancel_jobs, overview
 from tests.builds import dataset_bytes, finished_work, processes, start, wait_for
-from tests.runners.tiers import Cluster, check_flink, need, running_cluster
+from tests.runners.tiers import FLINK_HOME, JAR, Cluster, need, running_cluster
 
 VIDEOS = 16
 TIMEOUT_S = 900
@@ -45,7 +45,7 @@ def expected(command: list[str], tmp_path_factory: pytest.TempPathFactory) -> di
 
 def begin(command: list[str], output: Path, cluster: Cluster) -> "subprocess.Popen[str]":
     """Starts a build on a cluster; returns once it has finished some videos."""
-    runner = ["--", "--runner=FlinkRunner", f"--flink_master={cluster.master}"]
+    runner = ["--", *cluster.arguments]
     run = start(*command, "--output", output, *runner)
     wait_for(lambda: len(finished_work(output, "extract")) >= 2 or run.poll() is not None, 600)
     return run
@@ -103,7 +103,7 @@ def test_a_job_goes_on_when_a_killed_task_manager_is_replaced(
 def test_a_job_ends_when_a_killed_task_manager_is_not_replaced(
     command: list[str], expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    need("flink-cluster", check_flink)
+    need("flink-cluster", JAR, FLINK_HOME)
     settings, output = tmp_path / "settings", tmp_path / "out"
     settings.write_text("slot.request.timeout: 5000\n")  # a minute otherwise
     with running_cluster(tmp_path / "cluster", FLINK_SETTINGS=str(settings)) as cluster:

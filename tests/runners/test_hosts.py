@@ -6,6 +6,7 @@ first has the JobManager, a TaskManager and the driver; the second another TaskM
 
 import contextlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,11 +17,15 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from tests.builds import dataset_bytes, environment, start
-from tests.runners.tiers import CLUSTER, CLUSTER_SIZES, check_flink, need
+from tests.runners.tiers import CLUSTER, CLUSTER_SIZES, FLINK_HOME, JAR, need
 
 ADDRESSES = {"eqforge-a": "10.213.77.1", "eqforge-b": "10.213.77.2"}
 FIRST, SECOND = ADDRESSES
 PORT = "18081"
+FLINK = [
+    *("--runner=FlinkRunner", f"--flink_master={ADDRESSES[FIRST]}:{PORT}"),
+    f"--flink_job_server_jar={JAR}",
+]
 SMALL_FILES = ["--samples-per-file", "4", "--images-per-file", "4"]
 pytestmark = pytest.mark.timeout(1500)
 
@@ -87,7 +92,7 @@ class Host:
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[tuple[Host, Host]]:
     """Two hosts with a cluster over both."""
-    need("flink-cluster", check_flink)
+    need("flink-cluster", JAR, FLINK_HOME)
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("network namespaces need root and the program ip")
     from eqforge.core.files.cache import cache_folder
@@ -110,7 +115,7 @@ def test_two_hosts_with_a_shared_folder_write_the_same_dataset(
     shutil.copytree(demo_workspace.folder, tmp_path / "workspace")
     # Paths are relative to the shared folder, in which the build is started.
     inputs = ["--annotations", "workspace/youcook2.json", "--videos", "workspace/videos"]
-    runner = ["--", "--runner=FlinkRunner", f"--flink_master={ADDRESSES[FIRST]}:{PORT}"]
+    runner = ["--", *FLINK]
     eqforge = [sys.executable, "-m", "eqforge.cli", "build", "eq-youcook2", *SMALL_FILES]
 
     hosts[0].run(*eqforge, *inputs, "--output", "out", *runner)
@@ -137,10 +142,9 @@ def test_a_host_without_the_driver_s_folder_says_so(
     shutil.copytree(demo_workspace.folder, tmp_path / "workspace")
     videos = "--videos /mnt/eqforge-shared/workspace/videos"
     annotations = "--annotations /mnt/eqforge-shared/workspace/youcook2.json"
-    flink = f"--runner=FlinkRunner --flink_master={ADDRESSES[FIRST]}:{PORT}"
     script = (
         f"mkdir /tmp/mine && cd /tmp/mine && {sys.executable} -m eqforge.cli build eq-youcook2 "
-        f"{annotations} {videos} --output /mnt/eqforge-shared/out -- {flink}"
+        f"{annotations} {videos} --output /mnt/eqforge-shared/out -- {shlex.join(FLINK)}"
     )
     with hosts[0].start("bash", "-c", script) as run:
         _, err = run.communicate(timeout=900)

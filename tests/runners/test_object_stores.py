@@ -12,7 +12,7 @@ import pytest
 from tests.builds import dataset_bytes, start, wait_for
 from tests.faults.runs import Inputs, make_inputs
 from tests.runners.stores import Store
-from tests.runners.tiers import check_flink, free_ports, need, running_cluster
+from tests.runners.tiers import FLINK_HOME, JAR, free_ports, need, running_cluster
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -58,9 +58,9 @@ def test_a_dataset_in_a_store_has_the_bytes_of_one_in_a_folder(
 def test_a_cluster_writes_there(
     store: Store, inputs: Inputs, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    need("flink-cluster", check_flink)
+    need("flink-cluster", JAR, FLINK_HOME)
     with running_cluster(tmp_path / "cluster", **store.variables) as cluster:
-        engine = ["--runner=FlinkRunner", f"--flink_master={cluster.master}"]
+        engine = cluster.arguments
         command = [*build(inputs, store.output), "--", *engine]
         assert eqforge(*command, **store.variables) == (0, "")
 

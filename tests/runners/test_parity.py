@@ -12,7 +12,16 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from tests.builds import books, dataset_bytes, ids, start
-from tests.runners.tiers import check_flink, check_prism, need, need_packages, worker_pool
+from tests.runners.tiers import (
+    EMBEDDED,
+    FLINK_HOME,
+    JAR,
+    ON_PRISM,
+    PRISM,
+    need,
+    need_packages,
+    worker_pool,
+)
 from tests.small_builds import COMMANDS
 from tests.tiny_models import save_blip, save_clip
 
@@ -40,21 +49,21 @@ def portable(request: Request, folder: Path) -> Iterator[list[str]]:
 
 @contextlib.contextmanager
 def prism(request: Request, folder: Path) -> Iterator[list[str]]:
-    need("prism", check_prism)
-    yield ["--", "--runner=PrismRunner"]
+    need("prism", PRISM)
+    yield ["--", *ON_PRISM]
 
 
 @contextlib.contextmanager
 def flink_embedded(request: Request, folder: Path) -> Iterator[list[str]]:
-    need("flink-embedded", check_flink)
+    need("flink-embedded", JAR, FLINK_HOME)
     two = ["--parallelism=2", "--sdk_worker_parallelism=2"]
-    yield ["--", "--runner=FlinkRunner", "--flink_master=[local]", *two]
+    yield ["--", *EMBEDDED, *two]
 
 
 @contextlib.contextmanager
 def flink_cluster(request: Request, folder: Path) -> Iterator[list[str]]:
     cluster = request.getfixturevalue("flink_cluster")
-    yield ["--", "--runner=FlinkRunner", f"--flink_master={cluster.master}"]
+    yield ["--", *cluster.arguments]
 
 
 TIERS: dict[str, Callable[[Request, Path], contextlib.AbstractContextManager[list[str]]]] = {

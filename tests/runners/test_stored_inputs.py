@@ -13,7 +13,7 @@ from tests.builds import start as start_eqforge
 from tests.faults.runs import SETTINGS, Inputs, make_inputs
 from tests.runners.stores import Store
 from tests.runners.test_object_stores import eqforge
-from tests.runners.tiers import check_flink, need, running_cluster
+from tests.runners.tiers import FLINK_HOME, JAR, need, running_cluster
 from tests.web_server import Fault, WebServer
 
 pytestmark = pytest.mark.timeout(900)
@@ -72,9 +72,9 @@ def test_inputs_in_a_store_give_the_bytes_of_local_ones(
 
 
 def test_a_cluster_reads_there(store: Store, expected: dict[str, bytes], tmp_path: Path) -> None:
-    need("flink-cluster", check_flink)
+    need("flink-cluster", JAR, FLINK_HOME)
     with running_cluster(tmp_path / "cluster", **store.variables) as cluster:
-        engine = ["--", "--runner=FlinkRunner", f"--flink_master={cluster.master}"]
+        engine = ["--", *cluster.arguments]
         assert eqforge(*command(store, store.output, *engine), **store.variables) == (0, "")
 
     assert store.dataset_bytes() == expected

@@ -6,25 +6,33 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 
-from eqforge.core.errors import InputError
-from eqforge.transforms.engines.flink_parts import cluster_folder, job_server_jar
-from eqforge.transforms.engines.prism_parts import prism_binary
+from eqforge.core.files.cache import cache_folder
 from tests.builds import environment
 
 ROOT = Path(__file__).parents[2]
 CLUSTER = ROOT / "deploy" / "flink" / "cluster"
 BOOT = Path(sys.executable).with_name("eqforge-beam-boot")
 # Small, for the tests run beside others.
+# What deploy/flink/fetch and deploy/prism/fetch bring.
+JAR = cache_folder() / "flink" / "flink-1.19-job-server-2.62.0.jar"
+FLINK_HOME = cache_folder() / "flink" / "flink-1.19.3"
+PRISM = cache_folder() / f"prism-{beam.__version__}" / "prism"
+EMBEDDED = [
+    *("--runner=FlinkRunner", "--flink_master=[local]", f"--flink_job_server_jar={JAR}"),
+    "--allow_open_ports",
+]
+ON_PRISM = ["--runner=PrismRunner", f"--prism_location={PRISM}", "--allow_open_ports"]
 CLUSTER_SIZES = {"FLINK_JOB_MANAGER_MB": "1024", "FLINK_TASK_MANAGER_MB": "1280"}
 
 
-def need(tier: str, check: Callable[[], object] = lambda: None) -> None:
+def need(tier: str, *parts: Path) -> None:
     """Goes on where a tier is asked for and its parts are there.
 
     `EQFORGE_RUNNERS=all`, which `make runners` sets, asks for every tier: one that lacks a part
@@ -33,10 +41,8 @@ def need(tier: str, check: Callable[[], object] = lambda: None) -> None:
     asked = os.environ.get("EQFORGE_RUNNERS", "").split(",")
     if not {tier, "all"} & set(asked):
         pytest.skip(f"EQFORGE_RUNNERS does not ask for {tier}; `make runners` runs it")
-    try:
-        check()
-    except InputError as error:
-        pytest.fail(f"{tier} cannot start: {error}")
+    if missing := [str(part) for part in parts if not part.exists()]:
+        pytest.fail(f"{tier} lacks {missing}: run deploy/flink/fetch and deploy/prism/fetch")
 
 
 def need_packages(extra: str, packages: Iterable[str]) -> None:
@@ -78,6 +84,12 @@ class Cluster:
         own = {"FLINK_REST_PORT": str(rest), "FLINK_RPC_PORT": str(rpc)}
         self.variables = {"FLINK_FOLDER": str(folder), **own, **CLUSTER_SIZES, **variables}
 
+    @property
+    def arguments(self) -> list[str]:
+        """What a build on it is given after `--`."""
+        jar = f"--flink_job_server_jar={JAR}"
+        return ["--runner=FlinkRunner", f"--flink_master={self.master}", jar]
+
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Runs the script to its end."""
         return subprocess.run(
@@ -110,16 +122,6 @@ def running_cluster(folder: Path, **variables: str) -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster.run("down")
-
-
-def check_flink() -> None:
-    job_server_jar()
-    if not cluster_folder().is_dir():
-        raise InputError("Flink is not on this machine: run `eqforge setup flink`")
-
-
-def check_prism() -> None:
-    prism_binary()
 
 
 def marked_processes() -> Iterator[tuple[int, str]]:

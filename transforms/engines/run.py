@@ -26,10 +26,14 @@ from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.core.machine import check_workers
 from eqforge.transforms.engines import watchdog
-from eqforge.transforms.engines.defaults import BOOT, with_defaults
-from eqforge.transforms.engines.flink_jobs import alone, capacity, cluster_of
-from eqforge.transforms.engines.job_server import check_endpoint, served
-from eqforge.transforms.engines.open_ports import (
+from eqforge.transforms.engines.defaults import (
+    BOOT,
+    check_endpoint,
+    log_workers_to,
+    with_defaults,
+)
+from eqforge.transforms.engines.flink import alone, cluster_of, failure_report
+from eqforge.transforms.engines.listening import (
     check_ports,
     kept_to_this_machine,
     reach_this_machine_directly,
@@ -164,13 +168,13 @@ def run(
     watchdog.install(log)
     if not is_waited_for(options):
         options.view_as(StandardOptions).no_wait_until_finish = True
-    lost = capacity(options)
+    log_workers_to(log, options)
+    report = failure_report(options)
     with _logging_to(log):
         try:
             with (
                 kept_to_this_machine(options),
                 _alone(options, job),
-                served(options, log),
                 _not_interactive(),
                 beam.Pipeline(options=options) as root,
             ):
@@ -178,7 +182,7 @@ def run(
         except EqforgeError as error:
             raise type(error)(_plain(str(error))) from error
         except Exception as error:
-            raise _own_error(error, log, lost) from error
+            raise _own_error(error, log, report) from error
 
 
 @contextlib.contextmanager
@@ -263,28 +267,32 @@ def _plain(message: str) -> str:
     return message.partition(" [while running")[0]
 
 
-def _own_error(error: Exception, log: str, lost: Callable[[], str | None]) -> BaseException:
+def _own_error(
+    error: Exception, log: str, report: Callable[[], tuple[str, str | None]]
+) -> BaseException:
     """Finds the error that a step raised, here or in another process, in the engine's report.
 
     If no step did, the error has the engine's last line, and what its cluster has lost meanwhile.
     """
-    found = _OWN_ERROR.findall(str(error))
+    exception, lost = report()
+    text = "\n".join(filter(None, (str(error), exception)))
+    found = _OWN_ERROR.findall(text)
     if found:
         name, message = found[-1]
         if name == errors.MissingExtra.__name__:
             return InputError(message)
         kind: type[EqforgeError] = getattr(errors, name, BuildError)
         return kind(message)
-    if "KeyboardInterrupt" in str(error):
+    if "KeyboardInterrupt" in text:
         return KeyboardInterrupt()
     logging.getLogger("apache_beam").error("the run failed", exc_info=error)
-    if _LOST_WORKER in str(error) and (death := watchdog.death()) is not None:
+    if _LOST_WORKER in text and (death := watchdog.death()) is not None:
         return BuildError(f"the run failed: {death}")
-    if _LOST_PROCESS in str(error) and (words := _last_words_of_boot(log)) is not None:
+    if _LOST_PROCESS in text and (words := _last_words_of_boot(log)) is not None:
         return BuildError(f"the run failed: {words}")
-    lines = [line for line in str(error).splitlines() if not _FRAME.match(line)]
+    lines = [line for line in text.splitlines() if not _FRAME.match(line)]
     last = lines[-1].strip() if lines else type(error).__name__
-    why = "; ".join(filter(None, (_WRAPPERS.sub("", last), lost())))
+    why = "; ".join(filter(None, (_WRAPPERS.sub("", last), lost)))
     return BuildError(f"the run failed: {why} (more in {log})")
 
 

@@ -26,8 +26,6 @@ from eqforge.core.sandbox.cage import VARIABLE
 from eqforge.core.shell import shell
 from eqforge.generators.scenes.kubric_import import EXTRA, no_blender
 from eqforge.generators.text.wordnet import wordnet_version
-from eqforge.transforms.engines.flink_parts import job_server_jar
-from eqforge.transforms.engines.prism_parts import prism_binary
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -205,18 +203,7 @@ def _data() -> Iterator[Fact]:
 
 def _engines() -> Iterator[Fact]:
     java = _first_line("java", "-version")
-    yield _fact("Java", java, "Flink", "apt-get install openjdk-17-jre-headless")
-    maven = _first_line("mvn", "--version")
-    yield _fact("Maven", maven, "eqforge setup flink", "apt-get install maven")
-    golang = _first_line("go", "version")
-    yield _fact("Go", golang, "eqforge setup prism", "Go 1.25 or later")
-    for name, find in (("flink", job_server_jar), ("prism", prism_binary)):
-        try:
-            found: str | None = str(find())
-        except EqforgeError:
-            found = None
-        runner = {"flink": "FlinkRunner", "prism": "PrismRunner"}[name]
-        yield _fact(f"{runner}'s parts", found, f"--runner {runner}", f"eqforge setup {name}")
+    yield _fact("Java", java, "Flink in this process", "apt-get install openjdk-17-jre-headless")
 
 
 def _first_line(*command: str) -> str | None:

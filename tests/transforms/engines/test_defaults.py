@@ -1,6 +1,5 @@
 """What a build adds to Beam's arguments for an engine beyond this process."""
 
-import contextlib
 import http.server
 import json
 import os
@@ -19,11 +18,8 @@ from apache_beam.options.pipeline_options import (
 )
 
 from eqforge.core.errors import InputError
-from eqforge.transforms.engines import flink_cluster
+from eqforge.transforms.engines import flink
 from eqforge.transforms.engines.defaults import BOOT, with_defaults, worker_process
-from eqforge.transforms.engines.flink_parts import job_server_folder
-
-OWN_JAR = ["--flink_job_server_jar=/own.jar", "--flink_version=2.2"]
 
 
 def options(runner: str, *beam_args: str) -> PipelineOptions:
@@ -31,7 +27,7 @@ def options(runner: str, *beam_args: str) -> PipelineOptions:
 
 
 def test_a_build_on_flink_has_workers_jar_options_of_java_and_all_cores() -> None:
-    found = options("FlinkRunner", *OWN_JAR)
+    found = options("FlinkRunner")
 
     portable = found.view_as(PortableOptions)
     assert portable.environment_type == "PROCESS"
@@ -60,12 +56,11 @@ def test_what_the_user_says_stays_as_it_is() -> None:
     given = [f"--{name}={value}" for name, value in said.items()]
     java = "--job_server_jvm_properties=-Xmx3g"
 
-    found = options("FlinkRunner", *OWN_JAR, *given, java, "--experiments=mine")
+    found = options("FlinkRunner", *given, java, "--experiments=mine")
 
     values = found.get_all_options()
     assert {name: str(values[name]) for name in said} == said
     assert values["environment_config"] is None
-    assert (values["flink_job_server_jar"], values["flink_version"]) == ("/own.jar", "2.2")
     assert values["job_server_jvm_properties"][-1] == "-Xmx3g"  # Java takes the last one
     assert "mine" in values["experiments"]
 
@@ -89,14 +84,13 @@ def test_workers_of_the_user_s_own_are_left_alone(args: Sequence[str]) -> None:
 def test_worker_processes_are_known_however_they_are_asked_for(
     runner: str, kind: Sequence[str]
 ) -> None:
-    own = OWN_JAR if runner == "FlinkRunner" else []
-    portable = options(runner, *own, *kind).view_as(PortableOptions)
+    portable = options(runner, *kind).view_as(PortableOptions)
     assert json.loads(portable.environment_config)["command"].endswith(BOOT)
 
     command = ["--environment_options=process_command=/other"]
-    portable = options(runner, *own, *kind, *command).view_as(PortableOptions)
+    portable = options(runner, *kind, *command).view_as(PortableOptions)
     assert portable.environment_config is None
-    word = options(runner, *own, "--environment_type=DOCKER", "--job_name", "PROCESS")
+    word = options(runner, "--environment_type=DOCKER", "--job_name", "PROCESS")
     assert word.view_as(PortableOptions).environment_config is None
 
 
@@ -108,23 +102,6 @@ def test_runs_on_job_servers_are_not_cut_off_after_five_minutes() -> None:
 @pytest.mark.parametrize("runner", ["FnApiRunner", "SparkRunner"])
 def test_other_runners_get_nothing(runner: str) -> None:
     assert with_defaults(runner, ["--a=1"]) == ["--a=1"]
-
-
-@pytest.mark.parametrize(("runner", "part"), [("FlinkRunner", "flink"), ("PrismRunner", "prism")])
-def test_a_missing_part_is_named_with_the_command_that_brings_it(
-    runner: str, part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("EQFORGE_CACHE", str(tmp_path))
-    with pytest.raises(InputError, match=rf"is not on this machine: run `eqforge setup {part}`"):
-        with_defaults(runner, [])
-
-
-def test_without_java_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(InputError, match=r"^java is not on this machine: install Java 11 or 17"):
-        with_defaults("FlinkRunner", OWN_JAR)
-    other = f"--job_server_java_launcher={sys.executable}"
-    assert with_defaults("FlinkRunner", [*OWN_JAR, other])
 
 
 def test_variables_of_eqforge_reach_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,21 +136,10 @@ def master(answers: dict[str, object]) -> Iterator[str]:
 
 
 def test_a_job_takes_every_slot_of_a_cluster(master: str) -> None:
-    found = options("FlinkRunner", *OWN_JAR, "--flink_master", master)
+    found = options("FlinkRunner", "--flink_master", master)
     assert found.view_as(FlinkRunnerOptions).parallelism == 6
     assert found.view_as(PortableOptions).sdk_worker_parallelism == "3"
-
-
-def test_a_cluster_of_another_version_needs_another_job_server(
-    master: str, answers: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answers["/v1/overview"] = {"flink-version": "2.2.1", "taskmanagers": 1, "slots-total": 1}
-    monkeypatch.setenv("EQFORGE_CACHE", str(tmp_path))
-    job_server_folder().mkdir(parents=True)
-    (job_server_folder() / "job-server-loopback.jar").touch()
-    with pytest.raises(InputError, match=r"runs Flink 2\.2\.1, and the job server is for 1\.19"):
-        with_defaults("FlinkRunner", ["--flink_master", master])
-    assert with_defaults("FlinkRunner", ["--flink_master", master, *OWN_JAR])
+    assert found.view_as(FlinkRunnerOptions).flink_submit_uber_jar
 
 
 @pytest.mark.parametrize(
@@ -189,37 +155,15 @@ def test_what_is_no_working_cluster_is_refused(
 ) -> None:
     answers["/v1/overview"] = body
     with pytest.raises(InputError, match=message):
-        flink_cluster.overview(master)
+        flink.overview(master)
 
 
 @pytest.mark.parametrize("where", ["host", "ftp://host:1", "host:1/path", "host:1?x", "a@host:1"])
 def test_a_cluster_is_named_by_host_and_port(where: str) -> None:
     with pytest.raises(InputError, match="expected a host and a port, such as HOST:8081"):
-        flink_cluster.overview(where)
-
-
-def test_a_cluster_leads_nowhere_else_and_its_answer_has_an_end() -> None:
-    statuses = [302, 200]
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(statuses.pop(0))
-            self.send_header("Location", "/elsewhere")
-            self.end_headers()
-            with contextlib.suppress(ConnectionError):  # nobody may read to the end
-                self.wfile.write(b"7" * (flink_cluster.MAX_ANSWER_BYTES + 1))
-
-        def log_message(self, *_: object) -> None:
-            """Says nothing."""
-
-    with http.server.ThreadingHTTPServer(("localhost", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        for why in ("302", "its answer has no end"):
-            with pytest.raises(InputError, match=why):
-                flink_cluster.overview(f"localhost:{server.server_port}")
-        server.shutdown()
+        flink.overview(where)
 
 
 def test_no_cluster_at_all_is_refused_with_the_command_that_starts_one() -> None:
     with pytest.raises(InputError, match=r"Connection refused.*`deploy/flink/cluster up`"):
-        flink_cluster.overview("localhost:1")
+        flink.overview("localhost:1")

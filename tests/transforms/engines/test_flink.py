@@ -9,11 +9,15 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+)
 
 from eqforge.core.errors import InputError
 from eqforge.transforms.engines import run as runners
-from eqforge.transforms.engines.flink_jobs import alone, capacity, end_left_job
+from eqforge.transforms.engines.flink import alone, end_left_job, failure_report
 
 NAME = "eqforge-0123"
 NOBODY = "localhost:1"
@@ -30,8 +34,13 @@ class FakeCluster:
         if path == "/v1/overview":
             count = {"taskmanagers": self.slots, "slots-total": self.slots}
             return {"flink-version": "1.19.3", **count}
-        jobs = self.jobs.items()
-        return {"jobs": [{"jid": jid, "name": name, "state": state} for jid, (name, state) in jobs]}
+        if path.endswith("/exceptions"):
+            return {"root-exception": f"exception of {path.split('/')[3]}"}
+        found = [
+            {"jid": jid, "name": name, "state": state, "start-time": 1}
+            for jid, (name, state) in self.jobs.items()
+        ]
+        return {"jobs": found}
 
 
 @pytest.fixture
@@ -200,14 +209,15 @@ def test_a_job_has_one_name_for_a_folder_however_it_is_named(tmp_path: Path) -> 
     assert name_of(f"{tmp_path}/out", *flink) == own.replace("eqforge-", "mine-")
 
 
-def test_lost_slots_are_counted_from_those_that_there_were(cluster: FakeCluster) -> None:
+def test_a_failed_job_s_exception_and_lost_slots_are_reported(cluster: FakeCluster) -> None:
     options = on(cluster.master)
-    lost = capacity(options)
-    assert lost() is None
+    cluster.jobs = {"a": [NAME, "FAILED"], "b": ["other", "FAILED"]}
+    report = failure_report(options)
+    options.view_as(FlinkRunnerOptions).flink_master = "[auto]"  # as Beam does
+    assert report() == ("exception of a", None)
     cluster.slots = 1
-    assert f"the cluster at {cluster.master} has 1 slots left of 2" in str(lost())
-    assert capacity(options)() is None  # it never had more
+    assert f"the cluster at {cluster.master} has 1 slots left of 2" in str(report()[1])
+    assert failure_report(on(cluster.master))()[1] is None  # it never had more
     cluster.slots = 0
-    assert "has no TaskManager" in str(lost())
-    assert capacity(on("[local]"))() is None
-    assert capacity(PipelineOptions())() is None
+    assert "has no TaskManager" in str(report()[1])
+    assert failure_report(on("[local]"))() == failure_report(PipelineOptions())() == ("", None)

@@ -6,12 +6,9 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from eqforge.core.errors import InputError
-from eqforge.transforms.engines.flink_parts import _MAIN_JAR, job_server_folder
-from eqforge.transforms.engines.job_server import check_endpoint
-from eqforge.transforms.engines.open_ports import check_ports
-from eqforge.transforms.engines.prism_parts import _binary
+from eqforge.transforms.engines.defaults import check_endpoint
+from eqforge.transforms.engines.listening import check_ports
 
-JAR = f"--flink_job_server_jar={job_server_folder() / _MAIN_JAR}"
 POOL = ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=EXTERNAL"]
 
 
@@ -20,8 +17,7 @@ POOL = ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=E
     [
         ["--runner=FnApiRunner"],
         ["--runner=DataflowRunner"],
-        ["--runner=PrismRunner", f"--prism_location={_binary()}"],
-        ["--runner=FlinkRunner", JAR],
+        ["--runner=FlinkRunner", "--flink_master=host:1", "--flink_submit_uber_jar"],
         ["--runner=FlinkRunner", "--job_endpoint=host:1"],
         ["--runner=PortableRunner", "--job_endpoint=embed"],
         [*POOL, "--environment_config=localhost:50"],
@@ -35,9 +31,9 @@ def test_what_listens_at_the_loopback_is_taken(arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["--runner=PrismRunner", "--prism_location=/own/prism"], "--prism_location /own/prism"),
-        (["--runner=FlinkRunner", "--flink_job_server_jar=/own.jar"], "--flink_job_server_jar"),
-        (["--runner=SparkRunner"], "--runner SparkRunner: may listen"),
+        (["--runner=PrismRunner"], "--runner PrismRunner: listens at all addresses"),
+        (["--runner=FlinkRunner"], "--runner FlinkRunner: listens at all addresses"),
+        (["--runner=SparkRunner"], "--runner SparkRunner: listens at all addresses"),
         ([*POOL, "--environment_config=example.org:50"], "--environment_config example.org:50"),
         ([*POOL, "--environment_config=localhost.example.org:50"], "--environment_config local"),
     ],

@@ -1,0 +1,263 @@
+"""A running Flink cluster: its capacity, and the one job that may write into an output.
+
+A cluster's jobs outlive a killed driver. Before a job is submitted, the cluster's address and the
+job's name are noted in the output. The note is deleted when the job has ended. Every later run into
+that output, on any runner, first cancels the job of a note that a killed run left behind.
+"""
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    GoogleCloudOptions,
+    PipelineOptions,
+    StandardOptions,
+)
+
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.schemas.dataset.manifest import WORK
+from eqforge.transforms.engines.listening import LOOPBACK
+from eqforge.transforms.engines.placement import plain_name
+
+TIMEOUT_S = 20
+# Errors of a query if nothing answers, or something other than Flink.
+NO_ANSWER = (OSError, http.client.HTTPException, ValueError, KeyError, TypeError)
+_ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
+_ENDED = ("FINISHED", "CANCELED", "FAILED")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Overview:
+    """The capacity of a cluster.
+
+    Attributes:
+      version: Flink's version, such as 1.19.3.
+      task_managers: number of TaskManagers, at least 1.
+      slots: number of tasks that they run at once, in total.
+    """
+
+    version: str
+    task_managers: int
+    slots: int
+
+
+def is_address(master: object) -> bool:
+    """Tells whether a value is a host and a port, and nothing else."""
+    return isinstance(master, str) and _ADDRESS.fullmatch(master) is not None
+
+
+def address_of(master: str) -> str:
+    """Returns the host and port of a cluster.
+
+    Args:
+      master: as in `--flink_master`: a host and port, or a URL with nothing else.
+
+    Raises:
+      InputError: it is anything else.
+    """
+    found = re.sub("^https?://", "", master).removesuffix("/")
+    if not is_address(found):
+        raise InputError(f"--flink_master {master}: expected a host and a port, such as HOST:8081")
+    return found
+
+
+def is_embedded(master: str) -> bool:
+    """Tells whether `--flink_master` asks for a cluster inside the job server."""
+    return master.strip() in ("[local]", "[auto]")
+
+
+def overview(master: str) -> Overview:
+    """Returns the capacity of a cluster.
+
+    Args:
+      master: as in `--flink_master`: a host and port, or a URL.
+
+    Raises:
+      InputError: no cluster answers there, or it has no TaskManager.
+    """
+    address_of(master)
+    try:
+        found = _ask(master, "overview")
+        known = Overview(
+            version=found["flink-version"],
+            task_managers=found["taskmanagers"],
+            slots=found["slots-total"],
+        )
+    except NO_ANSWER as error:
+        raise InputError(
+            f"--flink_master {master}: no Flink cluster answers there ({error}); "
+            "`deploy/flink/cluster up` starts one"
+        ) from error
+    if not known.slots:
+        raise InputError(f"--flink_master {master}: the cluster has no TaskManager")
+    return known
+
+
+def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
+    """Cancels the unfinished jobs of a name, and waits until they have ended.
+
+    Returns:
+      The number of jobs cancelled.
+
+    Raises:
+      TimeoutError: a job did not end in time.
+      NO_ANSWER: the cluster does not answer.
+    """
+    jobs = list(_unended(master, name))
+    for job in jobs:
+        with contextlib.suppress(urllib.error.HTTPError):  # it has ended in the meantime
+            _ask(master, f"jobs/{urllib.parse.quote(job, safe='')}?mode=cancel", method="PATCH")
+    deadline = time.monotonic() + timeout_s
+    while any(_unended(master, name)):
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{master}: the job {name} does not end")
+        time.sleep(0.2)
+    return len(jobs)
+
+
+def _unended(master: str, name: str) -> Iterator[str]:
+    for job in _ask(master, "jobs/overview")["jobs"]:
+        if job["name"] == name and job["state"] not in _ENDED:
+            yield job["jid"]
+
+
+def _ask(master: str, what: str, method: str = "GET") -> Any:
+    root = master if "://" in master else f"http://{master}"
+    request = urllib.request.Request(f"{root.rstrip('/')}/v1/{what}", method=method)
+    with urllib.request.build_opener(_NoRedirect).open(request, timeout=TIMEOUT_S) as answer:
+        return json.loads(answer.read() or "{}")
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirects: a cluster answers for itself."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def cluster_of(options: PipelineOptions) -> str | None:
+    """Returns the address of the Flink cluster that a job goes to; None for any other runner."""
+    master: str = options.view_as(FlinkRunnerOptions).flink_master
+    runner = options.view_as(StandardOptions).runner or ""
+    return master if plain_name(runner) == "flink" and not is_embedded(master) else None
+
+
+@contextlib.contextmanager
+def alone(options: PipelineOptions, output: str) -> Iterator[None]:
+    """Ensures that only the block's own job writes into an output from a Flink cluster.
+
+    Args:
+      options: Beam's, with the name of the job.
+      output: the path or URL being built.
+
+    Raises:
+      InputError: a killed run left a job on a cluster that does not answer.
+    """
+    end_left_job(output)
+    master = cluster_of(options)
+    if master is None:
+        yield
+        return
+    name = options.view_as(GoogleCloudOptions).job_name
+    cancel_jobs(master, name)  # jobs whose note was deleted with its folder
+    note = {"flink_master": address_of(master), "job_name": name, "host": socket.gethostname()}
+    storage.write_bytes(_note(output), json.dumps(note).encode())
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(*NO_ANSWER):
+            cancel_jobs(master, name)
+            storage.delete(_note(output))
+        raise
+    storage.delete(_note(output))
+
+
+def end_left_job(output: str) -> None:
+    """Cancels the job that a killed run into an output left on a Flink cluster, if any.
+
+    Raises:
+      InputError: the cluster does not end the job, or the note is damaged.
+    """
+    note = _note(output)
+    try:
+        content = storage.read_bytes(note)
+    except FileNotFoundError:
+        return
+    try:
+        found = json.loads(content)
+        master, name, host = found["flink_master"], found["job_name"], found["host"]
+        if not (is_address(master) and name.isprintable() and host.isprintable()):
+            raise ValueError("expected a host and port, and names")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(
+            f"--output {output}: a killed run left a job on a Flink cluster, and the note of it "
+            f"is damaged; make sure that no such job runs, and delete {note}"
+        ) from error
+    try:
+        if _is_loopback(master) and host != socket.gethostname():
+            raise OSError(f"the cluster answers on {host} alone")
+        cancel_jobs(master, name)
+    except NO_ANSWER as error:
+        raise InputError(
+            f"--output {output}: a killed run left the job {name} on the Flink cluster at "
+            f"{master}, where it may still write, and it could not be ended ({error}); start that "
+            f"cluster, or make sure that the job is gone and delete {note}"
+        ) from error
+    storage.delete(note)
+
+
+def _note(output: str) -> str:
+    return storage.join(output, WORK, "flink-job.json")
+
+
+def _is_loopback(master: str) -> bool:
+    return master.rpartition(":")[0].strip("[]") in LOOPBACK
+
+
+def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | None]]:
+    """Returns a function that asks a Flink cluster about a job that has failed.
+
+    The function returns the job's exception, for which Beam's own polling often comes too late, and
+    a sentence on slots that the cluster has lost since this call. Both are empty on every other
+    runner.
+    """
+    master = cluster_of(options)  # Beam changes it when it submits the job
+    slots = 0 if master is None else overview(master).slots
+
+    def report() -> tuple[str, str | None]:
+        if master is None:
+            return "", None
+        try:
+            left = overview(master).slots
+            exception = _exception(master, options.view_as(GoogleCloudOptions).job_name)
+        except InputError as error:
+            return "", str(error)
+        if left >= slots:
+            return exception, None
+        return exception, (
+            f"the cluster at {master} has {left} slots left of {slots}: a TaskManager is gone; "
+            "start it and build again"
+        )
+
+    return report
+
+
+def _exception(master: str, name: str) -> str:
+    """Returns the root exception of the newest job of a name; empty where there is none."""
+    with contextlib.suppress(*NO_ANSWER):
+        jobs = [job for job in _ask(master, "jobs/overview")["jobs"] if job["name"] == name]
+        newest = max(jobs, key=lambda job: job["start-time"])
+        return _ask(master, f"jobs/{newest['jid']}/exceptions")["root-exception"] or ""
+    return ""
