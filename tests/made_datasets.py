@@ -80,11 +80,6 @@ def _of_captions(name: str, folder: Path) -> list[str]:
     return [name, *_captions(folder, lines), "--images", str(slopes(folder))]
 
 
-def _ladders(name: str, folder: Path) -> list[str]:
-    """Of one level and more."""
-    return [*_of_captions(name, folder), "--least-levels", "1"]
-
-
 def _small(name: str, folder: Path) -> list[str]:
     """With slopes in place of pictures, each of which VLUE's captions tell apart."""
     command = small_builds.COMMANDS[name](workspace_at(folder), folder)
@@ -99,7 +94,6 @@ COMMANDS: dict[str, Callable[[str, Path], list[str]]] = {
     "eq-kubric": _small,
     "hard-positives": _of_captions,
     "training-captions": _of_captions,
-    "graded-captions": _ladders,
     "retrieval-perturbations": _of_captions,
     "vlue": _small,
     "simat": _small,

@@ -159,7 +159,6 @@ COMMANDS: dict[str, Callable[[Workspace, Path], list[str]]] = {
     "eq-kubric": scenes,
     "hard-positives": of_captions("hard-positives"),
     "training-captions": of_captions("training-captions"),
-    "graded-captions": of_captions("graded-captions", "--least-levels", "1"),
     "retrieval-perturbations": of_captions("retrieval-perturbations"),
     "vlue": vlue,
     "simat": simat,

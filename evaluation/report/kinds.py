@@ -73,12 +73,6 @@ _KINDS: Final = (
         group="caption_id",
     ),
     Kind(
-        thing="ladders",
-        needs=("level", "caption_id", "caption", "hard_positive", "hard_negative"),
-        make=lambda dataset: of_rows.of_ladder,
-        group="caption_id",
-    ),
-    Kind(
         thing="captions",
         needs=("role", "caption_id", "text", "kind"),
         make=lambda dataset: of_rows.of_training,

@@ -118,17 +118,6 @@ _EDITS: Final = {
 """The edits of a caption, and the columns of the characters they touch, before and after."""
 
 
-def of_ladder(rows: Sequence[Row]) -> Item:
-    """Returns a caption with its rewordings and its false edits, level by level."""
-    levels = sorted(rows, key=lambda row: row["level"])
-    texts = [plain(levels[0]["caption"], "caption", "true")]
-    for role, (_, after) in _EDITS.items():
-        for row in levels:
-            called = f"{role.replace('_', ' ')}, level {row['level']}"
-            texts.append(marked(row[role], _given(row, after) or (), called, _ROLES[role]))
-    return _group(levels[0]["caption_id"], levels, panes=(_pane(levels[0]),), texts=tuple(texts))
-
-
 def of_perturbations(rows: Sequence[Row]) -> Item:
     """Returns a caption with all of its perturbations below it."""
     first = rows[0]

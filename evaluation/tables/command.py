@@ -107,7 +107,6 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
     from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report, is_answered
     from eqforge.evaluation.tables.eqben_samples import eqben_samples_report, is_eqben
     from eqforge.evaluation.tables.gallery import has_gallery, is_vlue
-    from eqforge.evaluation.tables.graded_task import graded_report, is_graded
     from eqforge.evaluation.tables.questions_task import is_questions, questions_report
     from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
     from eqforge.evaluation.tables.retrieval_task import retrieval_report
@@ -152,10 +151,6 @@ def _of_dataset(settings: MetricsSettings, rules: Rules, of_samples: "SampleRule
         published = "VLUE's retrieval" if is_vlue(dataset) else "paper's retrieval"
         settings.check_read("retrieval" if settings.mode == "corrected" else published)
         return retrieval_report(dataset, scores, how, settings.relevance)
-    if is_graded(dataset):
-        asked = not all(path.is_dir() for path in scores)
-        settings.check_read("files of graded captions" if asked else "graded captions")
-        return graded_report(dataset, scores, of_samples, settings.distance)
     task = task_of(dataset)
     if task is None:
         raise InputError(

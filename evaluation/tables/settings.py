@@ -27,10 +27,6 @@ READ: dict[str, tuple[str, ...]] = {
     "gap": (),
     "samples": (*_SCORED, "by", "cluster", "errata", "human"),
     "files of hard positives": (*_SCORED, "by", "cluster", "quantity", "errata", "human"),
-    "graded captions": (*_SCORED, "by", "cluster", "errata", "human", "distance"),
-    "files of graded captions": (
-        *(*_SCORED, "by", "cluster", "quantity", "errata", "human", "distance"),
-    ),
     "retrieval": (*_SCORED, "mode", "relevance"),
     "paper's retrieval": (*_DRAWN, "allow_missing", "mode", "relevance"),
     "VLUE's retrieval": (*_DRAWN, "allow_missing", "mode"),
@@ -76,11 +72,6 @@ class MetricsSettings:
     """For pairs, hard positives and SIMAT: column of the samples that names their subset, such as
     split or group; by default the kind of change, where the dataset has it."""
 
-    distance: Literal["level", "words", "characters", "embedding", "entailment"] = "level"
-    """For graded captions: what the size of a change is, to which thresholds are fitted: the number
-    of its edits, the words or characters that it touches, or what a model said when the dataset
-    was built."""
-
     cluster: str | None = None
     """For pairs, hard positives and SIMAT: column of the samples that names what stands and falls
     together, drawn as one for intervals; by default their video or image; for SIMAT also
@@ -116,7 +107,7 @@ class MetricsSettings:
     scored before."""
 
     human: tuple[Path, ...] = ()
-    """For pairs, hard positives, graded captions and foils of a dataset: what reviewers saved who
+    """For pairs, hard positives and foils of a dataset: what reviewers saved who
     ranked captions by eqforge review, a row of people beside the models."""
 
     seed: int = 0

@@ -30,7 +30,6 @@ from eqforge.transforms.filters.plausibility import weighers_of
 from eqforge.transforms.judges import settings as text_judges
 from eqforge.transforms.oracle.judges import judges_of
 from eqforge.transforms.ranking.settings import answerers_of, directions_of
-from eqforge.transforms.text.distances import encoders_of, inference_models_of
 
 # Every package whose version can change the bytes of a dataset.
 VERSIONED = (
@@ -64,8 +63,6 @@ IDENTIFIED: Mapping[str, Callable[[str], tuple[Identity, ...]]] = {
     "plausibility": weighers_of,
     "direction": directions_of,
     "vqascore": answerers_of,
-    "embedding": encoders_of,
-    "entailment": inference_models_of,
 }
 
 

@@ -32,6 +32,9 @@ FORMAT_VERSION = 1
 MAX_BYTES: Final = 16 << 20
 """The most bytes of a manifest; one of ten thousand files has 2 MB."""
 
+REMOVED: Final = frozenset({"graded-captions"})
+"""Datasets that earlier versions built, and that no command reads any more."""
+
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A number of things; every JSON reader represents it exactly."""
 
@@ -242,7 +245,7 @@ def manifest_of(
       what: what it is, for messages.
 
     Raises:
-      InputError: it is malformed, too long or of another version.
+      InputError: it is malformed, too long, of another version or of a removed dataset.
     """
     if len(data) > MAX_BYTES:
         raise InputError(f"{url}: not {what}: it has more than {MAX_BYTES:,} bytes")
@@ -254,6 +257,11 @@ def manifest_of(
     if (manifest.format, manifest.format_version) != (form, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {form} {FORMAT_VERSION}")
     _check(manifest, f"{url}: not {what}")
+    if manifest.dataset in REMOVED:
+        raise InputError(
+            f"{url}: eqforge no longer has the dataset {manifest.dataset}; other programs can "
+            "still read its Parquet files"
+        )
     return manifest
 
 

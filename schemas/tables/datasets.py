@@ -10,7 +10,6 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.edited import EDITED_PAIRS
-from eqforge.schemas.tables.graded import GRADED_CAPTIONS
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
 from eqforge.schemas.tables.rendered import GENERATED_PAIRS
 from eqforge.schemas.tables.simat import SIMAT
@@ -116,13 +115,6 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "591,753 captions, reworded by Llama-2-70b",
         "captions by rules, or by a language model of yours",
         citations.HARD_POSITIVES,
-    ),
-    "graded-captions": KnownDataset(
-        GRADED_CAPTIONS,
-        "Captions with one, two, three rewordings, and as many false edits.",
-        "COCO, Karpathy, Flickr30k or your captions",
-        "",
-        "ladders of three levels of one in eighteen captions of COCO's val2017",
     ),
     "retrieval-perturbations": KnownDataset(
         RETRIEVAL_PERTURBATIONS,

@@ -15,10 +15,7 @@ from eqforge.generators.demo.workspace import make_workspace
 from tests.small_builds import COMMANDS
 
 FOLDER = Path(__file__).parent
-OF_CAPTIONS = (
-    *("hard-positives", "training-captions", "graded-captions"),
-    "retrieval-perturbations",
-)
+OF_CAPTIONS = ("hard-positives", "training-captions", "retrieval-perturbations")
 
 
 def main() -> None:

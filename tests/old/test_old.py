@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from eqforge.cli import COMMANDS
+from eqforge.schemas.dataset.manifest import REMOVED
 from eqforge.schemas.tables.datasets import DATASETS
 
 FOLDER = Path(__file__).parent
-OLD = sorted(path.parent for path in FOLDER.glob("*/*/dataset.json"))
+ALL = sorted(path.parent for path in FOLDER.glob("*/*/dataset.json"))
+OLD = [path for path in ALL if path.name not in REMOVED]
 
 
 def run(command: str, *arguments: object) -> int:
@@ -33,7 +35,7 @@ def test_there_is_one_of_every_dataset() -> None:
     assert newest != version("eqforge") or {
         path.name for path in OLD if path.parent.name == newest
     } == set(DATASETS)
-    files = (path for old in OLD for path in old.rglob("*") if path.is_file())
+    files = (path for old in ALL for path in old.rglob("*") if path.is_file())
     assert sum(path.stat().st_size for path in files) < 1_100_000
 
 
@@ -46,6 +48,16 @@ def test_it_is_verified_and_shown(
     assert run("inspect", old, "--sheet", tmp_path / "sheet.png") in (0, 2)
     said = capsys.readouterr()
     assert "Traceback" not in said.out + said.err
+
+
+@pytest.mark.parametrize("name", sorted(REMOVED))
+@pytest.mark.parametrize("command", ["inspect", "verify"])
+def test_a_removed_dataset_is_refused_by_one_sentence(
+    command: str, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(command, FOLDER / "0.1.0" / name) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"eqforge no longer has the dataset {name}" in line
 
 
 def test_it_is_linted_and_exported(tmp_path: Path) -> None:

@@ -25,7 +25,6 @@ from eqforge.pipelines import (
     eq_gebc,
     eq_video,
     eq_youcook2,
-    graded_captions,
     hard_positives,
     retrieval_perturbations,
     training_captions,
@@ -278,9 +277,7 @@ def test_a_folder_with_none_of_the_videos_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    "pipeline", [hard_positives, retrieval_perturbations, training_captions, graded_captions]
-)
+@pytest.mark.parametrize("pipeline", [hard_positives, retrieval_perturbations, training_captions])
 def test_a_folder_with_none_of_the_images_is_refused(
     pipeline: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,6 @@ import pytest
 
 from eqforge.commands import verify
 from eqforge.pipelines import (
-    graded_captions,
     hard_positives,
     retrieval_perturbations,
     training_captions,
@@ -22,9 +21,8 @@ DATASETS = [
     hard_positives.main,
     retrieval_perturbations.main,
     training_captions.main,
-    lambda argv: graded_captions.main([*argv, "--least-levels", "1"]),
 ]
-NAMES = ["hard-positives", "retrieval-perturbations", "training-captions", "graded-captions"]
+NAMES = ["hard-positives", "retrieval-perturbations", "training-captions"]
 
 
 @pytest.fixture

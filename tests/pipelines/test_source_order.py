@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from eqforge.pipelines import (
-    graded_captions,
     hard_positives,
     retrieval_perturbations,
     simat,
@@ -223,8 +222,6 @@ def test_a_limit_takes_the_same_texts_in_any_order(tmp_path: Path) -> None:
     [
         (training_captions.main, own, ["--captions"]),
         (training_captions.main, table, ["--captions"]),
-        (graded_captions.main, own, ["--least-levels", "1", "--captions"]),
-        (graded_captions.main, table, ["--least-levels", "1", "--captions"]),
         (retrieval_perturbations.main, own, ["--captions"]),
         (retrieval_perturbations.main, table, ["--captions"]),
         (hard_positives.main, own, ["--captions"]),

@@ -123,22 +123,12 @@ def builds(workspace: "Workspace") -> dict[str, Build]:
 
 
 def _of_texts(workspace: "Workspace") -> dict[str, Build]:
-    from eqforge.pipelines import (
-        graded_captions,
-        hard_positives,
-        retrieval_perturbations,
-        training_captions,
-    )
+    from eqforge.pipelines import hard_positives, retrieval_perturbations, training_captions
 
     arguments = _captioned(workspace)
     return {
         pipeline.NAME: Build(main=pipeline.main, arguments=arguments, check=open_wordnet)
-        for pipeline in (
-            hard_positives,
-            training_captions,
-            graded_captions,
-            retrieval_perturbations,
-        )
+        for pipeline in (hard_positives, training_captions, retrieval_perturbations)
     }
 
 

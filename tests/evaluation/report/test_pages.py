@@ -16,7 +16,7 @@ COUNT = 260
 PAGE = 24
 KINDS = (
     *("eq-youcook2", "eq-gebc", "eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
-    *("training-captions", "graded-captions", "retrieval-perturbations", "vlue", "simat"),
+    *("training-captions", "retrieval-perturbations", "vlue", "simat"),
 )
 
 

@@ -347,7 +347,7 @@ def test_own_pairs_have_no_mode_and_name_pictures(tmp_path: Path) -> None:
     "name",
     [
         *("eq-youcook2", "eq-gebc", "eq-ag", "eq-video", "eq-sd", "eq-kubric", "hard-positives"),
-        *("training-captions", "graded-captions", "retrieval-perturbations", "vlue", "simat"),
+        *("training-captions", "retrieval-perturbations", "vlue", "simat"),
     ],
 )
 def test_every_kind_of_dataset_has_all_its_rows_and_rejects(

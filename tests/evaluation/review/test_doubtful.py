@@ -153,8 +153,8 @@ def test_nothing_in_doubt_and_no_judgements_are_clear_errors(dataset: Path, tmp_
         doubtful(open_dataset(str(plain)), disputed="judges")
     with pytest.raises(InputError, match=r"has no probabilities .* the rules of corrected mode"):
         doubtful(open_dataset(str(plain)), unlikely=0.9)
-    with pytest.raises(InputError, match=r"training-captions can have them, graded-captions canno"):
-        doubtful(open_dataset(str(OLD / "graded-captions")), unlikely=0.9)
+    with pytest.raises(InputError, match=r"training-captions can have them, vlue cannot"):
+        doubtful(open_dataset(str(OLD / "vlue")), unlikely=0.9)
 
 
 def test_what_no_judge_was_asked_about_is_told_where_nothing_is_in_doubt(

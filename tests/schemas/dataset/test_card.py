@@ -95,7 +95,6 @@ def test_tables_without_rows_have_no_configuration_and_the_card_says_why() -> No
         ("eq-youcook2", {"caption_0", "image_1_id", "origin_0"}),
         ("hard-positives", {"hard_positive", "hard_negative", "caption"}),
         ("training-captions", {"caption_id", "role"}),
-        ("graded-captions", {"level", "hard_positive", "hard_negative"}),
         ("retrieval-perturbations", {"applied", "perturbed_caption", "reason"}),
         ("vlue", {"task", "sample_id", "findings"}),
     ],

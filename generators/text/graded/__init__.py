@@ -1,1 +1,0 @@
-"""Ladders of edits of a caption: rewordings and false edits, one, two, three ... at a time."""
