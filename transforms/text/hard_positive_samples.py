@@ -34,8 +34,10 @@ from eqforge.transforms.text.caption_edits import (
 from eqforge.transforms.text.image_texts import FoilRecord
 from eqforge.transforms.text.perturb import tagger_of
 
-VERSION = 3
+VERSION = 4
 GENERATOR = f"eqforge.hard_positives {VERSION}"
+_DRAWS = 3
+"""Seeds what is drawn; see `caption_edits`."""
 REVERSED = "/reversed"
 """The end of the kind of a hard positive that is the source's caption, whose rewording is the
 caption of the row."""
@@ -129,7 +131,7 @@ def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
 
 def _sample_by_rules(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
     name = record_id(foil.record, foil.kind, foil.group)
-    rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", VERSION))
+    rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", _DRAWS))
     made = reword_by_rules(foil.record, name, tagger_of(rules.edits.spacy_model), rng)
     if isinstance(made, Refusal):
         return Rejection(reason=made.reason, detail=made.detail)

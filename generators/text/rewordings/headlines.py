@@ -24,7 +24,6 @@ from eqforge.generators.text.rewordings.clauses import (
     read_subject,
     with_first_verb,
 )
-from eqforge.generators.text.rewordings.clothing import GARMENTS
 from eqforge.generators.text.rewordings.nominals import names_living
 from eqforge.generators.text.rewordings.participles import (
     describes,
@@ -47,6 +46,16 @@ _GROUND = (
 _CLAUSE = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 17: participles "
     "behind a noun stand for relative clauses in the simple present, too."
+)
+_GARMENTS = frozenset(
+    (
+        *("apron", "attire", "bikini", "blouse", "cap", "clothes", "clothing", "coat", "costume"),
+        *("dress", "gear", "glasses", "goggles", "gown", "hat", "helmet", "hoodie", "jacket"),
+        *("jean", "jeans", "jersey", "jumpsuit", "kimono", "outfit", "overalls", "pajamas"),
+        *("pants", "pant", "robe", "shirt", "short", "shorts", "skirt", "suit", "sunglasses"),
+        *("sweater", "sweatshirt", "swimsuit", "t-shirt", "tuxedo", "uniform", "vest"),
+        *("wetsuit",),
+    )
 )
 _ARTICLES = frozenset(("a", "an", "the"))
 _NOT_COUNTED = frozenset(("dish", "drink", "food", "fruit", "sweet", "vegetable"))
@@ -104,7 +113,7 @@ def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
     verb = participles().get(word_at(analysis, index))
     if verb is None or verb.subject not in ("living", "posture"):
         return False
-    are_clothes = all(noun.head.lemma in GARMENTS for noun in subject.modifiers)
+    are_clothes = all(noun.head.lemma in _GARMENTS for noun in subject.modifiers)
     return verb.subject == "living" or are_clothes
 
 

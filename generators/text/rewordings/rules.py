@@ -7,29 +7,21 @@ from typing import Final
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.rewordings.aspect import ASPECT
 from eqforge.generators.text.rewordings.clauses import with_first_participle
-from eqforge.generators.text.rewordings.clothing import CLOTHING
 from eqforge.generators.text.rewordings.colors import COLORS
-from eqforge.generators.text.rewordings.converses import CONVERSES
 from eqforge.generators.text.rewordings.existentials import EXISTENTIALS
 from eqforge.generators.text.rewordings.headlines import HEADLINES
 from eqforge.generators.text.rewordings.numerals import NUMERALS
 from eqforge.generators.text.rewordings.phrases import PHRASES
 from eqforge.generators.text.rewordings.phrasings.rules import PHRASINGS
-from eqforge.generators.text.rewordings.possession import POSSESSION
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
 from eqforge.generators.text.rewordings.synonyms import SYNONYMS
-from eqforge.generators.text.rewordings.voice import VOICE
 
 FAMILIES: Final[Mapping[str, tuple[Rule, ...]]] = {
     "relative_clause": RELATIVE_CLAUSES,
     "headline": HEADLINES,
     "aspect": ASPECT,
     "existential": EXISTENTIALS,
-    "voice": VOICE,
-    "converse": CONVERSES,
-    "clothing": CLOTHING,
-    "possession": POSSESSION,
     "numeral": NUMERALS,
     "phrase": (*PHRASINGS, *PHRASES),
     "color": COLORS,
