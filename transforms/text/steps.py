@@ -1,7 +1,6 @@
 """The steps of a pipeline over captions: each wires the function of its name, batch by batch."""
 
 from eqforge.transforms.engines.counted_step import CountedStep
-from eqforge.transforms.text.grade import LadderRules, make_ladders
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import make_hard_positives
 from eqforge.transforms.text.image_texts import TextsBatch
@@ -52,19 +51,3 @@ class MakeTrainingTexts(CountedStep[TrainingRules]):
 
     def make(self, batch: CaptionBatch) -> TextWork:
         return make_training_texts(batch, self.rules)
-
-
-class MakeLadders(CountedStep[LadderRules]):
-    """Makes the ladders of batches of captions."""
-
-    counted = "graded"
-
-    @property
-    def uses_gpu(self) -> bool:
-        return self.rules.models.uses_gpu
-
-    def size(self, batch: CaptionBatch) -> int:
-        return len(batch.captions)
-
-    def make(self, batch: CaptionBatch) -> TextWork:
-        return make_ladders(batch, self.rules)
