@@ -16,25 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
-from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.cache import cache_folder
 from eqforge.core.files.source_file import digest_input
-from eqforge.generators.harmonise.settings import TINY, HarmoniseSettings
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sample_id_of
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.drawn import check_one_worker, exact_warning, tiny_warning
 from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
 from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
 from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
 from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.records.scenes import Kind, RenderSettings, ScenePair
-from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
@@ -43,7 +39,6 @@ from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.filters.quality import QualitySettings
-from eqforge.transforms.generated.harmonise import prepare_harmonise
 from eqforge.transforms.generated.pairs import (
     IMAGES_STAGE,
     MEASURED,
@@ -106,7 +101,6 @@ class Config(DatasetConfig):
     render_timeout_s: float = TIMEOUT_S
     """A renderer that gives no sign of life for so long is started anew, once for each pair."""
 
-    harmonise: OmitArgPrefixes[HarmoniseSettings] = field(default_factory=HarmoniseSettings)
     draws: OmitArgPrefixes[DrawSettings] = field(default_factory=DrawSettings)
     settings: OmitArgPrefixes[RenderedFilters] = field(default_factory=RenderedFilters)
 
@@ -140,43 +134,16 @@ def check(config: Config) -> None:
     """
     check_installed()
     _proposer(config)
-    if config.harmonise.harmonise is not None:
-        _check_harmonised(config)
     config.settings.prepare()
     prepare_perceptual(config.settings.perceptual)
     prepare_oracle(config.settings.oracle)
-    prepare_harmonise(config.harmonise)
-
-
-def _check_harmonised(config: Config) -> None:
-    """Checks what can be drawn anew, and by how many workers."""
-    if "cube" in config.scenes.kinds:
-        raise InputError(
-            "--harmonise: the pairs of a cube share their scenes, and a second picture is drawn "
-            "into the first one of its pair: leave `cube` out of --kinds"
-        )
-    check_one_worker(config.run.workers, config.harmonise.harmonise_device, "one kind of pairs")
 
 
 def warnings(config: Config) -> Iterator[str]:
     """Yields what a user should know before trusting the numbers."""
-    if config.harmonise.harmonise is not None:
-        yield from _harmonise_warnings(config.harmonise)
     if "material" in config.scenes.attributes and "attribute" in config.scenes.kinds:
         yield from _material_warnings(config)
     yield from oracle_warnings(prepare_oracle(config.settings.oracle))
-
-
-def _harmonise_warnings(settings: HarmoniseSettings) -> Iterator[str]:
-    """Yields what is known of pictures that a model drew anew."""
-    if settings.harmonise == TINY:
-        yield tiny_warning("pictures")
-    yield exact_warning("A diffusion model draws")
-    yield (
-        "--harmonise: what captions say holds of the scenes, and of the pictures as far as the "
-        "model followed them: colours and sizes are measured again, shapes are not. Look at some, "
-        "or name an --oracle."
-    )
 
 
 def _material_warnings(config: Config) -> Iterator[str]:
@@ -253,12 +220,6 @@ def _pairs(plan: PlanFiles) -> Iterator[ScenePair]:
     return (each.pair for each in planned if each.pair is not None)
 
 
-def media(config: Config, _plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the files of models that are folders."""
-    for part, model in config.harmonise.models.items():
-        yield from model_files(model, part)
-
-
 def inputs(config: Config) -> Iterable[str]:
     """Returns the manifest of assets."""
     return (_library(config).url,)
@@ -292,7 +253,6 @@ def rules_of(config: Config, work: str) -> RenderRules:
             perceptual=prepare_perceptual(settings.perceptual),
             oracle=prepare_oracle(settings.oracle),
         ),
-        harmonise=prepare_harmonise(config.harmonise),
     )
 
 
@@ -359,7 +319,6 @@ PIPELINE = Pipeline(
     plan=plan,
     measure=measure,
     confirm=confirm,
-    media=media,
     warnings=warnings,
     draws=Draws(wanted=_wanted, most=_most, plan=_drawn, sample_id=sample_id_of, make=make),
     build=build,

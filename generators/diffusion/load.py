@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -170,7 +170,6 @@ def load_weights(
     settings: ModelSettings,
     pipeline: str = "DiffusionPipeline",
     offload: bool = False,
-    parts: Mapping[str, Any] | None = None,
 ) -> tuple[Any, ModelIdentity]:
     """Loads a pipeline, and returns it with the identity of its weights.
 
@@ -180,7 +179,6 @@ def load_weights(
       settings: the model's name, device and precision.
       pipeline: the class of diffusers to load; `DiffusionPipeline` takes that of the index.
       offload: whether a part is moved to the device only while it works.
-      parts: parts that are loaded already, and take the place of the folder's.
 
     Raises:
       InputError: the weights cannot be loaded.
@@ -198,7 +196,6 @@ def load_weights(
                     dtype=dtype,
                     use_safetensors=True,
                     local_files_only=True,
-                    **(parts or {}),
                 )
             if offload:
                 loaded.enable_model_cpu_offload(device=settings.device)
@@ -210,52 +207,6 @@ def load_weights(
                 f"weights have to be safetensors saved by diffusers ({_first_line(error)})"
             ) from error
         identity = _identity(folder, index.parts, settings.model, type(loaded).__name__)
-    return loaded, identity
-
-
-def find_part(settings: ModelSettings, kind: str) -> tuple[Any, ModelIdentity]:
-    """Loads a part of a pipeline that has a folder, or a repository of the hub, of its own.
-
-    Args:
-      settings: name it; the device is not read, as a pipeline moves its parts.
-      kind: its class of diffusers.
-
-    Returns:
-      The part, and the identity of its files.
-
-    Raises:
-      InputError: it cannot be found or loaded.
-    """
-    import diffusers
-    import torch
-    from huggingface_hub import snapshot_download
-
-    revision = revision_of(settings)
-    try:
-        folder = Path(
-            settings.model
-            if revision is None
-            else snapshot_download(
-                settings.model,
-                revision=revision,
-                allow_patterns=["*.json", "*.safetensors"],
-                local_files_only=settings.local_files_only,
-            )
-        )
-        with quiet_libraries(), unchanged([folder]):
-            loaded = getattr(diffusers, kind).from_pretrained(
-                folder,
-                torch_dtype=getattr(torch, _PRECISIONS[settings.precision]),
-                use_safetensors=True,
-                local_files_only=True,
-            )
-            files = sorted(file for file in folder.rglob("*") if file.suffix in _FILES)
-            identity = _identified(folder, files, settings.model, kind)
-    except (OSError, ValueError, RuntimeError, LookupError, AttributeError) as error:
-        raise InputError(
-            f"{settings.model}: no {kind} of diffusers that can be loaded, in safetensors "
-            f"({_first_line(error)})"
-        ) from error
     return loaded, identity
 
 
@@ -309,10 +260,6 @@ def _identity(folder: Path, parts: Sequence[str], model: str, pipeline: str) -> 
     files = [folder / "model_index.json"]
     for part in parts:
         files += sorted(file for file in (folder / part).rglob("*") if file.suffix in _FILES)
-    return _identified(folder, files, model, pipeline)
-
-
-def _identified(folder: Path, files: Sequence[Path], model: str, pipeline: str) -> ModelIdentity:
     digest = fingerprint({file.relative_to(folder).as_posix(): _digest(file) for file in files})
     is_local = Path(model).is_dir()
     return ModelIdentity(

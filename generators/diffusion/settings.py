@@ -35,22 +35,18 @@ class ModelSettings(Protocol):
 _MAX_STEPS = 1000  # the noise levels that models are trained with
 
 
-def check_precision(precision: Precision, device: str, option: str = "") -> None:
+def check_precision(precision: Precision, device: str) -> None:
     """Checks that a device computes in a precision.
 
     Args:
       precision: of the weights.
       device: as torch names it.
-      option: what the options of both begin with, such as `harmonise-`.
 
     Raises:
       InputError: it does not.
     """
     if device.partition(":")[0] == "cpu" and precision == "fp16":
-        raise InputError(
-            f"--{option}precision fp16 needs a GPU (--{option}device cuda:0); the CPU has fp32, "
-            "bf16"
-        )
+        raise InputError("--precision fp16 needs a GPU (--device cuda:0); the CPU has fp32, bf16")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,7 +24,6 @@ from eqforge.schemas.records.scenes import RenderSettings
 CRYPTOMATTE_OBJECTS = 6
 """How many objects are distinguished within one pixel; Blender's default."""
 
-DEPTH = "Depth"
 _LAYERS = [f"CryptoObject{index:02d}" for index in range(CRYPTOMATTE_OBJECTS // 2)]
 
 VIEW_TRANSFORM = "Standard"
@@ -34,12 +33,11 @@ a surface in the colour that the caption names."""
 
 @functools.cache
 def renderer_class() -> Any:
-    """Returns the class `Renderer(scene, scratch_dir, settings, seed, depth)`, a `kubric` view.
+    """Returns the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
 
     Constructing one resets Blender: an earlier renderer must no longer be used. Its
     `render_still` returns `rgb`, uint8 [height, width, 3], and `segmentation`, uint32 [height,
-    width, 1], the number of the asset in the scene, from 1, and 0 for none; with depth, also
-    `depth`, float32 [height, width], metres along the view.
+    width, 1], the number of the asset in the scene, from 1, and 0 for none.
     """
     import bpy
     from kubric import core
@@ -50,9 +48,7 @@ def renderer_class() -> Any:
     blender.blender_utils.set_up_exr_output_node = lambda **_: None
 
     class Renderer(blender.Blender):  # type: ignore[misc]
-        def __init__(
-            self, scene: Any, scratch_dir: Path, settings: RenderSettings, seed: int, depth: bool
-        ):
+        def __init__(self, scene: Any, scratch_dir: Path, settings: RenderSettings, seed: int):
             super().__init__(
                 scene,
                 scratch_dir=str(scratch_dir),
@@ -62,8 +58,7 @@ def renderer_class() -> Any:
             self.blender_scene.cycles.seed = seed
             self.blender_scene.view_settings.view_transform = VIEW_TRANSFORM
             use_device(self.blender_scene, settings.device)
-            self.has_depth = depth
-            _keep_picture_and_cryptomatte(self, [*_LAYERS, DEPTH] if depth else _LAYERS)
+            _keep_picture_and_cryptomatte(self, _LAYERS)
 
         @staticmethod
         def clear_and_reset_blender_scene(verbose: bool = False, custom_scene: Any = None) -> None:
@@ -86,8 +81,7 @@ def renderer_class() -> Any:
             (exr,), (file,) = Path(from_dir).glob("exr/*"), Path(from_dir).glob("images/*")
             with Image.open(file, formats=("PNG",)) as picture:
                 rgb = np.asarray(picture)
-            layers = {"rgb": rgb[None], "segmentation": _segmentation(exr, self.scene)[None]}
-            return {**layers, "depth": _depth(exr)[None]} if self.has_depth else layers
+            return {"rgb": rgb[None], "segmentation": _segmentation(exr, self.scene)[None]}
 
     return Renderer
 
@@ -100,7 +94,7 @@ def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
     layer = scene.view_layers[0]
     layer.use_pass_cryptomatte_object = True
     layer.pass_cryptomatte_depth = CRYPTOMATTE_OBJECTS
-    layer.use_pass_z = DEPTH in names
+    layer.use_pass_z = False
     tree = _compositor(scene)
     layers = tree.nodes.new("CompositorNodeRLayers")
     output = tree.nodes.new("CompositorNodeOutputFile")
@@ -131,7 +125,7 @@ def _name_slots(output: Any, names: Sequence[str]) -> None:
     if hasattr(output, "file_output_items"):
         output.file_output_items.clear()
         for name in names:
-            output.file_output_items.new("FLOAT" if name == DEPTH else "RGBA", name)
+            output.file_output_items.new("RGBA", name)
         return
     output.file_slots.clear()
     for name in names:
@@ -162,13 +156,6 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
         np.where((shares[..., 0] > sky)[..., None], largest, 0), scene.assets
     )
     return numbers
-
-
-def _depth(exr: Path) -> NDArray[np.float32]:
-    """Returns how far away each pixel is, in metres along the view; the sky is very far."""
-    found = _channels(exr)
-    (name,) = [each for each in found if each.split(".")[0] == DEPTH.lower()]
-    return np.asarray(found[name], np.float32)
 
 
 def _channels(exr: Path) -> dict[str, NDArray[Any]]:

@@ -35,7 +35,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
       settings: how to render them.
       assets, cache: arguments of `AssetLibrary`.
       output: an empty folder for the pictures and all other files; the parent deletes it.
-      depth: whether the depth of each picture is wanted, too.
     """
 
     scenes: tuple[SceneSpec, ...]
@@ -43,13 +42,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     assets: str
     cache: str
     output: str
-    depth: bool = False
 
 
 def render(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
     """Yields one answer per scene of a request.
 
-    An answer is {"image": path, "mask": path, "depth": path or null, "objects": [...], "overlaps":
+    An answer is {"image": path, "mask": path, "objects": [...], "overlaps":
     [...]}, or
     {"input_error": message} if the user's input or machine is at fault; that one is the last.
 
@@ -95,7 +93,7 @@ def _render_scene(
     placed = tuple(place(each, library) for each in spec.objects)
     pictures = {each: library.unpack(each).render for each in spec.backdrop.pictures}
     with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        stage = Stage(spec, placed, pictures, wanted.settings, Path(scratch), wanted.depth)
+        stage = Stage(spec, placed, pictures, wanted.settings, Path(scratch))
         pixels, numbers = stage.render()
         objects = [
             _measured(spec, each, stage.triangles(index), numbers == index + 1)
@@ -105,27 +103,12 @@ def _render_scene(
     image, mask = path.with_suffix(".png"), path.with_suffix(".mask.png")
     image.write_bytes(encode_png(pixels))
     mask.write_bytes(encode_png(numbers.astype(deep)))
-    near = path.with_suffix(".depth.png")
-    if stage.depth is not None:
-        near.write_bytes(encode_png(nearness(stage.depth)))
     return {
         "image": str(image),
         "mask": str(mask),
-        "depth": None if stage.depth is None else str(near),
         "objects": msgspec.to_builtins(objects),
         "overlaps": msgspec.to_builtins(overlaps(placed)),
     }
-
-
-def nearness(depth: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Returns how near each pixel is, white for the nearest and black for the sky.
-
-    It is linear in the inverse of the distance, as ControlNets for depth were trained.
-    """
-    inverse = 1.0 / np.maximum(depth.astype(np.float64), 1e-3)
-    low, high = inverse.min(), inverse.max()
-    share = (inverse - low) / max(high - low, 1e-9)
-    return np.rint(255 * share).astype(np.uint8)
 
 
 def _measured(

@@ -106,10 +106,6 @@ class Stage:
       pictures: the files of the environment picture and of the floor's texture, by asset id.
       settings: how it is rendered.
       scratch: an empty folder for the renderer's files; the caller deletes it.
-      depth: whether the distance of each pixel is kept.
-
-    Attributes:
-      depth: after `render`, float32 [size, size], metres along the view; None where it is not kept.
 
     Raises:
       InputError: the device is not available, or a mesh cannot be imported.
@@ -122,7 +118,6 @@ class Stage:
         pictures: Mapping[str, Path],
         settings: RenderSettings,
         scratch: Path,
-        depth: bool = False,
     ) -> None:
         """Builds the scene."""
         import kubric
@@ -131,8 +126,7 @@ class Stage:
         kubric.utils.next_global_count("", reset=True)
         self.scene = _empty_scene(spec, settings.resolution)
         wanted = settings.of_stage(spec.stage)
-        self._renderer = renderer_class()(self.scene, scratch, wanted, spec.seed, depth)
-        self.depth: NDArray[np.float32] | None = None
+        self._renderer = renderer_class()(self.scene, scratch, wanted, spec.seed)
         self._objects = tuple(
             self._add_object(index, each, spec.stage) for index, each in enumerate(placed)
         )
@@ -159,7 +153,6 @@ class Stage:
         numbers = kubric.adjust_segmentation_idxs(
             layers["segmentation"], self.scene.assets, self._objects
         )
-        self.depth = layers.get("depth")
         return layers["rgb"], numbers[..., 0].astype(np.intp)
 
     def triangles(self, index: int) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
 
 import functools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
 from eqforge.core.sandbox.child import ChildFailed
 from eqforge.core.versions import version, versions_of
-from eqforge.generators.harmonise.settings import HarmoniseSettings
 from eqforge.generators.scenes.assets import STAGE_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.propose import SCENES_STAGE
 from eqforge.schemas.records.books import Reject, Stage
@@ -33,12 +32,6 @@ from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
-from eqforge.transforms.generated.harmonise import (
-    HARMONISE_REASONS,
-    Harmonise,
-    harmonised,
-    shared_harmoniser,
-)
 from eqforge.transforms.generated.masks import coloured, read_numbers
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
 from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates, gate_scenes
@@ -53,7 +46,7 @@ from eqforge.transforms.generated.work import (
 
 RENDERS_STAGE = Stage(
     "renders",
-    SCENE_REASONS | HARMONISE_REASONS,
+    SCENE_REASONS,
     note="A renderer that dies or gives no sign of life is started anew and the scene tried once "
     "more; then the pair is a reject with the reason `error:ChildDied` or `error:ChildTimeout`.",
 )
@@ -95,7 +88,6 @@ class RenderRules:
       timeout_s: seconds without a sign of life after which a renderer is considered hung.
       gates: which pairs are refused.
       generated: what is measured afterwards, and the folder of media and finished work.
-      harmonise: which model draws the renderings anew, if any.
     """
 
     render: RenderSettings
@@ -105,7 +97,6 @@ class RenderRules:
     timeout_s: float
     gates: SceneGates
     generated: GeneratedRules
-    harmonise: Harmonise = field(default_factory=lambda: Harmonise(settings=HarmoniseSettings()))
 
     def ledger(self) -> Ledger:
         """Returns the ledger of finished renderings."""
@@ -116,7 +107,6 @@ class RenderRules:
             scene_scores.VERSION,
             minimality.VERSION,
             versions_of(*packages),
-            *self.harmonise.basis,
         ]
         return self.generated.ledger("render", [asdict(self.render), self.assets_sha256, *own])
 
@@ -127,7 +117,6 @@ class RenderRules:
             assets=self.assets,
             cache=self.cache,
             timeout_s=self.timeout_s,
-            depth=self.harmonise.settings.reads_depth,
         )
 
 
@@ -204,10 +193,6 @@ def _make(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> MadeP
         # Only the traceback's last line says what was wrong; the others name local files.
         last = str(error).strip().rpartition("\n")[2]
         return Rejection(reason="error:ChildFailed", detail=last[:DETAIL])
-    drawn = harmonised(pair, (first, second), rules.harmonise)
-    if isinstance(drawn, Rejection):
-        return drawn
-    first, second = drawn
     media, side = rules.generated.media, rules.render.resolution
     return MadePair(
         images=(
@@ -248,16 +233,11 @@ def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
     settings = rules.render.of_stage(pair.scenes[0].stage)
     twin = {} if pair.twin is None else {"twin": pair.twin}
     parameters = {"engine": "cycles", **asdict(settings), **twin, "assets": assets}
-    model = revision = None
-    if rules.harmonise.fingerprint is not None:
-        drawn = shared_harmoniser(rules.harmonise.settings)
-        model, revision = drawn.identity.name, drawn.identity.revision
-        parameters["harmonise"] = drawn.parameters
     return Generation(
         generator="kubric",
         version=f"{version('kubric-nightly')}, bpy {version('bpy')}",
-        model=model,
-        revision=revision,
+        model=None,
+        revision=None,
         device=rules.render.device,
         seed=pair.scenes[0].seed,
         parameters=compact_json(parameters),

@@ -42,14 +42,12 @@ class Render:
         order of the scene, and 0 for the backdrop.
       objects: what the image shows of each object, in the order of the scene.
       overlaps: the pairs of objects that intersect.
-      depth_png: how near each pixel is, 8-bit, white for the nearest; None where it is not wanted.
     """
 
     image_png: bytes
     mask_png: bytes
     objects: tuple[RenderedObject, ...]
     overlaps: tuple[Overlap, ...]
-    depth_png: bytes | None = None
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,7 +55,6 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     mask: str
     objects: tuple[RenderedObject, ...]
     overlaps: tuple[Overlap, ...]
-    depth: str | None = None
 
 
 class SceneKillsRenderer(EqforgeError):
@@ -91,7 +88,6 @@ class SceneRenderer:
         assets: str,
         cache: str,
         timeout_s: float = TIMEOUT_S,
-        depth: bool = False,
     ) -> None:
         """Stores the settings; nothing is started yet.
 
@@ -100,9 +96,7 @@ class SceneRenderer:
           assets: path or URL of the manifest of assets, or `builtin`.
           cache: local folder that assets are unpacked to.
           timeout_s: longest silence of the renderer, in seconds; then it is considered hung.
-          depth: whether renders come with their depth.
         """
-        self._depth = depth
         self._settings = settings
         self._assets = assets
         self._cache = cache
@@ -168,7 +162,6 @@ class SceneRenderer:
                 "assets": self._assets,
                 "cache": self._cache,
                 "output": folder,
-                "depth": self._depth,
             }
             for answer in self._child.ask(request):
                 renders.append(_read(answer, folder))
@@ -186,7 +179,6 @@ def _read(answer: Any, folder: str) -> Render:
     try:
         found = msgspec.convert(answer, _Answer)
         image, mask = _written(found.image, folder), _written(found.mask, folder)
-        depth = None if found.depth is None else _written(found.depth, folder)
     except (msgspec.ValidationError, InputError, OSError) as error:
         raise ChildFailed(f"no answer: {error}") from error
     return Render(
@@ -194,7 +186,6 @@ def _read(answer: Any, folder: str) -> Render:
         mask_png=mask,
         objects=found.objects,
         overlaps=found.overlaps,
-        depth_png=depth,
     )
 
 

@@ -37,8 +37,7 @@ class RenderPairs(beam.PTransform):
     def expand(self, pairs: beam.PCollection[PlannedPair]) -> beam.PCollection[PairWork]:
         held = WithResource(self.rules.renderer(), self._render)
         render = beam.ParDo(held).with_output_types(PairWork)
-        devices = {self.rules.render.device, self.rules.harmonise.settings.harmonise_device}
-        place = with_render_memory if devices == {"cpu"} else on_gpu
+        place = with_render_memory if self.rules.render.device == "cpu" else on_gpu
         return pairs | "RenderScenes" >> place(render, pairs.pipeline)
 
     def _render(self, planned: PlannedPair, renderer: SceneRenderer) -> Iterator[PairWork]:

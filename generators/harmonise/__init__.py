@@ -1,1 +1,0 @@
-"""Turns renderings into pictures that look like photographs, steered by their depth or edges."""
