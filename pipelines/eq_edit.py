@@ -60,7 +60,7 @@ from eqforge.transforms.generated.edit import (
     EDITED,
     EditingRules,
     LockSettings,
-    edit_planned,
+    edit_photograph,
     shared_editor,
 )
 from eqforge.transforms.generated.edit_masks import (
@@ -73,7 +73,6 @@ from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatc
 from eqforge.transforms.generated.edit_work import EDITS_STAGE, NEGATIVES_STAGE
 from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
 from eqforge.transforms.generated.prompts import PROMPTS_STAGE
-from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE
@@ -325,9 +324,9 @@ def run_pilot(config: Config, batches: Sequence[PhotographBatch], folder: str) -
         shared_editor(config.editing)
         shared_grounder(config.grounding, config.editing.device)
 
-    def draw() -> Iterator[PairWork | Drawings]:
+    def draw() -> Iterator[Drawings]:
         for batch in batches:
-            yield from (edit_planned(work, rules) for work in plan_edits(batch, planning))
+            yield from (edit_photograph(work, rules) for work in plan_edits(batch, planning))
 
     return drawn.try_drawing(load, draw, rules.generated)
 

@@ -51,7 +51,7 @@ from eqforge.transforms.generated.diffuse import (
     TINY,
     DiffuseRules,
     EditSettings,
-    draw_pair,
+    diffuse_pair,
     shared_generator,
 )
 from eqforge.transforms.generated.draw_work import SEEDS_STAGE
@@ -316,7 +316,7 @@ def run_pilot(config: Config, pairs: Sequence[PromptPair], folder: str) -> Pilot
     rules = rules_of(config, folder)
     return drawn.try_drawing(
         load=lambda: shared_generator(config.diffusion),
-        draw=lambda: (draw_pair(pair, rules) for pair in pairs),
+        draw=lambda: (diffuse_pair(pair, rules) for pair in pairs),
         rules=rules.generated,
     )
 

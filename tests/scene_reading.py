@@ -61,7 +61,7 @@ def misread(pair: ScenePair, words: Mapping[str, AssetWords] | None = None) -> I
     """
     for number, (caption, claim) in enumerate(zip(pair.captions, pair.claims, strict=True)):
         scene, other = pair.scenes[number], pair.scenes[1 - number]
-        if (claim.relation is None and claim.trim is None) or pair.kind == "cube":
+        if claim.relation is None and claim.trim is None:
             found = counted(caption)
             if found != len(claim.copies):
                 yield f"caption {number} counts {found}, and its picture has {len(claim.copies)}"

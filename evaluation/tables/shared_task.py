@@ -1,8 +1,4 @@
-"""The table of rendered pairs that share something: ladders, cubes and twins.
-
-Of ladders, each model's threshold of size, lightness, place and number; of cubes, how many have all
-edges right; of twins, how often a model answers a pair alike when camera, light or floor differ.
-"""
+"""The table of rendered ladders: each model's threshold of size, lightness, place and number."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, mea
 from eqforge.evaluation.tables.sample_judges import SampleTask, Verdict, judge_as_pairs
 from eqforge.evaluation.tables.sample_tasks import SampleRules, samples_report
 from eqforge.evaluation.tables.samples import EVERYTHING, column_names, read_samples, text_array
-from eqforge.schemas.records.scenes import STEP_SIZE, STEP_SIZES, STEP_UNITS
+from eqforge.schemas.records.scenes import STEP_SIZE, STEP_UNITS
 from eqforge.schemas.tables.combined import PAIRS_NAME
 
 if TYPE_CHECKING:
@@ -33,16 +29,9 @@ if TYPE_CHECKING:
 LADDERS: Final = "graded"
 """The kind of pairs that are steps of a ladder."""
 
-EDGES: Final = 12
-"""Of a whole cube."""
-
-CUBES: Final = "cube"
-"""The kind of pairs that are edges of a cube."""
-
 CHOICE: Final = "choice"
 """How often a picture prefers its own caption: one of two, where text asks both pictures."""
 
-_WHOLE: Final = ("text", "image", "group")
 _SHOWN: Final = ("choice", "text", "image", "group")
 _DIGITS: Final = 2
 """Of sizes that are told apart; a spec rounds its numbers."""
@@ -63,7 +52,7 @@ def judge_as_steps(
 
 
 STEPS_TASK: Final = SampleTask(
-    title="scores of pairs, and of what they share",
+    title="scores of pairs, and of ladders",
     images=("image_0_id", "image_1_id"),
     captions=("caption_0", "caption_1"),
     cluster="source_id",
@@ -72,16 +61,8 @@ STEPS_TASK: Final = SampleTask(
 )
 
 
-def _nominal(change: str, size: float | None) -> int | None:
-    """Returns the step of a ladder that a size is nearest to: a twin's camera changes degrees."""
-    if size is None or change not in STEP_SIZES:
-        return None
-    places = np.log(np.array(STEP_SIZES[next(each for each in STEP_SIZES if each == change)]))
-    return int(np.abs(places - np.log(size)).argmin())
-
-
 def shares_scenes(dataset: Dataset) -> bool:
-    """Tells whether some of a dataset's pairs are steps of ladders, edges of cubes or twins.
+    """Return True if some of a dataset's pairs are steps of ladders.
 
     Raises:
       InputError: a file is missing or damaged.
@@ -89,11 +70,11 @@ def shares_scenes(dataset: Dataset) -> bool:
     names = set(column_names(dataset, "samples"))
     if not _is_combined(dataset) and not {*_SHARED, *_OWN, *STEPS_TASK.images} <= names:
         return False
-    return any(each.kind in (LADDERS, CUBES) or each.twin for each in _read_members(dataset))
+    return any(True for _ in _read_steps(dataset))
 
 
 def shared_report(dataset: Dataset, paths: Sequence[Path], settings: SampleRules) -> Report:
-    """Returns the table of some models' scores of rendered pairs that share something.
+    """Returns the table of some models' scores of rendered pairs, some of them steps of ladders.
 
     Args:
       dataset: what was scored: rendered pairs, or a combined dataset with some.
@@ -103,20 +84,14 @@ def shared_report(dataset: Dataset, paths: Sequence[Path], settings: SampleRules
     Raises:
       InputError: see samples_report.
     """
-    members = _read_members(dataset)
-    ladders, groups = _Ladders(members), _Groups(members)
-
-    def more(model: str, subset: str, judged: Judged, rules: Rules) -> Iterator[Measure]:
-        yield from ladders.of(model, subset, judged, rules)
-        if subset == EVERYTHING:
-            yield from groups.of(model, judged, rules)
-
+    steps = sorted(_read_steps(dataset), key=lambda each: each.key)
+    ladders = _Ladders(steps)
     samples = None
     if _is_combined(dataset) and settings.by in (None, "kind"):
-        changes = {each.key: each.change for each in members if each.kind == LADDERS}
+        changes = {each.key: each.change for each in steps}
         samples = read_samples(dataset, settings.cluster or STEPS_TASK.cluster, "kind", changes)
-    report = samples_report(dataset, STEPS_TASK, paths, settings, samples, more)
-    return replace(report, notes=(*report.notes, *ladders.notes(), *groups.notes()))
+    report = samples_report(dataset, STEPS_TASK, paths, settings, samples, ladders.of)
+    return replace(report, notes=(*report.notes, *ladders.notes()))
 
 
 def _is_combined(dataset: Dataset) -> bool:
@@ -124,29 +99,12 @@ def _is_combined(dataset: Dataset) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Member:
-    """A pair that shares something.
-
-    Attributes:
-      key: id of the sample.
-      source: what it shares with others.
-      kind, change: what differs within it.
-      said: its captions, and the size of its step: a pair and its twin have the same.
-      size: of its step; None where it is none.
-      twin: what differs from the pair that it is a twin of; None where it is none.
-    """
+class _Step:
+    """A pair of a ladder: the id of its sample, what differs in it, and by how much."""
 
     key: str
-    source: str
-    kind: str
     change: str
-    said: tuple[object, ...]
     size: float | None
-    twin: str | None
-
-
-class _Parameters(msgspec.Struct, frozen=True):
-    twin: str | None = None
 
 
 class _Score(msgspec.Struct, frozen=True):
@@ -154,26 +112,25 @@ class _Score(msgspec.Struct, frozen=True):
     value: float | None
 
 
-class _Generation(msgspec.Struct, frozen=True):
-    parameters: str | None
-
-
 class _Own(msgspec.Struct, frozen=True):
     """What a combined pair keeps of a rendered one as JSON."""
 
     change: str
     scores: list[_Score] | None
-    generation: _Generation | None
 
 
-_SHARED: Final = ("sample_id", "source_id", "kind", "caption_0", "caption_1")
+_SHARED: Final = ("sample_id", "kind")
 """Columns that combined pairs have, too."""
 _OWN: Final = tuple(field.name for field in msgspec.structs.fields(_Own))
 
 
-def _read_members(dataset: Dataset) -> list[_Member]:
-    """Returns all rendered pairs, by id."""
-    return sorted(map(_member, _rows(dataset)), key=lambda each: each.key)
+def _read_steps(dataset: Dataset) -> Iterator[_Step]:
+    """Yields the pairs of ladders."""
+    for row in _rows(dataset):
+        if row["kind"] == LADDERS:
+            sizes = [score["value"] for score in row["scores"] or () if score["name"] == STEP_SIZE]
+            size = round(sizes[0], _DIGITS) if sizes and sizes[0] else None
+            yield _Step(key=row["sample_id"], change=row["change"], size=size)
 
 
 def _rows(dataset: Dataset) -> Iterator[Mapping[str, Any]]:
@@ -188,39 +145,15 @@ def _rows(dataset: Dataset) -> Iterator[Mapping[str, Any]]:
             yield {**row, **msgspec.to_builtins(own), "kind": row["kind"].rpartition("/")[2]}
 
 
-def _member(row: Mapping[str, Any]) -> _Member:
-    sizes = [score["value"] for score in row["scores"] or () if score["name"] == STEP_SIZE]
-    size = round(sizes[0], _DIGITS) if sizes and sizes[0] else None
-    return _Member(
-        key=row["sample_id"],
-        source=row["source_id"],
-        kind=row["kind"],
-        change=row["change"],
-        said=(row["caption_0"], row["caption_1"], _nominal(row["change"], size)),
-        size=size,
-        twin=_twin((row["generation"] or {}).get("parameters")),
-    )
-
-
-def _twin(parameters: str | None) -> str | None:
-    """Returns what differs from the pair that one is a twin of, by the settings of its renderer."""
-    try:
-        return msgspec.json.decode(parameters or "{}", type=_Parameters).twin
-    except (msgspec.DecodeError, RecursionError):  # of another program
-        return None
-
-
 class _Ladders:
     """Adds a curve to each change, and the rows of every size.
 
     Args:
-      members: all pairs, by id.
+      steps: all pairs of ladders, by id.
     """
 
-    def __init__(self, members: Sequence[_Member]) -> None:
-        steps = [
-            each for each in members if each.kind == LADDERS and each.size and each.twin is None
-        ]
+    def __init__(self, steps: Sequence[_Step]) -> None:
+        steps = [each for each in steps if each.size]
         self._curves = FittedCurves()
         self._units = {each.change for each in steps}
         self._keys = text_array([each.key for each in steps])
@@ -258,94 +191,6 @@ class _Ladders:
         yield from HOW_FITTED
         yield f"{counted(len(self._keys), 'steps')} of ladders are in curves."
         yield from self._curves.said
-
-
-class _Groups:
-    """Adds how many cubes are right as a whole, and how often twins are answered alike.
-
-    Args:
-      members: all pairs, by id.
-    """
-
-    def __init__(self, members: Sequence[_Member]) -> None:
-        cubes: dict[str, list[str]] = {}
-        for each in members:
-            if each.kind == CUBES and each.twin is None:
-                cubes.setdefault(each.source, []).append(each.key)
-        self._cubes = {source: keys for source, keys in cubes.items() if len(keys) == EDGES}
-        self._parts = len(cubes) - len(self._cubes)
-        first = {(each.source, each.said): each.key for each in members if each.twin is None}
-        self._twins: dict[str, list[tuple[str, str]]] = {}
-        for each in members:
-            known = first.get((each.source, each.said))
-            if each.twin is not None and known is not None:
-                self._twins.setdefault(each.twin, []).append((known, each.key))
-
-    def of(self, model: str, judged: Judged, rules: Rules) -> Iterator[Measure]:
-        """Yields the shares of whole cubes that are right, and of twins that are answered alike."""
-        if judged.keys is None or judged.groups is not None or judged.clusters is None:
-            return
-        place = {str(key): number for number, key in enumerate(judged.keys)}
-        cubes = [
-            [place[key] for key in keys]
-            for keys in self._cubes.values()
-            if all(key in place for key in keys)
-        ]
-        if cubes:
-            whole = {
-                f"whole {name}": np.array([judged.credits[name][some].min() for some in cubes])
-                for name in _WHOLE
-            }
-            firsts = np.array([some[0] for some in cubes])
-            part = _of_groups(judged, whole, firsts, len(self._cubes))
-            yield from measure(model, "cubes", part, rules)[1]
-        for twin, pairs in sorted(self._twins.items()):
-            both = np.array([(place[a], place[b]) for a, b in pairs if a in place and b in place])
-            if len(both):
-                alike = {name: _alike(judged, both, name) for name in _WHOLE}
-                found = {f"{name} alike": shares for name, shares in alike.items()}
-                part = _of_groups(judged, found, both[:, 0], len(pairs))
-                yield from measure(model, f"twins, {twin}", part, rules)[1]
-
-    def notes(self) -> Iterator[str]:
-        """Yields what a reader has to know of the groups."""
-        if self._cubes:
-            yield f"{counted(len(self._cubes), 'cubes')}: whole where all their edges are right."
-        if self._parts:
-            yield f"{counted(self._parts, 'cubes')} without some of their edges: not counted."
-        if self._twins:
-            number = sum(map(len, self._twins.values()))
-            yield f"{counted(number, 'twins')}: alike where pair and twin are both right, or both"
-            yield "wrong, by text, image or group. A model that is always wrong answers alike."
-
-
-def _alike(judged: Judged, both: NDArray[np.int64], name: str) -> NDArray[np.float64]:
-    credits = judged.credits[name]
-    return (credits[both[:, 0]] == credits[both[:, 1]]).astype(np.float64)
-
-
-def _of_groups(
-    judged: Judged,
-    credits: Mapping[str, NDArray[np.float64]],
-    firsts: NDArray[np.int64],
-    expected: int,
-) -> Judged:
-    """Returns what is measured of groups, each in the cluster of one of its samples.
-
-    Args:
-      judged: the samples.
-      credits: of the groups that have all their scores.
-      firsts: a sample of each of these.
-      expected: how many groups there are, with those whose scores are missing.
-    """
-    assert judged.clusters is not None
-    return Judged(
-        credits=credits,
-        chance={},
-        tied=None,
-        clusters=judged.clusters[firsts],
-        expected=expected,
-    )
 
 
 def _part(judged: Judged, members: NDArray[np.bool_]) -> Judged:

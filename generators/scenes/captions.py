@@ -138,20 +138,6 @@ def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:
     return f"The {named} {verb} {'' if trim.is_plural else article}{colour} {trim.noun}."
 
 
-def counted_where(counted: Phrase, count: int, relation: Relation, reference: str) -> str:
-    """Returns a caption that says how many of a thing are where: "Two red mugs are behind ...".
-
-    Args:
-      counted: the thing.
-      count: how many, from 1.
-      relation: where they are.
-      reference: what they are related to, without the article.
-    """
-    verb = "is" if count == 1 else "are"
-    noun = counted.singular if count == 1 else counted.plural
-    return f"{NUMBERS[count].capitalize()} {noun} {verb} {_ENGLISH[relation]} the {reference}."
-
-
 def counting_caption(mode: Mode, counted: Phrase, count: int, support: str) -> str:
     """Returns a caption that says how many copies of an object are on a support.
 

@@ -18,20 +18,15 @@ from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.environments import check_environments
-from eqforge.generators.scenes.families.base import Grouped, StagedDraft
+from eqforge.generators.scenes.families.base import StagedDraft
+from eqforge.generators.scenes.families.graded import GRADES, Graded
 from eqforge.generators.scenes.families.registry import FAMILIES
 from eqforge.generators.scenes.looks import NATURAL
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.generators.scenes.sharing import (
-    Shared,
-    Surroundings,
-    group_of,
-    shared_of,
-    twin_of,
-)
+from eqforge.generators.scenes.steps import STEPS
 from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Kind, ScenePair, StageName
@@ -104,12 +99,12 @@ class SceneProposer:
           The pair, or a reject if no arrangement was found.
         """
         sample_id = sample_id_of(kind, number)
-        shared = shared_of(kind, number, self._settings.twins)
-        base_id = sample_id_of(kind, shared.base)
-        source_id = None if shared.source is None else sample_id_of(kind, shared.source)
+        base = _first_of_ladder(kind, number)
+        base_id = sample_id_of(kind, base)
+        source_id = base_id if kind == "graded" else None
         rng = Random(derive_seed(self._seed, base_id, "scene", VERSION))
         noise = derive_seed(self._seed, base_id, "noise", VERSION) % 2**31
-        draft = self._draft(kind, shared.base)
+        draft = self._draft(kind, base)
         for number_of_try in range(self._settings.tries):
             progress = number_of_try / self._settings.tries
             found = self._attempt(kind, draft, progress, noise, rng)
@@ -123,7 +118,7 @@ class SceneProposer:
                     claims=found.claims,
                     source_id=source_id,
                 )
-                return self._on_stage(pair, draft, shared)
+                return self._on_stage(pair, draft, base_id, number - base)
         rejection = Rejection(
             reason=NO_ARRANGEMENT,
             value=float(self._settings.tries),
@@ -135,14 +130,13 @@ class SceneProposer:
     def supply(self) -> Mapping[str, int]:
         """How many pairs of each kind the manifest allows."""
         vocabulary, changes = self._vocabulary, self._settings.attributes
-        contents: dict[Kind, int] = {
+        contents: dict[str, int] = {
             "counting": vocabulary.countings,
             "location": vocabulary.locations,
             "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
             **{kind: family.size(vocabulary) for kind, family in FAMILIES.items()},
         }
-        variants = 1 + len(self._settings.twins)
-        return {kind: size * group_of(kind) * variants for kind, size in contents.items()}
+        return contents | {"graded": contents["graded"] * len(STEPS)}
 
     def _attempt(
         self, kind: Kind, draft: Draft, progress: float, noise: int, rng: Random
@@ -154,48 +148,41 @@ class SceneProposer:
             return arrange_counted(draft, self._settings, progress, noise, rng)
         return arrange_related(draft, self._settings, progress, noise, rng)
 
-    def _on_stage(self, pair: ScenePair, draft: Draft, shared: Shared) -> ScenePair:
-        """Returns a pair in its surroundings, and as the one of its group, or twin, that it is."""
-        around = self._surroundings(pair, draft, shared)
+    def _on_stage(self, pair: ScenePair, draft: Draft, base_id: str, step: int) -> ScenePair:
+        """Returns a pair in its surroundings, and as the step of its ladder that it is."""
         if self._settings.stage == "photo":
-            scenes = photographed(pair.scenes, around.colours, self._settings, self._library,
-                                  around.rng)  # fmt: skip
+            said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
+            seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
+            made_of = [item.material for scene in pair.scenes for item in scene.objects]
+            looks = [NATURAL[each] for each in made_of if each in ("rubber", "wooden")]
+            scenes = photographed(
+                pair.scenes,
+                sorted({*said, *seen, *looks}),
+                self._settings,
+                self._library,
+                Random(derive_seed(self._seed, base_id, "stage", VERSION)),
+            )
             pair = replace(pair, scenes=scenes)
         family = FAMILIES.get(pair.kind)
-        if isinstance(family, Grouped) and isinstance(draft, StagedDraft):
-            pair = family.member(pair, draft, shared.place)
-        return pair if shared.twin is None else twin_of(pair, shared.twin, around)
-
-    def _surroundings(self, pair: ScenePair, draft: Draft, shared: Shared) -> Surroundings:
-        base_id = sample_id_of(pair.kind, shared.base)
-        said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
-        seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
-        made_of = [item.material for scene in pair.scenes for item in scene.objects]
-        looks = [NATURAL[each] for each in made_of if each in ("rubber", "wooden")]
-        return Surroundings(
-            settings=self._settings,
-            library=self._library,
-            colours=sorted({*said, *seen, *looks}),
-            rng=Random(derive_seed(self._seed, base_id, "stage", VERSION)),
-        )
+        if isinstance(family, Graded) and isinstance(draft, StagedDraft):
+            return family.member(pair, draft, step)
+        return pair
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
         """Returns the captions of one pair, without looking for an arrangement."""
-        return self._draft(kind, shared_of(kind, number, self._settings.twins).base).captions
+        return self._draft(kind, _first_of_ladder(kind, number)).captions
 
     def _draft(self, kind: Kind, number: int) -> Draft:
         vocabulary = self._vocabulary
         rng = Random(derive_seed(self._seed, sample_id_of(kind, number), "draft", VERSION))
         if kind in FAMILIES:
-            family, turns = FAMILIES[kind], 1
-            if isinstance(family, Grouped):
-                number, turns = number // family.group, family.turns
-            turn, sort = divmod(number, turns)
-            space = kind if turns == 1 else f"{kind}/{sort}"
-            most = family.size(vocabulary)
-            if isinstance(family, Grouped):
-                most = family.size_of(vocabulary, sort)
-            place = self._content(space, turn, most) * turns + sort
+            family = FAMILIES[kind]
+            if isinstance(family, Graded):
+                turn, grade = divmod(number // len(STEPS), len(GRADES))
+                size = family.size_of(vocabulary, grade)
+                place = self._content(f"{kind}/{grade}", turn, size) * len(GRADES) + grade
+            else:
+                place = self._content(kind, number, family.size(vocabulary))
             return family.draft(self._drafter, vocabulary, place, rng)
         if kind == "counting":
             place = self._content(kind, number, vocabulary.countings)
@@ -263,25 +250,25 @@ _NEEDS: Mapping[Kind, str] = {
 
 
 def _check_published(settings: SceneSettings) -> None:
-    """Checks that all kinds of pairs are the paper's, and that they have no twins.
+    """Checks that all kinds of pairs are the paper's.
 
     Raises:
-      InputError: one is not, or they have.
+      InputError: one is not.
     """
     if new := [kind for kind in settings.kinds if kind in FAMILIES]:
         raise InputError(
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
             "build with --mode corrected, or take attribute, counting and location"
         )
-    if settings.twins:
-        raise InputError(
-            f"--twins {' '.join(settings.twins)}: not in the paper, whose pairs --mode paper "
-            "makes; build with --mode corrected"
-        )
 
 
 def _stands_on(asset: Asset, stage: StageName) -> bool:
     return asset.words is None or stage in asset.words.stages
+
+
+def _first_of_ladder(kind: Kind, number: int) -> int:
+    """Returns the number of the first pair that shares a scene with this one."""
+    return number - number % len(STEPS) if kind == "graded" else number
 
 
 def sample_id_of(kind: str, number: int) -> str:

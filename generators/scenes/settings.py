@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eqforge.core.errors import InputError
 from eqforge.generators.scenes.captions import Mode
-from eqforge.schemas.records.scenes import Attribute, Kind, Nuisance, StageName
+from eqforge.schemas.records.scenes import Attribute, Kind, StageName
 
 Range = tuple[float, float]
 
@@ -34,13 +34,7 @@ class SceneSettings:
     (on, or next to), `inside` and `under` (in or under, or next to), `facing` (two of four
     directions), `posture` (upright, or on its side), `trim` (the colour of a part), and `graded`:
     ladders in which two things are compared that differ by 1, 2, 4 and 8 just-noticeable steps in
-    size, lightness, place or number; `cube`: the twelve edges between eight scenes, of two
-    colours, two places and two numbers."""
-
-    twins: tuple[Nuisance, ...] = ()
-    """Follow each pair by twins with the same captions and things, in both scenes of which the
-    `camera`, the `light` or the `floor` is another one; only on the photographic stage. They count
-    as pairs. Metrics tell how often a model answers a pair and its twin alike."""
+    size, lightness, place or number."""
 
     attributes: tuple[Attribute, ...] = ("colour", "size")
     """Attributes that the pairs of the kind `attribute` change, in turn: colour, size, material.
@@ -105,8 +99,6 @@ class SceneSettings:
         for name, is_right, rule in (
             ("pairs", self.pairs >= 0, "0 or more"),
             ("kinds", _are_some(self.kinds), "one or more, none twice"),
-            ("twins", len(set(self.twins)) == len(self.twins), "none twice"),
-            ("twins", self.stage == "photo" or not self.twins, "none, but on --stage photo"),
             ("attributes", _are_some(self.attributes), "one or more, none twice"),
             ("max_count", 2 <= self.max_count <= 10, "2 to 10"),
             ("max_distractors", 0 <= self.bystanders <= 5, "0 to 5"),

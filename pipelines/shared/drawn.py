@@ -16,12 +16,10 @@ from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.filters.plausibility import PlausibilitySettings, prepare_plausibility
-from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings, measure_drawn
-from eqforge.transforms.generated.pairs import GeneratedRules
+from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings, choose_best
+from eqforge.transforms.generated.pairs import GeneratedRules, RankSettings
 from eqforge.transforms.generated.prompts import PROMPTS_STAGE
-from eqforge.transforms.generated.work import PairWork
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
-from eqforge.transforms.ranking.settings import RankSettings, prepare_ranking, ranking_warnings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +57,7 @@ def drawn_rules(
         distinct_captions=distinct_captions,
         perceptual=prepare_perceptual(settings.perceptual),
         oracle=prepare_oracle(settings.oracle),
-        ranking=prepare_ranking(settings.ranking),
+        ranking=settings.ranking,
         plausibility=prepare_plausibility(settings.plausibility),
     )
 
@@ -73,8 +71,9 @@ def check_drawn(settings: DrawnSettings) -> None:
     """
     settings.prepare()
     prepare_perceptual(settings.perceptual)
-    prepare_oracle(settings.oracle)
-    prepare_ranking(settings.ranking)
+    judges = prepare_oracle(settings.oracle).judges
+    if settings.ranking.best_by == "oracle_margin" and not judges:
+        raise InputError("--best-by oracle_margin needs a model that judges: name it with --oracle")
     prepare_plausibility(settings.plausibility)
 
 
@@ -132,21 +131,26 @@ def tell(warning: str) -> None:
 def drawn_warnings(settings: DrawnSettings) -> Iterator[str]:
     """Yields what a user should know of the models that measure."""
     yield from oracle_warnings(prepare_oracle(settings.oracle))
-    yield from ranking_warnings(settings.ranking, settings.oracle.oracle is not None)
+    if settings.ranking.seeds > 1 and settings.ranking.best_by == "background_ssim":
+        yield (
+            f"The best of {settings.ranking.seeds} seeds is the one that differs least where "
+            "nothing is to change, whatever its images show. --best-by oracle_margin compares them "
+            "with their captions."
+        )
 
 
 def unused_stages(settings: DrawnSettings) -> tuple[Stage, ...]:
     """Returns the stages that a build with some settings does not have."""
     used = {
         PROMPTS_STAGE.name: settings.plausibility.plausibility is not None,
-        SEEDS_STAGE.name: settings.ranking.is_used,
+        SEEDS_STAGE.name: settings.ranking.seeds > 1,
     }
     return tuple(stage for stage in (PROMPTS_STAGE, SEEDS_STAGE) if not used[stage.name])
 
 
 def try_drawing(
     load: Callable[[], object],
-    draw: Callable[[], Iterable[PairWork | Drawings]],
+    draw: Callable[[], Iterable[Drawings]],
     rules: GeneratedRules,
 ) -> PilotCost:
     """Draws and measures some pairs, and returns what that took.
@@ -159,7 +163,7 @@ def try_drawing(
     started = time.perf_counter()
     load()
     loaded = time.perf_counter()
-    made = [measure_drawn(drawn, rules) for drawn in draw()]
+    made = [choose_best(drawn, rules) for drawn in draw()]
     return PilotCost(
         seconds=time.perf_counter() - loaded,
         num_bytes=sum(i.num_bytes for work in made if work.made for i in work.made.images),

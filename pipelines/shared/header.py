@@ -29,7 +29,6 @@ from eqforge.transforms.filters.perceptual import encoders_named
 from eqforge.transforms.filters.plausibility import weighers_of
 from eqforge.transforms.judges import settings as text_judges
 from eqforge.transforms.oracle.judges import judges_of
-from eqforge.transforms.ranking.settings import answerers_of, directions_of
 
 # Every package whose version can change the bytes of a dataset.
 VERSIONED = (
@@ -46,7 +45,7 @@ _JUDGING = "judging"
 _OFF: Mapping[str, Mapping[str, Any]] = {
     "perceptual": {"perceptual": None, "max_perceptual": None},
     "plausibility": {"plausibility": None, "max_implausibility": None},
-    "ranking": {"seeds": 1, "direction": None, "vqascore": None},
+    "ranking": {"seeds": 1, "best_by": "background_ssim"},
 }
 # Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
 # parts are inputs.
@@ -61,8 +60,6 @@ IDENTIFIED: Mapping[str, Callable[[str], tuple[Identity, ...]]] = {
     "oracle": judges_of,
     "perceptual": encoders_named,
     "plausibility": weighers_of,
-    "direction": directions_of,
-    "vqascore": answerers_of,
 }
 
 

@@ -31,8 +31,6 @@ _NAMED = (
         "oracle",
         "perceptual",
         "plausibility",
-        "direction",
-        "vqascore",
         "embedding",
         "entailment",
         "verify",

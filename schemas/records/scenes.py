@@ -17,7 +17,7 @@ from eqforge.schemas.records.numbers import Int32
 Vector = tuple[float, float, float]
 Kind = Literal[
     "attribute", "counting", "location", "beside", "between", "row", "support",
-    "inside", "under", "facing", "posture", "trim", "graded", "cube",
+    "inside", "under", "facing", "posture", "trim", "graded",
 ]  # fmt: skip
 Attribute = Literal["colour", "size", "material"]
 Grade = Literal["size", "lightness", "place", "count"]
@@ -29,7 +29,6 @@ Facing = Literal["facing left", "facing right", "facing the camera", "facing awa
 Posture = Literal["upright", "lying"]
 Relation = Place | Comparison | Facing | Posture
 SurfaceMaterial = Literal["rubber", "metal", "glass", "wooden"]
-Nuisance = Literal["camera", "light", "floor"]
 StageName = Literal["photo", "plain"]
 
 
@@ -281,8 +280,6 @@ class ScenePair:
       captions: caption i describes scene i.
       claims: what caption i says of scene i.
       source_id: what it shares with other pairs, such as the steps of a ladder; None for nothing.
-      twin: what differs from the pair that it is a twin of, besides what differs within it; None
-        where it is no twin.
     """
 
     sample_id: str
@@ -292,7 +289,6 @@ class ScenePair:
     captions: tuple[str, str]
     claims: tuple[Claim, Claim]
     source_id: str | None = None
-    twin: Nuisance | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,7 +14,6 @@ from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import difference, differs_as_declared, side_margin
 from eqforge.generators.scenes.contents import Vocabulary
-from eqforge.generators.scenes.families.base import Grouped
 from eqforge.generators.scenes.families.registry import FAMILIES
 from eqforge.generators.scenes.manifest import Trim
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
@@ -31,10 +30,8 @@ from eqforge.schemas.records.scenes import (
     lean_spec,
 )
 
-KINDS: tuple[Kind, ...] = tuple(
-    kind for kind, family in FAMILIES.items() if not isinstance(family, Grouped)
-)
-"""Those that share a scene with others have tests of their own."""
+KINDS: tuple[Kind, ...] = tuple(kind for kind in FAMILIES if kind != "graded")
+"""Ladders, whose pairs share a scene, have tests of their own."""
 EACH = 12
 CHANGED = {"facing": ".yaw_deg", "posture": ".posture", "trim": ".trims"}
 
@@ -310,9 +307,6 @@ def test_a_pair_does_not_depend_on_the_others(
 def test_paper_mode_has_the_papers_kinds_alone(library: AssetLibrary) -> None:
     with pytest.raises(InputError, match="--kinds row beside: not in the paper"):
         proposer(library, "counting", "row", "beside", mode="paper")
-    settings = SceneSettings(pairs=3, twins=("floor",))
-    with pytest.raises(InputError, match="--twins floor: not in the paper"):
-        SceneProposer(settings, library, "paper", seed=1)
 
 
 def test_what_is_asked_for_beyond_the_supply_is_said(library: AssetLibrary) -> None:

@@ -158,29 +158,19 @@ def _load(settings: DiffusionSettings) -> SharedGenerator:
             return SharedGenerator(PairGenerator(replace(settings, model=str(made))))
 
 
-def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork:
-    """Returns a drawn pair, or the reason why it could not be drawn.
+def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
+    """Draws a pair from every seed that is asked for; each drawing may be refused.
 
     Raises:
       InputError: the model cannot be loaded, or a prompt does not fit it.
       BuildError: the device has too little memory for the model.
     """
-    planned = _planned(pair, rules)
-    return planned if planned.rejects else _diffuse(planned, pair, rules)
-
-
-def diffuse_seeds(pair: PromptPair, rules: DiffuseRules) -> Drawings:
-    """Returns the drawings of a pair from as many seeds as are asked for; see `diffuse_pair`."""
 
     def draw(work: PairWork, number: int) -> PairWork:
         return _diffuse(work, replace(pair, seed=seed_of(pair.seed, number)), rules)
 
-    seeds = rules.generated.ranking.settings.seeds
-    return drawings_of(_planned(pair, rules), seeds, draw)
-
-
-def _planned(pair: PromptPair, rules: DiffuseRules) -> PairWork:
-    return weigh(PairWork(proposal=_proposal(pair)), rules.generated)
+    planned = weigh(PairWork(proposal=_proposal(pair)), rules.generated)
+    return drawings_of(planned, rules.generated.ranking.seeds, draw)
 
 
 def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
@@ -313,9 +303,3 @@ def _scores(drawn: PairImages, control: EditControl) -> tuple[Score, ...]:
             settings=compact_json({"threshold": control.blend.threshold}),
         ),
     )
-
-
-def draw_pair(pair: PromptPair, rules: DiffuseRules) -> PairWork | Drawings:
-    """Returns a pair of prompts with its images drawn, once or from several seeds."""
-    is_ranked = rules.generated.ranking.settings.is_used
-    return (diffuse_seeds if is_ranked else diffuse_pair)(pair, rules)

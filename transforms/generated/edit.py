@@ -129,16 +129,25 @@ def _load(settings: EditorSettings) -> SharedEditor:
     return SharedEditor(load_editor(settings), settings.device)
 
 
-def edit_photograph(work: EditWork, rules: EditingRules) -> EditWork:
-    """Returns a photograph with its edit, or the reason why there is none.
+def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
+    """Edits a photograph from every seed that is asked for; each edit may be refused.
 
     Raises:
       InputError: a model cannot be loaded.
       BuildError: the device has too little memory for the model.
     """
-    task = work.task
-    if task is None or work.rejects:
-        return work
+
+    def edit(own: EditWork, number: int) -> EditWork:
+        assert own.task is not None
+        task = replace(own.task, seed=seed_of(own.task.seed, number))
+        return _edit_once(replace(own, task=task), task, rules)
+
+    # The caption is of a photograph: it is the negative that is to be drawn.
+    planned = weigh(work, rules.generated, drawn=(1,))
+    return drawings_of(planned, rules.generated.ranking.seeds, edit)
+
+
+def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
     shared = shared_editor(rules.editor)
     grounder = shared_grounder(rules.grounding, rules.editor.device) if task.mask is None else None
     basis = [VERSION, shared.editor.fingerprint, shared.device, versions_of("pillow", "scipy")]
@@ -157,17 +166,6 @@ def edit_photograph(work: EditWork, rules: EditingRules) -> EditWork:
     if rejection is not None or isinstance(made, Rejection):
         return work.decided(EDITS_STAGE, rejection)
     return replace(work, made=made).passed(EDITS_STAGE)
-
-
-def edit_seeds(work: EditWork, rules: EditingRules) -> Drawings:
-    """Returns the edits of a photograph from as many seeds as asked for; see edit_photograph."""
-
-    def edit(own: EditWork, number: int) -> EditWork:
-        assert own.task is not None
-        task = replace(own.task, seed=seed_of(own.task.seed, number))
-        return edit_photograph(replace(own, task=task), rules)
-
-    return drawings_of(work, rules.generated.ranking.settings.seeds, edit)
 
 
 def _refuse(made: MadePair, settings: LockSettings) -> Rejection | None:
@@ -309,11 +307,3 @@ def _generation(
         seed=task.seed,
         parameters=compact_json({**found, "mask": mask}),
     )
-
-
-def edit_planned(work: EditWork, rules: EditingRules) -> EditWork | Drawings:
-    """Returns a planned edit with its photograph edited, once or from several seeds."""
-    is_ranked = rules.generated.ranking.settings.is_used
-    # The caption is of a photograph: it is the negative that is to be drawn.
-    planned = weigh(work, rules.generated, drawn=(1,))
-    return (edit_seeds if is_ranked else edit_photograph)(planned, rules)

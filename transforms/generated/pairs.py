@@ -6,10 +6,11 @@ refused on the way is in the work already. `MeasureGenerated` and `DropGenerated
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from eqforge.core.files import storage
 from eqforge.core.files.pictures import read_pixels
+from eqforge.core.ranges import check_range
 from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
 from eqforge.schemas.records.books import Stage
@@ -33,7 +34,6 @@ from eqforge.transforms.generated.work import (
 )
 from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
-from eqforge.transforms.ranking.settings import Ranking
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,8 +45,32 @@ IMAGES_STAGE = Stage(
     note="The images of generated pairs; frames of videos have a stage of their own.",
 )
 
+MOST_SEEDS = 64
+
 MEASURED = "measured"
 """The progress step that a worker counts for every pair that went through the shared step."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankSettings:
+    """From how many seeds each pair is drawn, and by which score the best drawing is chosen."""
+
+    seeds: int = 1
+    """Number of seeds to draw each pair from, 1 to 64. The best drawing that no filter rejects is
+    kept; the others become rejects with the reason `not_best` and their score."""
+
+    best_by: Literal["background_ssim", "oracle_margin"] = "background_ssim"
+    """Score that the best drawing of --seeds has most of: `background_ssim`, how alike the images
+    are outside the changed area, or `oracle_margin`, by how much the --oracle prefers each image's
+    own caption."""
+
+    def __post_init__(self) -> None:
+        """Check the number.
+
+        Raises:
+          InputError: it is out of range.
+        """
+        check_range("seeds", self.seeds, 1, MOST_SEEDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +85,7 @@ class GeneratedRules:
       distinct_captions: whether captions that say the same are refused.
       perceptual: the model that measures how alike images look; none if none is asked for.
       oracle: the models that judge whether captions match; none if none is asked for.
-      ranking: from how many seeds each pair is made, and which models score what was made.
+      ranking: from how many seeds each pair is made, and which drawing is the best.
       plausibility: the model that weighs captions before they are drawn; none if none is asked for.
     """
 
@@ -72,7 +96,7 @@ class GeneratedRules:
     distinct_captions: bool
     perceptual: Perceptual = field(default_factory=Perceptual)
     oracle: Oracle = field(default_factory=Oracle)
-    ranking: Ranking = field(default_factory=Ranking)
+    ranking: RankSettings = field(default_factory=RankSettings)
     plausibility: Plausibility = field(default_factory=Plausibility)
 
     @property

@@ -231,8 +231,7 @@ def _generation(pair: ScenePair, rules: RenderRules) -> Generation:
         name: library.asset(name).sha256 if name in library else None for name in assets_of(pair)
     }
     settings = rules.render.of_stage(pair.scenes[0].stage)
-    twin = {} if pair.twin is None else {"twin": pair.twin}
-    parameters = {"engine": "cycles", **asdict(settings), **twin, "assets": assets}
+    parameters = {"engine": "cycles", **asdict(settings), "assets": assets}
     return Generation(
         generator="kubric",
         version=f"{version('kubric-nightly')}, bpy {version('bpy')}",

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import apache_beam as beam
 
@@ -11,9 +10,9 @@ from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.counted_step import CountedStep
 from eqforge.transforms.engines.placement import on_gpu, with_render_memory
 from eqforge.transforms.engines.with_resource import WithResource
-from eqforge.transforms.generated.diffuse import DRAWN, DiffuseRules, draw_pair
+from eqforge.transforms.generated.diffuse import DRAWN, DiffuseRules, diffuse_pair
 from eqforge.transforms.generated.draw_work import Drawings, choose_best
-from eqforge.transforms.generated.edit import EDITED, EditingRules, edit_planned
+from eqforge.transforms.generated.edit import EDITED, EditingRules, edit_photograph
 from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
 from eqforge.transforms.generated.edit_work import EditWork
 from eqforge.transforms.generated.pairs import (
@@ -57,8 +56,8 @@ class DiffusePairs(CountedStep[DiffuseRules]):
     def uses_gpu(self) -> bool:
         return self.rules.diffusion.device != "cpu" or self.rules.generated.plausibility.uses_gpu
 
-    def make(self, pair: PromptPair) -> PairWork | Drawings:
-        return draw_pair(pair, self.rules)
+    def make(self, pair: PromptPair) -> Drawings:
+        return diffuse_pair(pair, self.rules)
 
 
 @dataclass
@@ -81,8 +80,8 @@ class EditPhotographs(CountedStep[EditingRules]):
     def uses_gpu(self) -> bool:
         return self.rules.editor.device != "cpu" or self.rules.generated.plausibility.uses_gpu
 
-    def make(self, work: EditWork) -> EditWork | Drawings:
-        return edit_planned(work, self.rules)
+    def make(self, work: EditWork) -> Drawings:
+        return edit_photograph(work, self.rules)
 
 
 class MeasureGenerated(CountedStep[GeneratedRules]):
@@ -108,34 +107,14 @@ class DropGenerated(beam.PTransform):
         return pairs | "Drop" >> beam.Map(drop_generated, self.rules)
 
 
-class ChooseBest(CountedStep[GeneratedRules]):
-    """Measures and judges the drawings of a pair, and keeps the best."""
+class JudgeDrawn(CountedStep[GeneratedRules]):
+    """Measures and judges the drawings of each pair, and keeps the best."""
 
     counted = MEASURED
 
     @property
     def uses_gpu(self) -> bool:
-        rules = self.rules
-        return rules.oracle.uses_gpu or rules.perceptual.uses_gpu or rules.ranking.uses_gpu
+        return self.rules.oracle.uses_gpu or self.rules.perceptual.uses_gpu
 
     def make(self, drawings: Drawings) -> PairWork:
         return choose_best(drawings, self.rules)
-
-
-@dataclass
-class JudgeDrawn(beam.PTransform):
-    """Measures and judges what was drawn, as the rules ask for one drawing of each or for several.
-
-    Attributes:
-      rules: how pairs are measured and judged.
-      notes: the folder of the progress notes.
-    """
-
-    rules: GeneratedRules
-    notes: str
-
-    def expand(self, drawn: beam.PCollection[Any]) -> beam.PCollection[PairWork]:
-        if self.rules.ranking.settings.is_used:
-            return drawn | ChooseBest(self.rules, self.notes)
-        measured = drawn | MeasureGenerated(self.rules, self.notes)
-        return measured | DropGenerated(self.rules)

@@ -221,6 +221,23 @@ def _verdict(
     return None
 
 
+def margin_of(scores: Sequence[Score]) -> float | None:
+    """Return by how much every oracle prefers the own captions of two images to the crossed ones.
+
+    Returns:
+      The least P(match) of an image and its own caption, less the greatest of an image and the
+      other caption, in [-1, 1]; None where no oracle judged.
+    """
+    found = {
+        score.name: score.value
+        for score in scores
+        if score.name.startswith("oracle_") and score.value is not None
+    }
+    own = [value for name, value in found.items() if name.endswith(_PAIR.own)]
+    others = [value for name, value in found.items() if name.endswith(_PAIR.others)]
+    return round(min(own) - max(others), 6) if own and others else None
+
+
 def _value(scores: Sequence[Score], name: str) -> float:
     value = value_of(scores, name)
     assert value is not None

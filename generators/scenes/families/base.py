@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 from eqforge.generators.scenes.captions import sentence
 from eqforge.generators.scenes.contents import Noun, Vocabulary, far_colours
 from eqforge.generators.scenes.drafts import Drafter, called, either_way
 from eqforge.generators.scenes.legible import MIN_NAMED
 from eqforge.generators.scenes.pieces import Piece
-from eqforge.schemas.records.scenes import Claim, Kind, Relation, ScenePair
+from eqforge.schemas.records.scenes import Claim, Kind, Relation
 
 Spot = tuple[float, float, float]
 """To the right of the scene's middle and away from the camera, as the camera sees it, and above the
@@ -49,7 +49,6 @@ class StagedDraft:
       least: least share of the picture that one of the things covers.
       is_even: whether all are turned alike, in the middle of the picture, so that where a thing
         stands does not change how large or light it looks, or where it faces.
-      corners: of a cube, its two colours and its two numbers of copies.
     """
 
     change: str
@@ -61,7 +60,6 @@ class StagedDraft:
     raised: float = 0.3
     least: float = MIN_NAMED
     is_even: bool = False
-    corners: tuple[tuple[str, str], tuple[int, int]] = (("", ""), (0, 0))
 
 
 class Family(Protocol):
@@ -81,31 +79,6 @@ class Family(Protocol):
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         """Draws where the things stand in the first and in the second scene."""
-
-
-@runtime_checkable
-class Grouped(Family, Protocol):
-    """A kind of pairs several of which share a scene."""
-
-    @property
-    def group(self) -> int:
-        """How many pairs share one."""
-
-    @property
-    def turns(self) -> int:
-        """How many sorts of contents take turns; content n is of the sort n modulo this number."""
-
-    def size_of(self, vocabulary: Vocabulary, sort: int) -> int:
-        """Returns how many contents of a sort there are."""
-
-    def member(self, pair: ScenePair, draft: StagedDraft, place: int) -> ScenePair:
-        """Returns one of these pairs.
-
-        Args:
-          pair: the draft as it was arranged.
-          draft: what it was made of.
-          place: of the pair among those that share it.
-        """
 
 
 def cast(

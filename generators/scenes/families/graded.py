@@ -64,11 +64,12 @@ _BASES = ("red", "green", "blue", "purple", "pink", "grey")
 
 @dataclass(frozen=True, slots=True)
 class Graded:
-    """Pairs of a ladder, STEPS of which share a scene."""
+    """Ladders: groups of pairs, one for each of STEPS, that share a scene.
+
+    The changes take turns: ladder n changes GRADES[n % len(GRADES)].
+    """
 
     kind: Kind = "graded"
-    group: int = len(STEPS)
-    turns: int = len(GRADES)
 
     def size(self, vocabulary: Vocabulary) -> int:
         """Returns how many ladders there are."""

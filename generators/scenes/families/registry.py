@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from eqforge.generators.scenes.families.base import Family
 from eqforge.generators.scenes.families.beside import Beside
 from eqforge.generators.scenes.families.between import Between
-from eqforge.generators.scenes.families.cube import Cube
 from eqforge.generators.scenes.families.facing import Turned
 from eqforge.generators.scenes.families.graded import Graded
 from eqforge.generators.scenes.families.posture import Tipped
@@ -17,6 +16,6 @@ from eqforge.schemas.records.scenes import Kind
 
 _FAMILIES: tuple[Family, ...] = (
     *(Beside(), Between(), Row(), Support(), INSIDE, UNDER, Turned()),
-    *(Tipped(), Trimmed(), Graded(), Cube()),
+    *(Tipped(), Trimmed(), Graded()),
 )
 FAMILIES: Mapping[Kind, Family] = {family.kind: family for family in _FAMILIES}

@@ -24,10 +24,10 @@ from eqforge.schemas.records.frames import StoredFrame, StoredImage
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import read_plan
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
-from eqforge.transforms.generated.draw_work import drawing_name, seed_of
+from eqforge.transforms.generated.draw_work import seed_of
+from eqforge.transforms.generated.pairs import MOST_SEEDS
 from eqforge.transforms.generated.render import RENDERS_STAGE, PlannedPair
 from eqforge.transforms.generated.work import MadePair
-from eqforge.transforms.ranking.settings import MOST_SEEDS
 from eqforge.transforms.video.clip_work import Extraction
 
 Row = dict[str, Any]
@@ -243,7 +243,7 @@ def _requests(plan: Sequence[str], seeds: int) -> Iterator[tuple[str, tuple[str,
             name, captions, seed = prompts.sample_id, prompts.captions, prompts.seed
             yield name, captions, seed
             for number in range(seeds if seeds > 1 else 0):
-                yield drawing_name(name, number), captions, seed_of(seed, number)
+                yield f"{name}/seed-{number}", captions, seed_of(seed, number)
     with contextlib.suppress(msgspec.DecodeError):
         for planned in read_plan(PlannedPair, plan):
             if (scenes := planned.pair) is not None:

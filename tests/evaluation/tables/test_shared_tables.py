@@ -1,4 +1,4 @@
-"""Tables of rendered pairs that share a scene, of models whose answers are known."""
+"""Tables of rendered ladders, of models whose answers are known."""
 
 import json
 from collections.abc import Sequence
@@ -27,8 +27,7 @@ SIZES = {"size": (2.5, 5.0, 10.0, 20.0), "count": (1.0, 2.0, 4.0, 8.0)}
 VIDEO = {"sample_id": "eq-video/1"}
 OTHER = (
     "no JSON", "[1]", "[" * 100_000, '{"change": "colour"}',
-    '{"change": 1, "scores": "none", "generation": []}',
-    '{"change": "size", "scores": null, "generation": {"parameters": "no JSON"}}',
+    '{"change": 1, "scores": "none"}', '{"change": "size", "scores": null}',
 )  # fmt: skip
 """What pairs of other datasets may have as an annotation."""
 Row = dict[str, Any]
@@ -69,40 +68,6 @@ def ladders() -> list[Row]:
         for ladder in range(LADDERS)
         for size in sizes
     ]
-
-
-def generation(twin: str | None) -> Row:
-    named = {} if twin is None else {"twin": twin}
-    return {
-        "generator": "kubric",
-        "version": "1",
-        "model": None,
-        "revision": None,
-        "device": "cpu",
-        "seed": 1,
-        "parameters": json.dumps({"engine": "cycles", **named}),
-    }
-
-
-def cubes_and_twins() -> list[Row]:
-    cubes = [
-        row(f"{cube}{edge:02d}", f"cube{cube}", "cube", "colour", caption_0=f"{cube}{edge}")
-        for cube in range(10)
-        for edge in range(12)
-    ]
-    twins = [
-        row(
-            f"{number}{twin}",
-            f"location{number}",
-            "location",
-            "position",
-            caption_0=f"left {number}",
-            generation=generation(twin),
-        )
-        for number in range(40)
-        for twin in (None, "light", "camera")
-    ]
-    return [*cubes, *twins]
 
 
 def measured(
@@ -178,49 +143,10 @@ def test_a_change_that_no_model_sees_has_no_threshold(
     assert any("75% is not reached by 20" in note for note in notes)
 
 
-def test_a_cube_is_right_as_a_whole_and_twins_are_answered_alike(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = cubes_and_twins()
-    right = np.ones(len(rows))
-    for number, each in enumerate(rows):
-        if each["source_id"] in ("cube3", "cube7") and each["sample_id"].endswith("05"):
-            right[number] = 0  # one edge of two cubes
-        if each["kind"] == "cube":
-            continue
-        twin = json.loads(each["generation"]["parameters"]).get("twin")
-        if twin == "light" and int(each["source_id"].removeprefix("location")) < 10:
-            right[number] = 0  # another answer in another light, for a quarter
-        if twin in (None, "camera") and int(each["source_id"].removeprefix("location")) >= 36:
-            right[number] = 0  # both wrong are alike, too
-    found, notes = measured(tmp_path, rows, choices(right, 5), capsys)
-
-    assert found["cubes", "whole group"]["value"] == pytest.approx(0.8)
-    assert found["cubes", "whole group"]["expected"] == 10
-    assert found["twins, camera", "group alike"]["value"] == 1
-    assert found["twins, light", "group alike"]["value"] == pytest.approx(1 - 14 / 40)
-    assert found["twins, light", "text alike"]["expected"] == 40
-    assert any(note.startswith("10 cubes") for note in notes)
-    assert any(note.startswith("80 twins") for note in notes)
-
-
-def test_groups_without_all_their_scores_are_counted_as_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = cubes_and_twins()
-    rows = [*rows[119:], *rows[:119]]  # an edge of the last cube, and a pair and its first twin
-    found, _ = measured(tmp_path, rows, np.ones((len(rows), 4)), capsys, left_out=3)
-
-    assert found["cubes", "whole group"]["missing"] == 1
-    assert found["cubes", "whole group"]["scored"] == 9
-    assert found["twins, light", "group alike"]["missing"] == 1
-    assert found["twins, camera", "group alike"]["missing"] == 1
-
-
 def test_rows_in_another_order_give_the_same_table(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = cubes_and_twins()
+    rows = ladders()[::7]
     values = choices(np.full(len(rows), 0.7), 6)
     order = np.random.default_rng(1).permutation(len(rows))
     first, _ = measured(tmp_path / "a", rows, values, capsys)
@@ -238,10 +164,11 @@ def test_pairs_that_share_nothing_are_measured_as_before(
     assert "choice" not in metrics
 
 
-def test_a_combined_dataset_has_the_thresholds_cubes_and_twins_of_its_part(
+def test_a_combined_dataset_has_the_thresholds_of_its_part(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = [*ladders(), *cubes_and_twins()]
+    pairs = [row(f"{n:02d}", f"location{n}", "location", "position") for n in range(40)]
+    rows = [*ladders(), *pairs]
     values = choices(np.linspace(0.5, 1, len(rows) + 1), 8)
     alone, notes = measured(tmp_path, rows, values[:-1], capsys)
     write_dataset(tmp_path / "other", "eq-video", {"samples": [VIDEO]})
@@ -252,15 +179,13 @@ def test_a_combined_dataset_has_the_thresholds_cubes_and_twins_of_its_part(
     found, said = measured_dataset(combined, tmp_path / "c", [*rows, VIDEO], values, capsys)
     names = {change: f"eq-kubric/graded/{change}" for change in SIZES}
     same = ("value", "chance", "expected", "scored", "clusters")
-    shared = {key for key in alone if key[0].split(",")[0].split()[0] in (*SIZES, "cubes", "twins")}
+    shared = {key for key in alone if key[0].split()[0] in SIZES}
     assert len(shared) > 40
     for subset, metric in shared:
         one, other = alone[subset, metric], found[names.get(subset, subset), metric]
         assert {field: other[field] for field in same} == {field: one[field] for field in same}
-    assert [note for note in notes if "cubes" in note or "steps" in note] == [
-        note for note in said if "cubes" in note or "steps" in note
-    ]
-    assert {"eq-video", "eq-kubric/cube", "eq-kubric/location"} <= {subset for subset, _ in found}
+    assert [note for note in notes if "steps" in note] == [note for note in said if "steps" in note]
+    assert {"eq-video", "eq-kubric/location"} <= {subset for subset, _ in found}
 
 
 def test_pairs_of_others_may_have_any_annotation(

@@ -77,6 +77,11 @@ def made(work: PairWork) -> MadePair:
     return work.made
 
 
+def drawn_pair(pair: PromptPair, some: DiffuseRules) -> PairWork:
+    (work,) = diffuse_pair(pair, some).works
+    return work
+
+
 def pixels(some: DiffuseRules, work: PairWork) -> list[Any]:
     media = some.generated.media
     return [read_pixels(media.get(image.image_id, ".png")) for image in made(work).images]
@@ -92,7 +97,7 @@ def reasons(work: PairWork) -> list[str]:
 def test_a_pair_is_what_the_generator_draws_of_its_prompts(tmp_path: Path) -> None:
     some, asked = rules(tmp_path), pair("attribute", 3)
 
-    work = diffuse_pair(asked, some)
+    work = drawn_pair(asked, some)
 
     request = PairRequest(
         prompts=asked.prompts, seed=asked.seed, control=control_of(asked, some.edit)
@@ -107,7 +112,7 @@ def test_a_pair_is_what_the_generator_draws_of_its_prompts(tmp_path: Path) -> No
 
 def test_the_row_says_what_was_asked_and_how_it_was_drawn(tmp_path: Path) -> None:
     asked = pair("attribute", 3)
-    work = diffuse_pair(asked, rules(tmp_path))
+    work = drawn_pair(asked, rules(tmp_path))
 
     proposal, generation = work.proposal, made(work).generation
     assert proposal is not None
@@ -132,7 +137,7 @@ def test_the_row_says_what_was_asked_and_how_it_was_drawn(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", EDIT_KINDS)
 def test_only_scenes_may_change_everywhere(tmp_path: Path, kind: EditKind) -> None:
-    work = diffuse_pair(pair(kind), rules(tmp_path))
+    work = drawn_pair(pair(kind), rules(tmp_path))
     areas = [score.value for score in made(work).scores if score.name == BLEND_AREA]
     assert len(areas) == (kind != "scene")
     assert all(area is not None and 0 < area <= 1 for area in areas)
@@ -228,7 +233,7 @@ def test_words_that_changed_have_to_be_all_that_differ() -> None:
 
 def test_the_same_pair_has_the_same_bytes_in_another_folder(tmp_path: Path) -> None:
     asked = pair("object", 5)
-    first, second = (diffuse_pair(asked, rules(tmp_path / name)) for name in "ab")
+    first, second = (drawn_pair(asked, rules(tmp_path / name)) for name in "ab")
     assert first == second
 
 
@@ -237,17 +242,17 @@ def test_a_pair_is_drawn_once_while_the_store_has_it(
 ) -> None:
     some, asked = rules(tmp_path), pair()
     drawn = count_calls(monkeypatch)
-    first = diffuse_pair(asked, some)
-    assert diffuse_pair(asked, some) == first
+    first = drawn_pair(asked, some)
+    assert drawn_pair(asked, some) == first
     assert len(drawn) == 1
 
     image = made(first).images[1]
     Path(some.generated.media.path(image.image_id, ".png")).unlink()
-    assert diffuse_pair(asked, some) == first
+    assert drawn_pair(asked, some) == first
     assert len(drawn) == 2
 
     weaker = rules(tmp_path, edit=EditSettings(cross_replace=0.1))
-    assert diffuse_pair(asked, weaker) != first
+    assert drawn_pair(asked, weaker) != first
     assert len(drawn) == 3
 
 
@@ -288,11 +293,11 @@ def test_threads_share_one_model_and_draw_one_pair_at_a_time(
     diffuse._load.cache_clear()
     asked = [pair("object", number) for number in range(4)]
     with ThreadPoolExecutor(4) as threads:
-        together = list(threads.map(lambda one: diffuse_pair(one, rules(tmp_path / "a")), asked))
+        together = list(threads.map(lambda one: drawn_pair(one, rules(tmp_path / "a")), asked))
 
     assert len(loaded) == 1
     assert overlaps == [0] * 4
-    assert together == [diffuse_pair(one, rules(tmp_path / "b")) for one in asked]
+    assert together == [drawn_pair(one, rules(tmp_path / "b")) for one in asked]
 
 
 def test_the_tiny_model_is_the_same_each_time_and_leaves_no_folder(
@@ -311,7 +316,7 @@ def test_the_tiny_model_is_the_same_each_time_and_leaves_no_folder(
 
 
 def judged(some: DiffuseRules, asked: PromptPair) -> PairWork:
-    work = diffuse_pair(asked, some)
+    work = drawn_pair(asked, some)
     return drop_generated(measure_generated(work, some.generated), some.generated)
 
 
@@ -392,10 +397,10 @@ def test_a_pair_on_which_the_generator_fails_is_a_reject_and_tried_again(
             raise ValueError(f"not a number at {id(some):#x}")
 
         broken.setattr(PairGenerator, "generate", fail)
-        work = diffuse_pair(asked, some)
+        work = drawn_pair(asked, some)
     assert reasons(work) == ["error:ValueError"]
     assert work.rejects[0].detail == "not a number at 0x"
-    assert diffuse_pair(asked, some).made is not None
+    assert drawn_pair(asked, some).made is not None
 
 
 def fill_device(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
@@ -415,7 +420,7 @@ def test_the_row_says_where_the_memory_did_not_suffice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill_device(monkeypatch, 2)
-    work = diffuse_pair(pair(), rules(tmp_path))
+    work = drawn_pair(pair(), rules(tmp_path))
     assert json.loads(made(work).generation.parameters)["batch_rows"] == 2
 
 
@@ -424,10 +429,10 @@ def test_a_device_too_small_for_one_row_ends_the_run_with_advice(
 ) -> None:
     fill_device(monkeypatch, 0)
     with pytest.raises(BuildError, match=r"cpu has too little memory .* --precision fp16"):
-        diffuse_pair(pair(), rules(tmp_path))
+        drawn_pair(pair(), rules(tmp_path))
 
 
 def test_a_model_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
     missing = replace(QUICK, model=str(tmp_path / "none"))
     with pytest.raises(InputError, match="is not a folder"):
-        diffuse_pair(pair(), rules(tmp_path, missing))
+        drawn_pair(pair(), rules(tmp_path, missing))
