@@ -15,7 +15,7 @@ WORDNET := .venv/.wordnet
 ARGS ?=
 BENCH ?= $(sort $(filter-out benchmarks/corrections.py benchmarks/cuts.py,$(wildcard benchmarks/[a-z]*.py)))
 
-.PHONY: help demo test check runners extras harnesses labelstudio interpreters bench docs site dev models render dataflow lock clean
+.PHONY: help demo test quick check runners extras harnesses labelstudio interpreters bench docs site dev models render dataflow lock clean
 ifneq ($(shell cat .venv/.made-for 2>/dev/null),$(CURDIR))
 .PHONY: $(BASE)  # .venv is another checkout's
 endif
@@ -31,6 +31,9 @@ demo: $(BASE) ## Build and verify small datasets; ARGS=--all renders, draws and 
 
 test: $(DEV) $(WORDNET) ## Run the tests
 	$(BIN)/pytest $(ARGS)
+
+quick: $(DEV) ## Run the tests of the files changed since HEAD, or since a commit: make quick SINCE=main
+	@tests=$$(scripts/changed_tests $(SINCE)); [ -z "$$tests" ] || $(BIN)/pytest $$tests $(ARGS)
 
 check: $(DEV) ## Lint, formatting, types and import directions
 	$(BIN)/ruff check .
