@@ -29,8 +29,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.core.files import storage
-from eqforge.evaluation.metrics.retrieval import KS, dcg_cm, rank, recall_at, relevance_of
-from eqforge.evaluation.metrics.score_rows import Truths, VectorRows
+from eqforge.evaluation.metrics.retrieval import (
+    KS,
+    Truths,
+    dcg_cm,
+    rank,
+    recall_at,
+    relevance_of,
+    vector_rows,
+)
 from eqforge.evaluation.scoring.folder import Folder, Gathered
 from eqforge.evaluation.scoring.gather_crossed import gather_grid, gather_vectors
 from eqforge.evaluation.scoring.index import Index, Pairs
@@ -179,7 +186,7 @@ def unit(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def blocks(queries: np.ndarray, candidates: np.ndarray, truths: Truths, relevance: Any) -> Any:
     """Returns R@k and DCG_CM of one direction, as `eqforge metrics` computes them."""
-    ranking = rank(VectorRows(query_vectors=queries, candidate_vectors=candidates), truths)
+    ranking = rank(vector_rows(queries, candidates), truths)
     gains = dcg_cm(ranking, relevance_of(ranking, *relevance))
     return [recall_at(ranking, k).mean() for k in KS] + [gains.mean()]
 

@@ -1,16 +1,11 @@
 """The command `eqforge converse`."""
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from eqforge.core.shell import shell
 from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.tables.render import FORMATS
 from eqforge.evaluation.tables.report import Report, Rules
-
-if TYPE_CHECKING:
-    from eqforge.evaluation.tables.samples import Samples
 
 CLUSTER = "source_id"
 
@@ -21,11 +16,13 @@ def converse_report(settings: ConverseSettings) -> Report:
     Raises:
       EqforgeError: the input cannot be used, or a package is missing.
     """
+    import numpy as np
+
     from eqforge.evaluation.conversations.folder import read_answers
     from eqforge.evaluation.conversations.pairs import choose_pairs
     from eqforge.evaluation.conversations.run import converse
     from eqforge.evaluation.conversations.table import answers_report, read_foreign_answers
-    from eqforge.evaluation.tables.sample_tasks import model_names
+    from eqforge.evaluation.tables.report import model_names
     from eqforge.evaluation.tables.samples import read_samples
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -39,24 +36,11 @@ def converse_report(settings: ConverseSettings) -> Report:
         (name,) = model_names([manifest.model.name], [settings.folder()])
         found = read_answers(str(settings.folder()), manifest.tables["answers"])
     everything = read_samples(dataset, CLUSTER, settings.by)
-    samples = _only(everything, [pair.sample_id for pair in pairs])
+    samples = everything.only(np.isin(everything.keys, [pair.sample_id for pair in pairs]))
     rules = Rules(seed=settings.seed, resamples=settings.resamples)
     allowed = settings.allow_missing
     return answers_report(
         dataset.manifest.dataset, name, samples, found, rules, allow_missing=allowed
-    )
-
-
-def _only(samples: "Samples", keys: Sequence[str]) -> "Samples":
-    import numpy as np
-
-    from eqforge.evaluation.tables.samples import Samples
-
-    chosen = np.isin(samples.keys, np.array(keys))
-    return Samples(
-        keys=samples.keys[chosen],
-        clusters=samples.clusters[chosen],
-        subsets={name: members[chosen] for name, members in samples.subsets.items()},
     )
 
 

@@ -13,15 +13,13 @@ from eqforge.core.files.foreign_tables import csv_rows
 from eqforge.evaluation.efficiency.clock import draw_medians
 from eqforge.evaluation.efficiency.conditions import check_alike
 from eqforge.evaluation.efficiency.result import Efficiency, read_efficiency
-from eqforge.evaluation.metrics.ties import Credits
+from eqforge.evaluation.metrics.ties import Credits, Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers, Resampled, resample_means
 from eqforge.evaluation.statistics.shares import Interval
-from eqforge.evaluation.tables.own_scores import read_file
-from eqforge.evaluation.tables.report import Rules, Unit
-from eqforge.evaluation.tables.sample_judges import SampleTask
-from eqforge.evaluation.tables.sample_scores import places_of, read_folder
-from eqforge.evaluation.tables.sample_tasks import model_names, task_of
+from eqforge.evaluation.tables.report import Rules, model_names
 from eqforge.evaluation.tables.samples import read_samples
+from eqforge.evaluation.tables.scores import places_of, read_file, read_folder
+from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.reader import Dataset
 
 _SIGMAS = 1.959963984540054
@@ -111,7 +109,7 @@ def _credits(
     path: Path,
     measured: Efficiency,
     dataset: Dataset,
-    task: SampleTask,
+    task: Task,
     keys: np.ndarray,
     metric: str,
     rules: Rules,
@@ -126,7 +124,7 @@ def _credits(
     else:
         found = read_file(path, task.width)
     places = places_of(keys, found, str(path), allow_missing=False)
-    verdict = task.judge(found.values[places], found.quantity, rules)
+    verdict = task.judge(found.values[places], found.quantity, rules.ties)
     if metric not in verdict.credits:
         raise InputError(f"--metric {metric}: expected one of {', '.join(verdict.credits)}")
     return verdict.credits[metric], verdict.units.get(metric, "share")

@@ -1,21 +1,78 @@
-"""Reads what harnesses write of each question: lmms-eval's logs and VLMEvalKit's predictions."""
+"""Read what harnesses write: lmms-eval, VLMEvalKit, BiVLC's code and CLIP_benchmark."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, shown
 from eqforge.core.files.foreign_tables import csv_rows, xlsx_rows
 from eqforge.core.files.typed_json import decode, read_bytes, read_lines
 
+Form = Literal["lmms-eval", "vlmevalkit", "clip-benchmark", "bivlc"]
+
 FAILED: Final = "Failed to obtain answer"
 """How VLMEvalKit begins what it writes where a model gave no answer."""
 
 _TABLES: Final = {".xlsx": xlsx_rows, ".csv": csv_rows, ".tsv": csv_rows}
 _IDS: Final = ("sample_id", "id")
+
+
+def form_of_file(path: Path) -> Form | None:
+    """Return which harness wrote a file, by its first record; None if none did."""
+    if path.is_dir():
+        return None
+    if path.suffix in (".xlsx", ".tsv"):
+        return "vlmevalkit"
+    if path.suffix == ".csv":
+        return _of_record(next(csv_rows(path), {}))
+    if path.suffix == ".jsonl":
+        return _of_json(next((data for _, data in read_lines(path)), b""))
+    return _of_json(read_bytes(path)) if path.suffix == ".json" else None
+
+
+def _of_json(data: bytes) -> Form | None:
+    try:
+        found = msgspec.json.decode(data)
+    except (ValueError, RecursionError):
+        return None  # who reads it as something else says what is wrong
+    first = found[0] if isinstance(found, list) and found else found
+    return _of_record(first) if isinstance(first, dict) else None
+
+
+def _of_record(record: dict[str, Any]) -> Form | None:
+    if {"filtered_resps", "doc_id"} <= record.keys():
+        return "lmms-eval"
+    if "prediction" in record:
+        return "vlmevalkit"
+    if {"pretrained", "task", "metrics"} <= record.keys():
+        return "clip-benchmark"
+    return "bivlc" if {"text_score_i0", "image_score_c0"} <= record.keys() else None
+
+
+def check_known(path: Path, given: Collection[Any], known: Container[Any], what: str) -> None:
+    """Check that everything in a file is of the dataset.
+
+    Args:
+      path: of the file, for the message.
+      given: ids in the file.
+      known: those of the dataset.
+      what: what they are, for the message.
+
+    Raises:
+      InputError: something is of no sample or question of the dataset.
+    """
+    strange = [key for key in given if key not in known]
+    if strange:
+        raise InputError(
+            f"{path}: {len(strange):,} of {len(given):,} {what} that the dataset does not have, "
+            f"such as {shown(min(strange))}: they are of another dataset, or of an earlier build "
+            "of it"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +91,7 @@ class Answers:
 
 
 def read_lmms_eval(path: Path) -> Answers:
-    """Reads a log of samples of lmms-eval, `*_samples_*.jsonl`.
+    """Read a log of samples of lmms-eval, `*_samples_*.jsonl`.
 
     Of a task that eqforge exported, each line names its question. Of another, a metric has to be an
     object with the `sample_id` or `id` of a sample and a `score`, 0 or 1, as the harness itself
@@ -52,7 +109,13 @@ def read_lmms_eval(path: Path) -> Answers:
         items = [value for value in line.values() if isinstance(value, dict)]
         key = next((item["question_id"] for item in items if "question_id" in item), None)
         if isinstance(key, str):
-            _put(texts, key, _one_answer(line.get("filtered_resps"), path, where), path, where)
+            said = line.get("filtered_resps")
+            if not isinstance(said, str):
+                raise InputError(
+                    f"{path}: {where}: expected one answer, a text; found {clipped(repr(said))}: "
+                    "ask each question once, without --repeats"
+                )
+            _put(texts, key, said, path, where)
             continue
         sample, score = _scored(items, path, where)
         if (row := str(line.get("doc_id"))) in rows:
@@ -70,15 +133,6 @@ def _put(texts: dict[str, str], key: str, text: str, path: Path, where: str) -> 
     texts[key] = text
 
 
-def _one_answer(said: Any, path: Path, where: str) -> str:
-    if not isinstance(said, str):
-        raise InputError(
-            f"{path}: {where}: expected one answer, a text; found {clipped(repr(said))}: ask each "
-            "question once, without --repeats"
-        )
-    return said
-
-
 def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, float]:
     for item in items:
         sample = next((item[name] for name in _IDS if isinstance(item.get(name), str)), None)
@@ -91,14 +145,18 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
 
 
 def read_vlmevalkit(path: Path) -> Answers:
-    """Reads the predictions of VLMEvalKit, `MODEL_DATASET.xlsx`, or `.tsv`, `.csv` or `.json`.
+    """Read the predictions of VLMEvalKit, `MODEL_DATASET.xlsx`, or `.tsv`, `.csv` or `.json`.
 
     Raises:
       InputError: a record is malformed, or a question is answered twice.
     """
     texts: dict[str, str] = {}
-    failed = 0
-    for number, row in enumerate(_rows(path), start=1):
+    rows: Iterator[Mapping[str, Any]]
+    if path.suffix == ".json":
+        rows = iter(decode(read_bytes(path), list[dict[str, Any]], str(path)))
+    else:
+        rows = _TABLES[path.suffix](path)
+    for number, row in enumerate(rows, start=1):
         where = f"record {number}"
         if missing := [name for name in ("index", "prediction") if name not in row]:
             raise InputError(
@@ -107,15 +165,95 @@ def read_vlmevalkit(path: Path) -> Answers:
             )
         said = row["prediction"]
         _put(texts, str(row["index"]), "" if said is None else str(said), path, where)
-    for key, text in list(texts.items()):
-        if text.startswith(FAILED):
-            failed += 1
-            del texts[key]
-    return Answers(texts=texts, failed=failed)
+    given = {key: text for key, text in texts.items() if not text.startswith(FAILED)}
+    return Answers(texts=given, failed=len(texts) - len(given))
 
 
-def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    if path.suffix == ".json":
-        yield from decode(read_bytes(path), list[dict[str, Any]], str(path))
-    else:
-        yield from _TABLES[path.suffix](path)
+BIVLC_SCORES: Final[Mapping[str, tuple[str, str]]] = {
+    "text": ("text_score_i0", "text_score_i1"),
+    "image": ("image_score_c0", "image_score_c1"),
+    "group": ("text_score", "image_score"),
+}
+"""Each score that BiVLC's code writes, and the two that it is made of."""
+_FLAGS: Final = {"True": True, "False": False}
+
+
+def read_bivlc(path: Path) -> dict[tuple[str, str], tuple[bool, ...]]:
+    """Read a CSV of results that BiVLC's code writes, a row a pair.
+
+    Its rows have no id. A pair is found by its caption and its negative caption.
+
+    Returns:
+      For each pair whether its text, image and group score are won.
+
+    Raises:
+      InputError: a column is missing, a score is neither True nor False or contradicts its parts,
+        or two rows have the same captions.
+
+    Source: github.com/IMirandaM/BiVLC, `results`.
+    """
+    found: dict[tuple[str, str], tuple[bool, ...]] = {}
+    wanted = ("caption", "negative_caption", "type", "subtype", "group_score")
+    for line, row in enumerate(csv_rows(path), start=2):
+        where = f"{path}: line {line}"
+        if missing := [n for n in (*wanted, *sum(BIVLC_SCORES.values(), ())) if row.get(n) is None]:
+            raise InputError(f"{where}: there is no {missing[0]}")
+        key = (row["caption"], row["negative_caption"])
+        if key in found:
+            raise InputError(f"{where}: a second row of the caption {shown(key[0])}")
+        found[key] = tuple(_won(row, name, where) for name in BIVLC_SCORES)
+    if not found:
+        raise InputError(f"{path}: holds no rows")
+    return found
+
+
+def _won(row: Mapping[str, str], name: str, where: str) -> bool:
+    names = (f"{name}_score", *BIVLC_SCORES[name])
+    said = [_FLAGS.get(row[each]) for each in names]
+    if None in said:
+        wrong = names[said.index(None)]
+        raise InputError(f"{where}: {wrong}: expected True or False, found {shown(row[wrong])}")
+    if said[0] != (said[1] and said[2]):
+        raise InputError(f"{where}: {names[0]} is {said[0]}, but {names[1]} and {names[2]} are not")
+    return bool(said[0])
+
+
+_SUMS: Final = {
+    "pairs": {"text": "text_acc", "image": "image_acc", "group": "acc"},
+    "foils": {"pairwise": "text_acc"},
+    "rewordings": {"original": "text_acc"},
+}
+
+
+class _Sums(msgspec.Struct):
+    task: str
+    metrics: dict[str, float]
+
+
+def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]:
+    """Read a result of CLIP_benchmark: shares of a dataset's samples, and nothing of each.
+
+    Args:
+      path: the JSON that it wrote.
+      samples: how many samples the dataset has.
+      kind: `pairs` of images; or `foils` or `rewordings`, of which the first caption is true.
+
+    Raises:
+      InputError: the task is another one, or a value is no share of so many samples.
+    """
+    found = decode(read_bytes(path), _Sums, str(path))
+    names = _SUMS[kind]
+    if missing := [name for name in names.values() if name not in found.metrics]:
+        raise InputError(
+            f"{path}: is of the task {shown(found.task)} and has no {missing[0]}; expected a "
+            "result of --task image_caption_selection"
+        )
+    for name in names.values():
+        count = found.metrics[name] * samples
+        # Means of 32-bit numbers.
+        if not 0 <= count <= samples or abs(count - round(count)) > 1e-6 * samples + 1e-3:
+            raise InputError(
+                f"{path}: {name} is {found.metrics[name]:g}, which is no share of the {samples:,} "
+                "samples of the dataset: is it of another, or of one split?"
+            )
+    return {metric: found.metrics[name] for metric, name in names.items()}

@@ -1,18 +1,20 @@
-"""Ranks all candidates for each query, block by block, and scores the ranks of the true ones.
+"""Rank all candidates for each query, block by block, and score the ranks of the true ones.
 
-A query may have any number of true candidates. Intermediate results are held in
-memory for a block of queries at a time.
+A query may have any number of true candidates. Intermediate results are held in memory for a block
+of queries at a time.
 """
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.evaluation.metrics.score_rows import Indices, ScoreRows, Truths
-from eqforge.evaluation.metrics.ties import Credits, TieRule
+from eqforge.evaluation.metrics.ties import Credits, Flags, TieRule
+
+Indices: TypeAlias = NDArray[np.int64]
 
 KS = (1, 5, 10)
 DEPTH = 10
@@ -22,6 +24,94 @@ SHARE_TOTALS = {"i2t": 5, "t2i": 1}
 """True candidates per query assumed by the published code of the share."""
 BLOCK_SCORES = 8_000_000
 """Numbers held at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreRows:
+    """Scores of queries with all candidates, a block of queries at a time.
+
+    Attributes:
+      queries, candidates: how many there are.
+      rows: returns the scores of the queries from one to before another [queries, candidates]; -inf
+        where a pair was not scored.
+    """
+
+    queries: int
+    candidates: int
+    rows: Callable[[int, int], NDArray[np.floating[Any]]]
+
+
+def vector_rows(
+    queries: NDArray[np.float32],
+    candidates: NDArray[np.float32],
+    query_of: Indices | None = None,
+    candidate_of: Indices | None = None,
+) -> ScoreRows:
+    """Return the dot products of two sets of vectors [n, d].
+
+    `query_of` and `candidate_of` are the row of the vector of each query and candidate, None where
+    each has its own. Those that share one have bitwise equal scores.
+    """
+
+    def rows(start: int, stop: int) -> NDArray[np.float32]:
+        chosen = slice(start, stop) if query_of is None else query_of[start:stop]
+        scores = queries[chosen] @ candidates.T
+        return scores if candidate_of is None else scores[:, candidate_of]
+
+    asking = len(queries if query_of is None else query_of)
+    return ScoreRows(asking, len(candidates if candidate_of is None else candidate_of), rows)
+
+
+def matrix_rows(
+    matrix: NDArray[np.floating[Any]],
+    query_of: Indices | None = None,
+    candidate_of: Indices | None = None,
+) -> ScoreRows:
+    """Return the scores of a matrix in memory, of which a block is copied at a time.
+
+    `query_of` and `candidate_of` are the row of each query and the column of each candidate, None
+    for all in order.
+    """
+
+    def rows(start: int, stop: int) -> NDArray[np.floating[Any]]:
+        scores = matrix[slice(start, stop) if query_of is None else query_of[start:stop]]
+        return scores if candidate_of is None else scores[:, candidate_of]
+
+    asking = len(matrix if query_of is None else query_of)
+    return ScoreRows(asking, matrix.shape[1] if candidate_of is None else len(candidate_of), rows)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Truths:
+    """The true candidates of each query: those of query q are index[start[q] : start[q + 1]].
+
+    Attributes:
+      start: offsets into `index` [queries + 1], from 0; each query has at least one.
+      index: candidates, ascending within a query.
+    """
+
+    start: Indices
+    index: Indices
+
+    @classmethod
+    def of_pairs(cls, queries: Indices, candidates: Indices, count: int) -> "Truths":
+        """Return the truths of `count` queries, from true (query, candidate) pairs."""
+        order = np.lexsort([candidates, queries])
+        sizes = np.bincount(queries, minlength=count)
+        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return cls(start=start, index=candidates[order].astype(np.int64))
+
+    def of(self, queries: Indices) -> "Truths":
+        """Return the truths of some queries, or of queries that share those of others."""
+        first, counts = self.start[queries], np.diff(self.start)[queries]
+        rows, within = spread(counts)
+        return Truths.of_pairs(rows, self.index[first[rows] + within], len(queries))
+
+
+def spread(counts: NDArray[np.integer[Any]]) -> tuple[Indices, Indices]:
+    """Return for lists of some lengths the list of each item, and its place in the list."""
+    rows = np.repeat(np.arange(len(counts)), counts)
+    return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -40,18 +130,18 @@ class Ranking:
       hits: which of them are true [queries, depth].
     """
 
-    scored: NDArray[np.bool_]
+    scored: Flags
     above: Indices
     level: Indices
     best: Indices
     top: Indices
-    hits: NDArray[np.bool_]
+    hits: Flags
 
 
 def rank(
     scores: ScoreRows, truths: Truths, depth: int = DEPTH, block_scores: int = BLOCK_SCORES
 ) -> Ranking:
-    """Ranks all candidates of all queries.
+    """Rank all candidates of all queries.
 
     Args:
       scores: of queries with candidates.
@@ -86,8 +176,8 @@ def _ranked_blocks(
 
 def _first(
     block: NDArray[np.floating[Any]], rows: Indices, columns: Indices, depth: int
-) -> tuple[Indices, NDArray[np.bool_]]:
-    """Returns the top candidates of each row of scores, and which are true [rows, depth]."""
+) -> tuple[Indices, Flags]:
+    """Return the top candidates of each row of scores, and which are true [rows, depth]."""
     if not depth:
         return np.zeros((len(block), 0), np.int64), np.zeros((len(block), 0), bool)
     limit = np.partition(block, block.shape[1] - depth, axis=1)[:, -depth]
@@ -104,13 +194,10 @@ def _first(
 
 
 def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
-    """Returns for each query the credit of "a true candidate is among the first k" [queries].
+    """Return for each query the credit of "a true candidate is among the first k" [queries].
 
-    Args:
-      ranking: the ranks of the true candidates.
-      k: at least 1.
-      rule: how false candidates tied with the best true one rank: above it, for one half where that
-        decides, or in random order with it.
+    False candidates tied with the best true one rank above it, count one half where that decides,
+    or are in random order with it, by the rule.
     """
     sure = ranking.scored & (ranking.above + ranking.level < k)
     open_ = ranking.scored & ~sure & (ranking.above < k)
@@ -126,12 +213,12 @@ def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
 
 
 def share_at(ranking: Ranking, k: int, total: int) -> Credits:
-    """Returns for each query (true candidates among the first k) / min(total, k) [queries].
+    """Return for each query (true candidates among the first k) / min(total, k) [queries].
 
-    With five captions per image it can fall from R@1 to R@5; the usual R@k cannot.
+    With five captions per image it can fall from R@1 to R@5; the usual R@k cannot. Ties lose.
 
     Args:
-      ranking: the ranks of the true candidates; ties lose.
+      ranking: the ranks of the true candidates.
       k: at least 1, at most the depth of the ranking.
       total: true candidates per query; see SHARE_TOTALS.
 
@@ -143,17 +230,15 @@ def share_at(ranking: Ranking, k: int, total: int) -> Credits:
 def dcg_cm(
     ranking: Ranking, relevance: NDArray[np.floating[Any]], depth: int = DEPTH
 ) -> NDArray[np.float64]:
-    """Returns each query's cross-modal discounted cumulative gain: sum of gain / log2(rank + 1).
+    """Return each query's cross-modal discounted cumulative gain: sum of gain / log2(rank + 1).
 
-    The gain is 1 for a true candidate, else its similarity by a second model; not normalised.
+    The gain is 1 for a true candidate, else its similarity by a second model; not normalised, so at
+    most 4.54 for ten candidates.
 
     Args:
       ranking: the top candidates.
       relevance: similarity of each query with each of its top candidates [queries, depth].
       depth: number of candidates to sum over.
-
-    Returns:
-      One sum per query [queries]; at most 4.54 for ten candidates of relevance 1.
 
     Source: Hendriksen et al. 2024, section 4.
     """
@@ -165,12 +250,9 @@ def dcg_cm(
 def relevance_of(
     ranking: Ranking, queries: NDArray[np.float32], candidates: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Returns the cosine of each query with each of its top candidates [queries, depth].
+    """Return the cosine of each query with each of its top candidates [queries, depth].
 
-    Args:
-      ranking: the top candidates.
-      queries: unit vectors of the relevance model [queries, d].
-      candidates: unit vectors of the relevance model [candidates, d].
+    Both are unit vectors [n, d] of the model that says what is relevant.
     """
     found = np.empty(ranking.top.shape)
     step = max(1, BLOCK_SCORES // (ranking.top.shape[1] * queries.shape[1]))
@@ -181,20 +263,62 @@ def relevance_of(
 
 
 def relative_drop(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns (before - after) / before: 0 for no change, 1 for a total loss, negative for a gain.
+    """Return (before - after) / before: 0 for no change, 1 for a total loss, negative for a gain.
 
-    Args:
-      before: scores without the perturbation, of any shape; where they are 0 there is no answer.
-      after: scores with it, of the same shape.
+    Where the score before is 0 there is no answer, NaN.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(before > 0, (before - after) / before, np.nan)
 
 
 def chance_of_recall(truths: Truths, candidates: int, k: int) -> NDArray[np.float64]:
-    """Returns the probability that k random candidates include a true one [queries]."""
+    """Return the probability that k random candidates include a true one [queries]."""
     true = np.diff(truths.start)
     missed = np.ones(len(true))
     for place in range(min(k, candidates)):
         missed *= np.maximum(candidates - true - place, 0) / (candidates - place)
     return 1.0 - missed
+
+
+GROUPS = ("decreased", "increased", "unchanged")
+
+
+def changes(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, Flags]:
+    """Return the queries in each group of GROUPS, by the change of their score [queries].
+
+    A query whose caption was not perturbed has NaN after, and is in no group.
+
+    Source: Hendriksen et al. 2024, section 5.4.
+    """
+    difference = after - before
+    return dict(zip(GROUPS, (difference < 0, difference > 0, difference == 0), strict=True))
+
+
+def mean_jaccard(
+    before: NDArray[np.float64], after: Mapping[str, NDArray[np.float64]]
+) -> dict[str, float]:
+    """Return for each group the mean Jaccard similarity, |A and B| / |A or B|, of perturbations.
+
+    A and B are the groups of two perturbations, among the captions that both changed: a caption
+    that one left unchanged does not show whether they agree. The paper's perturbations apply to
+    every caption, so there it makes no difference. Pairs of empty sets are left out; the mean is
+    NaN if none remains.
+
+    Args:
+      before: each caption's score, such as its R@1 + R@5 + R@10 [captions].
+      after: by perturbation, the same with the perturbed caption [captions]; NaN where it was not
+        perturbed or has no score.
+
+    Source: Hendriksen et al. 2024, section 5.4 and table 5.
+    """
+    shares: dict[str, list[float]] = {group: [] for group in GROUPS}
+    for first, second in itertools.combinations(after.values(), 2):
+        shared = np.isfinite(first) & np.isfinite(second)
+        ours, theirs = (changes(before[shared], one[shared]) for one in (first, second))
+        for group, found in shares.items():
+            either = (ours[group] | theirs[group]).sum()
+            if either:
+                found.append((ours[group] & theirs[group]).sum() / either)
+    return {
+        group: float(np.mean(found)) if found else float("nan") for group, found in shares.items()
+    }

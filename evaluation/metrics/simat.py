@@ -7,15 +7,20 @@ All vectors are in one space; those of images and captions have unit length.
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.evaluation.metrics.retrieval import Ranking, rank, recall_at
-from eqforge.evaluation.metrics.score_rows import Indices, Truths
-from eqforge.evaluation.metrics.ties import Credits, TieRule
+from eqforge.evaluation.metrics.retrieval import (
+    Indices,
+    ScoreRows,
+    Truths,
+    rank,
+    recall_at,
+    spread,
+)
+from eqforge.evaluation.metrics.ties import Credits, Flags, TieRule
 from eqforge.evaluation.statistics.bootstrap import Numbers
 
 SUCCESS = 0.5
@@ -24,46 +29,13 @@ SAME_CROP_IOU = 0.5
 NEIGHBOURS = (1, 5)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class MovedRows:
-    """Scores of moved queries with the gallery, with exclusions per query.
-
-    Attributes:
-      points: the moved queries [queries, d]; need not have unit length.
-      gallery: unit vectors [regions, d].
-      excluded: regions that a query must not retrieve, such as its own.
-    """
-
-    points: NDArray[np.float32]
-    gallery: NDArray[np.float32]
-    excluded: Truths
-
-    @property
-    def queries(self) -> int:
-        """How many queries there are."""
-        return len(self.points)
-
-    @property
-    def candidates(self) -> int:
-        """How many regions there are."""
-        return len(self.gallery)
-
-    def rows(self, start: int, stop: int) -> NDArray[np.float32]:
-        """Returns the scores of some queries; -inf where a region is excluded."""
-        scores = self.points[start:stop] @ self.gallery.T
-        bounds = self.excluded.start[start : stop + 1]
-        rows = np.repeat(np.arange(stop - start), np.diff(bounds))
-        scores[rows, self.excluded.index[bounds[0] : bounds[-1]]] = -np.inf
-        return scores
-
-
 def moved(
     images: NDArray[np.float32],
     source_words: NDArray[np.float32],
     target_words: NDArray[np.float32],
     strength: float,
 ) -> NDArray[np.float32]:
-    """Returns image + strength * (target word - source word) of each query [queries, d].
+    """Return image + strength * (target word - source word) of each query [queries, d].
 
     Neither difference nor result is normalised; scaling the result does not change what is nearest.
 
@@ -83,7 +55,7 @@ def sentence_deltas(
     vectors: NDArray[np.float32],
     exchanges: Sequence[tuple[int, str, str]],
 ) -> dict[tuple[int, str, str], NDArray[np.float32]]:
-    """Returns for each exchange the mean difference of all caption pairs that differ only in it.
+    """Return for each exchange the mean difference of all caption pairs that differ only in it.
 
     Args:
       triplets: subject, relation and object of each caption [captions].
@@ -111,7 +83,7 @@ def sentence_deltas(
 
 
 def nearest(points: NDArray[np.float32], candidates: NDArray[np.float32]) -> Indices:
-    """Returns the nearest candidate of each point, the first among ties [points].
+    """Return the nearest candidate of each point, the first among ties [points].
 
     Args:
       points: [points, d].
@@ -123,7 +95,7 @@ def nearest(points: NDArray[np.float32], candidates: NDArray[np.float32]) -> Ind
 def same_crops(
     sources: NDArray[Any], boxes: NDArray[np.floating[Any]], limit: float = SAME_CROP_IOU
 ) -> Truths:
-    """Returns the duplicates of each region: crops of one image with IoU above a limit.
+    """Return the duplicates of each region: crops of one image with IoU above a limit.
 
     Args:
       sources: the image that each region is cropped from [regions].
@@ -149,7 +121,7 @@ def same_crops(
 def intersection_over_union(
     first: NDArray[np.floating[Any]], second: NDArray[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """Returns the IoU of boxes, in [0, 1]; 0 where both are empty.
+    """Return the IoU of boxes, in [0, 1]; 0 where both are empty.
 
     Args:
       first: x0, y0, x1, y1 in the last axis, x1 and y1 beyond the last pixel.
@@ -169,11 +141,11 @@ def judge_queries(
     truths: Mapping[int, Indices],
     excluded: Truths,
     rule: TieRule = "strict",
-) -> tuple[dict[str, Credits], NDArray[np.bool_]]:
-    """Returns the credits for n = 1 and 5 [queries], and which queries tie [queries].
+) -> tuple[dict[str, Credits], Flags]:
+    """Return the credits for n = 1 and 5 [queries], and which queries tie [queries].
 
     Args:
-      points: the moved queries [queries, d].
+      points: the moved queries [queries, d]; need not have unit length.
       gallery: unit vectors [regions, d].
       truths: matching regions of each query that can succeed, none of them excluded.
       excluded: regions that each query must not retrieve.
@@ -184,38 +156,34 @@ def judge_queries(
     asking = np.array(sorted(truths), dtype=np.int64)
     credits = {f"n = {n}": np.zeros(len(points)) for n in NEIGHBOURS}
     tied = np.zeros(len(points), dtype=bool)
-    if len(asking):
-        ranking = _ranked(points, gallery, truths, excluded, asking)
-        for n in NEIGHBOURS:
-            credits[f"n = {n}"][asking] = recall_at(ranking, n, rule)
-        tied[asking] = ranking.level > 0
-    return credits, tied
-
-
-def _ranked(
-    points: NDArray[np.float32],
-    gallery: NDArray[np.float32],
-    truths: Mapping[int, Indices],
-    excluded: Truths,
-    asking: Indices,
-) -> Ranking:
+    if not len(asking):
+        return credits, tied
     right = [truths[query] for query in asking]
-    rows = np.repeat(np.arange(len(asking)), [len(found) for found in right])
-    counts = np.diff(excluded.start)[asking]
-    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
-    banned = excluded.index[np.repeat(excluded.start[asking], counts) + within]
-    scores = MovedRows(
-        points=points[asking],
-        gallery=gallery,
-        excluded=Truths.of_pairs(np.repeat(np.arange(len(asking)), counts), banned, len(asking)),
+    rows, _ = spread(np.array([len(found) for found in right]))
+    banned = excluded.of(asking)
+
+    def scores(start: int, stop: int) -> NDArray[np.float32]:
+        found = points[asking[start:stop]] @ gallery.T
+        bounds = banned.start[start : stop + 1]
+        within = np.repeat(np.arange(stop - start), np.diff(bounds))
+        found[within, banned.index[bounds[0] : bounds[-1]]] = -np.inf
+        return found
+
+    ranking = rank(
+        ScoreRows(len(asking), len(gallery), scores),
+        Truths.of_pairs(rows, np.concatenate(right), len(asking)),
+        depth=0,
     )
-    return rank(scores, Truths.of_pairs(rows, np.concatenate(right), len(asking)), depth=0)
+    for n in NEIGHBOURS:
+        credits[f"n = {n}"][asking] = recall_at(ranking, n, rule)
+    tied[asking] = ranking.level > 0
+    return credits, tied
 
 
 def chance(
     truths: Mapping[int, Indices], excluded: Truths, regions: int, weights: Numbers
 ) -> dict[str, float]:
-    """Returns the score of random neighbours for n = 1 and 5, weighted over queries.
+    """Return the score of random neighbours for n = 1 and 5, weighted over queries.
 
     Args:
       truths: matching regions of each query that can succeed.

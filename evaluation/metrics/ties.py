@@ -1,7 +1,9 @@
-"""Credits of ties: equal scores decide nothing, so a rule has to."""
+"""What a metric is, and credits of ties: equal scores decide nothing, so a rule has to."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from eqforge.core.late import numpy as np
@@ -13,6 +15,8 @@ Scores: TypeAlias = "NDArray[np.floating[Any]]"
 Credits: TypeAlias = "NDArray[np.float64]"
 """The credit of each item, in [0, 1]; a metric is their mean."""
 Flags: TypeAlias = "NDArray[np.bool_]"
+Unit = Literal["share", "number"]
+"""What a number of a table is; shares and relative drops are printed as percentages."""
 
 TieRule = Literal["strict", "half", "expectation"]
 TIE_RULES: dict[TieRule, str] = {
@@ -23,8 +27,28 @@ TIE_RULES: dict[TieRule, str] = {
 """Each rule in words; `strict` is what the papers' code does."""
 
 
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A formula, and what a table says of its mean.
+
+    Attributes:
+      of: maps the scores of samples [n, …] and the tie rule to credits [n]; a thresholded one takes
+        the score above which a caption is called true as well.
+      chance: its mean for random scores; None where there is no such number.
+      unit: of the credits.
+      is_thresholded: whether it needs scores with a threshold, such as probabilities.
+      is_cost: whether less is better.
+    """
+
+    of: Callable[..., Credits]
+    chance: float | None = None
+    unit: Unit = "share"
+    is_thresholded: bool = False
+    is_cost: bool = False
+
+
 def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits:
-    """Returns for each item the credit of "every upper score is above every lower one".
+    """Return for each item the credit of "every upper score is above every lower one".
 
     Under `expectation` equal scores are in random order, all orders equally likely: of k upper
     and m lower scores that share the deciding value, the upper ones come first with probability
@@ -34,9 +58,6 @@ def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits
       upper: scores [n, a].
       lower: scores [n, b].
       rule: the credit of a tie.
-
-    Returns:
-      The credits [n].
     """
     from scipy.special import comb  # type: ignore[import-untyped]
 
@@ -52,11 +73,8 @@ def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits
 
 
 def both(first: Credits, second: Credits, rule: TieRule = "strict") -> Credits:
-    """Returns the credits of items that need two comparisons of different scores [n].
+    """Return the credits of items that need two comparisons of different scores [n].
 
-    Args:
-      first: credits of one comparison [n].
-      second: credits of the other, by the same rule [n].
-      rule: under `expectation` the two are independent and multiply.
+    Under `expectation` the two are independent and multiply.
     """
     return first * second if rule == "expectation" else np.minimum(first, second)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.metrics.pairs import judge_pairs
+from eqforge.evaluation.metrics.pairs import group_score
 from eqforge.evaluation.metrics.ties import Scores
 from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.pair_scores import PairScores
@@ -80,7 +80,7 @@ def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
     return [
         Curve(
             model=model.model,
-            group=float(judge_pairs(model.scores).group.mean()),
+            group=float(group_score(model.scores).mean()),
             at=at,
             density=density(one, at),
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.metrics.pairs import CHANCE, judge_pairs
+from eqforge.evaluation.metrics.pairs import WINOGROUND
 from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.equivariance import finish
 from eqforge.evaluation.plots.pair_scores import PairScores
@@ -55,7 +55,7 @@ def bins_of(model: PairScores, metric: PairMetric, count: int, rules: Rules) -> 
     if not known.any():
         raise InputError(f"{model.model}: none of the pairs that it scored was measured")
     measured, clusters = model.measured[known], model.clusters[known]
-    credits = getattr(judge_pairs(model.scores[known], rules.ties), metric)
+    credits = WINOGROUND[metric].of(model.scores[known], rules.ties)
     found = []
     for place, members in enumerate(_bins(measured, count)):
         drawn = resample_means(
@@ -112,6 +112,8 @@ def draw_minimality(
                 linewidth=1.2,
                 **colour(place),
             )
-        axes.axhline(100 * CHANCE[metric], color="#999999", linestyle=":", label="chance")
+        axes.axhline(
+            100 * (WINOGROUND[metric].chance or 0.0), color="#999999", linestyle=":", label="chance"
+        )
         axes.set_ylim(bottom=0)
         finish(axes, title, measure.replace("_", " "), f"{metric} score, per cent")

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.ties import Flags
-from eqforge.evaluation.tables.own_scores import read_file
-from eqforge.evaluation.tables.sample_judges import TASKS
-from eqforge.evaluation.tables.sample_scores import SampleScores, places_of, read_folder
-from eqforge.evaluation.tables.sample_tasks import model_names
-from eqforge.evaluation.tables.samples import column_names, read_columns, text_array
+from eqforge.evaluation.tables.report import model_names
+from eqforge.evaluation.tables.samples import read_columns, text_array
+from eqforge.evaluation.tables.scores import SampleScores, places_of, read_file, read_folder
+from eqforge.evaluation.tasks.samples import TASKS
 from eqforge.schemas.dataset.reader import Dataset
 
 PAIRS = TASKS["pairs"]
@@ -59,7 +58,7 @@ def read_pair_scores(
     Raises:
       InputError: the dataset has no pairs or no such column, or scores are missing.
     """
-    names = column_names(dataset, "samples")
+    names = dataset.columns("samples")
     wanted = ["sample_id", PAIRS.cluster, *([] if column is None else [column])]
     for name in (*PAIRS.images, *PAIRS.captions, *wanted):
         if name not in names:

@@ -9,16 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.harnesses.forms import form_of_file
+from eqforge.evaluation.harnesses.logs import form_of_file
 from eqforge.evaluation.harnesses.table import shares_right
 from eqforge.evaluation.report.columns import Gathered
 from eqforge.evaluation.report.tables import Written
-from eqforge.evaluation.tables.own_scores import read_file
-from eqforge.evaluation.tables.questions_task import is_questions, right_in_groups
-from eqforge.evaluation.tables.sample_judges import SampleTask
-from eqforge.evaluation.tables.sample_scores import places_of, read_folder
-from eqforge.evaluation.tables.sample_tasks import model_names, task_of
+from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_columns, text_array
+from eqforge.evaluation.tables.scores import places_of, read_file, read_folder
+from eqforge.evaluation.tasks.questions import is_questions, right_in_groups
+from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.reader import Dataset
 
 NOT_SCORED: Final = "not scored"
@@ -29,7 +28,7 @@ _OF_MODELS: Final = "model: "
 """Before the names of models, which may be those of columns, such as `split`."""
 
 
-def margins(values: NDArray[np.floating[Any]], task: SampleTask) -> NDArray[np.float64]:
+def margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float64]:
     """Returns by how much each sample is right: the least of the comparisons that it takes.
 
     Args:

@@ -31,8 +31,8 @@ from eqforge.evaluation.review.rows import given_of, rows_of, source_of
 from eqforge.evaluation.review.rules import Rule, decide
 from eqforge.evaluation.review.units import units_of
 from eqforge.evaluation.review.votes import Vote, Votes, check_ids, read_votes
-from eqforge.evaluation.tables.human import check_ranks
-from eqforge.evaluation.tables.sample_tasks import model_names, task_of
+from eqforge.evaluation.tables.report import model_names
+from eqforge.evaluation.tasks.samples import check_ranks, task_of
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.reviews import VERDICTS, Decision
 from eqforge.sources.decisions import read_decisions, with_earlier

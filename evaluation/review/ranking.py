@@ -213,7 +213,7 @@ class Scores:
     """
 
     def __init__(self, path: Path, dataset: Dataset) -> None:
-        from eqforge.evaluation.tables.crossed_scores import read_crossed
+        from eqforge.evaluation.tables.crossed import read_crossed
 
         self._path = path
         self._crossed = read_crossed(str(path), dataset) if path.is_dir() else None
@@ -237,16 +237,14 @@ class Scores:
             return np.array(found, dtype=np.float64)
         images = np.array(query.images, dtype=object)
         text = np.array([query.text], dtype=object)
-        if (grid := self._crossed.grid) is not None:
-            rows, column = grid.rows(images), grid.columns(text)[0]
-            found = grid.scores[rows, column].astype(np.float64)
-            return np.where((rows < 0) | (column < 0) | np.isinf(found), np.nan, found)
-        pictures, captions = self._crossed.images, self._crossed.captions
-        assert pictures is not None
-        assert captions is not None
-        rows, place = pictures.places(images), captions.places(text)[0]
-        cosines = pictures.vectors[rows].astype(np.float64) @ captions.vectors[place]
-        return np.where((rows < 0) | (place < 0), np.nan, cosines)
+        rows = self._crossed.places("images", images)
+        place = self._crossed.places("captions", text)[0]
+        if self._crossed.grid is not None:
+            found = self._crossed.grid[rows, place].astype(np.float64)
+        else:
+            vectors = self._crossed.vectors
+            found = vectors["images"][rows].astype(np.float64) @ vectors["captions"][place]
+        return np.where((rows < 0) | (place < 0) | np.isinf(found), np.nan, found)
 
 
 def _of_file(path: Path) -> dict[tuple[str, str], float]:

@@ -16,7 +16,7 @@ from eqforge.evaluation.report.items import Box, Item, Pane, plain
 from eqforge.evaluation.review.assign import rank
 from eqforge.evaluation.review.protocols import Unit
 from eqforge.evaluation.review.shown import ids_of, items_of
-from eqforge.evaluation.tables.sample_tasks import task_of
+from eqforge.evaluation.tasks.samples import task_of
 from eqforge.schemas.dataset.reader import Dataset
 
 T = TypeVar("T")

@@ -23,8 +23,8 @@ from eqforge.evaluation.shortcuts.answerers import (
 from eqforge.evaluation.shortcuts.audit import WITH_CLUES
 from eqforge.evaluation.shortcuts.probes import Clue, clues
 from eqforge.evaluation.statistics.bootstrap import resample_means
-from eqforge.evaluation.tables.questions_task import COLUMNS, METRICS, judge
 from eqforge.evaluation.tables.samples import read_columns
+from eqforge.evaluation.tasks.questions import COLUMNS, METRICS, judge
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.questions import short_answer
 

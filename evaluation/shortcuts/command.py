@@ -74,7 +74,7 @@ def audit_command(settings: AuditSettings) -> int:
 
 def _questions(path: Path) -> "Dataset | None":
     """Returns the dataset of questions that a path is; None if it is anything else."""
-    from eqforge.evaluation.tables.questions_task import is_questions
+    from eqforge.evaluation.tasks.questions import is_questions
     from eqforge.schemas.dataset.reader import open_samples
     from eqforge.sources.labelled_captions import is_dataset
 

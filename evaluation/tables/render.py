@@ -1,10 +1,10 @@
-"""Renders a table as text, JSON, CSV or LaTeX."""
+"""Render a table as text, JSON, CSV or LaTeX."""
 
 import csv
 import dataclasses
 import io
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from eqforge.core.visible import in_csv, in_latex, in_lines, json_text, visible
@@ -14,10 +14,11 @@ from eqforge.evaluation.statistics.comparison import Comparison
 from eqforge.evaluation.tables.report import DROP, Measure, ModelComparison, Report, models_of
 
 WIDTH = 120
+_COUNTS = ("subset", "n", "missing", "clusters", "ties")
 
 
 def as_text(report: Report) -> str:
-    """Returns the table as text: a block per model, a row per subset, a column per metric."""
+    """Return the table as text: a block per model, a row per subset, a column per metric."""
     lines = [report.title, ""]
     for model in models_of(report):
         lines.append(model)
@@ -30,38 +31,40 @@ def as_text(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """Returns everything as one JSON object; NaN becomes null."""
+    """Return everything as one JSON object; NaN becomes null."""
     return json_text(_plain(dataclasses.asdict(report)), indent=2) + "\n"
 
 
 def as_csv(report: Report) -> str:
-    """Returns CSV, one row per number: the fields of Measure and the tie rule; shares in [0, 1]."""
-    stream = io.StringIO()
+    """Return CSV, one row per number: the fields of Measure and the tie rule; shares in [0, 1]."""
     names = [field.name for field in dataclasses.fields(Measure)]
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*names, "tie_rule"])
     rule = "" if report.rules is None else report.rules.ties
-    for measure in report.measures:
-        values = [_plain(getattr(measure, name)) for name in names]
-        writer.writerow([*("" if v is None else in_csv(v) for v in values), rule])
-    return stream.getvalue()
+    rows = ([*(getattr(one, name) for name in names), rule] for one in report.measures)
+    return _csv([*names, "tie_rule"], rows)
 
 
 def as_comparisons(report: Report) -> str:
-    """Returns CSV, one row per comparison of two models; differences of shares are in [-1, 1]."""
+    """Return CSV, one row per comparison of two models; differences of shares are in [-1, 1]."""
     names = ("model", "against", "subset", "metric", "unit")
     found = [field.name for field in dataclasses.fields(Comparison)]
+    rows = (
+        [*(getattr(one, name) for name in names), *(getattr(one.found, name) for name in found)]
+        for one in report.comparisons
+    )
+    return _csv([*names, *found], rows)
+
+
+def _csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow([*names, *found])
-    for one in report.comparisons:
-        values = [getattr(one, name) for name in names] + [getattr(one.found, n) for n in found]
-        writer.writerow(["" if _plain(value) is None else in_csv(value) for value in values])
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow(["" if _plain(value) is None else in_csv(value) for value in row])
     return stream.getvalue()
 
 
 def as_latex(report: Report) -> str:
-    """Returns a booktabs `tabular`: the paper's layout if there is one, else that of the text.
+    """Return a booktabs `tabular`: the paper's layout if there is one, else that of the text.
 
     Comparisons precede it as comments.
     """
@@ -84,11 +87,18 @@ def as_latex(report: Report) -> str:
 
 
 FORMATS = {"text": as_text, "json": as_json, "csv": as_csv, "latex": as_latex}
-"""Renderers by format."""
+FILES = {
+    "metrics.json": as_json,
+    "metrics.csv": as_csv,
+    "comparisons.csv": as_comparisons,
+    "metrics.tex": as_latex,
+    "metrics.txt": as_text,
+}
+"""Files to write, with their renderers."""
 
 
 def number(measure: Measure, value: float | None) -> str:
-    """Returns a value in the measure's unit, with two decimals for shares and four otherwise.
+    """Return a value in the measure's unit, with two decimals for shares and four otherwise.
 
     A threshold is infinite where it is not reached, a slope where it is a step.
     """
@@ -97,44 +107,30 @@ def number(measure: Measure, value: float | None) -> str:
     if math.isinf(value):
         return "step" if measure.metric.endswith("slope") else "not reached"
     # Adding zero turns a rounded -0.0 into 0.0.
-    return (
-        f"{round(100 * value, 2) + 0.0:.2f}"
-        if measure.unit == "share"
-        else f"{round(value, 4) + 0.0:.4f}"
-    )
+    if measure.unit == "share":
+        return f"{round(100 * value, 2) + 0.0:.2f}"
+    return f"{round(value, 4) + 0.0:.4f}"
 
 
 def _grid(report: Report, model: str) -> list[list[str]]:
     measures = [found for found in report.measures if found.model == model]
     metrics = list(dict.fromkeys(found.metric for found in measures))
     chance = {metric: _chance([m for m in measures if m.metric == metric]) for metric in metrics}
-    rows = [
-        ["subset", "n", "missing", "clusters", "ties", *metrics],
-        ["(chance)", "", "", "", "", *(chance[metric] for metric in metrics)],
-    ]
+    rows = [[*_COUNTS, *metrics], ["(chance)", "", "", "", "", *chance.values()]]
     for subset in dict.fromkeys(found.subset for found in measures):
         cells = {found.metric: found for found in measures if found.subset == subset}
-        rows.append(_subset_row(subset, cells, metrics))
+        one = next(iter(cells.values()))
+        counts = (f"{number:,}" for number in (one.expected, one.missing, one.clusters))
+        values = (_with_interval(cells[name]) if name in cells else "" for name in metrics)
+        rows.append([subset, *counts, _ties(one), *values])
     return rows
 
 
 def _chance(measures: Sequence[Measure]) -> str:
-    """Returns the chance level of a column, as a range where subsets differ."""
+    """Return the chance level of a column, as a range where subsets differ."""
     known = [found for found in measures if found.chance is not None]
     ends = sorted(known, key=lambda found: found.chance or 0.0)[:: max(1, len(known) - 1)]
     return " to ".join(dict.fromkeys(number(found, found.chance) for found in ends)) or "-"
-
-
-def _subset_row(subset: str, cells: dict[str, Measure], metrics: Sequence[str]) -> list[str]:
-    one = next(iter(cells.values()))
-    return [
-        subset,
-        f"{one.expected:,}",
-        f"{one.missing:,}",
-        f"{one.clusters:,}",
-        _ties(one),
-        *(_with_interval(cells[metric]) if metric in cells else "" for metric in metrics),
-    ]
 
 
 def _ties(measure: Measure) -> str:
@@ -152,7 +148,7 @@ def _with_interval(measure: Measure) -> str:
 
 
 def _narrow(rows: list[list[str]]) -> Iterator[list[list[str]]]:
-    """Yields the table in parts of at most WIDTH characters, each with the row names.
+    """Yield the table in parts of at most WIDTH characters, each with the row names.
 
     A part holds adjacent columns that are filled in the same rows, and only those rows.
     """
@@ -210,18 +206,14 @@ def _method(report: Report) -> list[str]:
         "where all count alike, as there are clusters (Korn and Graubard 1998); others are",
         f"percentiles of the bootstrap (seed {rules.seed}, {rules.resamples:,} resamples).",
     ]
-    others = (measure for measure in report.measures if not _is_share(measure))
+    others = (one for one in report.measures if one.unit != "share" or one.metric.startswith(DROP))
     if any(1 < measure.clusters < ENOUGH_CLUSTERS for measure in others):
         drawn.append(f"Percentiles of fewer than {ENOUGH_CLUSTERS} clusters come out too narrow.")
     return drawn
 
 
-def _is_share(measure: Measure) -> bool:
-    return measure.unit == "share" and not measure.metric.startswith(DROP)
-
-
 def _paper_rows(report: Report) -> list[list[str]]:
-    """Returns a column for each number of the paper: n and chance, then four rows a model."""
+    """Return a column for each number of the paper: n and chance, then four rows a model."""
     cells = {(m.model, m.subset, m.metric): m for m in report.measures}
     rows = [["model", *(f"{subset} {metric}" for subset, metric in report.paper_columns)]]
     models = models_of(report)
@@ -243,7 +235,7 @@ def _each(found: Sequence[Measure | None], write: Callable[[Measure], str]) -> l
 
 def _subset_rows(report: Report) -> list[list[str]]:
     metrics = list(dict.fromkeys(found.metric for found in report.measures))
-    shown = ("subset", "n", "missing", "clusters", "ties", *metrics)
+    shown = (*_COUNTS, *metrics)
     rows = [["model", *shown]]
     for model in models_of(report):
         names, *grid = _grid(report, model)

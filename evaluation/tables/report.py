@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
-from eqforge.evaluation.metrics.ties import TieRule
+from eqforge.evaluation.metrics.ties import TieRule, Unit
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Resampled, resample_means
-from eqforge.evaluation.statistics.comparison import Comparison
+from eqforge.evaluation.statistics.comparison import Comparison, compare_paired
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-Unit = Literal["share", "number"]
 
 DROP = "drop "
 """Prefix of metrics that are the relative drop of another one."""
@@ -24,15 +24,12 @@ DROP = "drop "
 VERSION = 2
 """Version of how numbers and intervals are computed; 2 has exact intervals of shares."""
 
+_DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{28,}$")
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rules:
-    """How scores become numbers.
-
-    Attributes:
-      ties: the credit of a tie.
-      seed, resamples: settings of the bootstrap.
-    """
+    """How scores become numbers: the credit of a tie, and the settings of the bootstrap."""
 
     ties: TieRule = "strict"
     seed: int = 0
@@ -60,14 +57,14 @@ class Measure:
     metric: str
     unit: Unit = "share"
     value: float
-    low: float
-    high: float
-    chance: float | None
+    low: float = float("nan")
+    high: float = float("nan")
+    chance: float | None = None
     expected: int
     scored: int
-    missing: int
+    missing: int = 0
     clusters: int
-    ties: float | None
+    ties: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,7 +103,7 @@ class Report:
     version: int = VERSION
 
     def __str__(self) -> str:
-        """Returns the table as `eqforge metrics` prints it."""
+        """Return the table as `eqforge metrics` prints it."""
         from eqforge.evaluation.tables.render import as_text  # which imports this module
 
         return as_text(self)
@@ -130,8 +127,8 @@ class Judged:
     """
 
     credits: Mapping[str, NDArray[np.float64]]
-    chance: Mapping[str, float]
-    tied: NDArray[np.bool_] | None
+    chance: Mapping[str, float] = field(default_factory=dict)
+    tied: NDArray[np.bool_] | None = None
     clusters: NDArray[Any] | None
     expected: int
     weights: NDArray[np.float64] | None = None
@@ -140,30 +137,34 @@ class Judged:
     most: Mapping[str, float] = field(default_factory=dict)
     keys: NDArray[Any] | None = None
 
-    def unit_of(self, metric: str) -> Unit:
-        """Returns the unit of a metric."""
-        return self.units.get(metric, "share")
-
     def most_of(self, metric: str) -> float | None:
-        """Returns the maximum credit of a sample, None if the metric is not a share."""
-        return self.most.get(metric, 1.0) if self.unit_of(metric) == "share" else None
+        """Return the maximum credit of a sample, None if the metric is not a share."""
+        is_share = self.units.get(metric, "share") == "share"
+        return self.most.get(metric, 1.0) if is_share else None
 
     @property
     def scored(self) -> int:
-        """How many samples have scores."""
+        """Number of samples with scores."""
         return len(next(iter(self.credits.values())))
+
+    def part(self, members: NDArray[np.bool_], metrics: Iterable[str]) -> Judged:
+        """Return some metrics of some of the samples, as a subset of its own."""
+        return replace(
+            self,
+            credits={name: self.credits[name][members] for name in metrics},
+            tied=None if self.tied is None else self.tied[members],
+            clusters=None if self.clusters is None else self.clusters[members],
+            expected=int(members.sum()),
+            keys=None,
+        )
 
 
 def measure(
     model: str, subset: str, judged: Judged, rules: Rules
 ) -> tuple[Resampled, list[Measure]]:
-    """Returns the means of one subset with their intervals, and their draws for averages.
+    """Return the means of one subset with their intervals, and their draws for averages.
 
-    Args:
-      model: name of the model.
-      subset: name of the subset.
-      judged: the credits.
-      rules: how scores become numbers. Each subset is drawn with a seed of its own.
+    Each subset is drawn with a seed of its own.
     """
     found = resample_means(
         np.column_stack(list(judged.credits.values())),
@@ -182,14 +183,14 @@ def measure(
 def as_measure(
     model: str, subset: str, metric: str, judged: Judged, found: Resampled, column: int
 ) -> Measure:
-    """Returns one mean of a subset as a number of the table."""
+    """Return one mean of a subset as a number of the table."""
     most = judged.most_of(metric)
     low, high = found.interval(column) if most is None else found.share_interval(column, most)
     return Measure(
         model=model,
         subset=subset,
         metric=metric,
-        unit=judged.unit_of(metric),
+        unit=judged.units.get(metric, "share"),
         value=float(found.values[column]),
         low=low,
         high=high,
@@ -202,8 +203,103 @@ def as_measure(
     )
 
 
+def make_report(
+    title: str,
+    rules: Rules,
+    judged: Mapping[str, Mapping[str, Judged]],
+    notes: Iterable[str] = (),
+    more: Callable[[str, str, Judged, list[Measure], Resampled], Iterable[Measure]] | None = None,
+) -> Report:
+    """Return the table of some models: the means of each subset, and each model against the first.
+
+    Args:
+      title: what was measured on what.
+      rules: how scores become numbers.
+      judged: for each model, in order, the credits of each subset.
+      notes: what a reader should know; read after everything is measured.
+      more: yields further numbers of a model's subset, from its means and their draws.
+    """
+    measures: list[Measure] = []
+    for model, subsets in judged.items():
+        for subset, one in subsets.items():
+            found, means = measure(model, subset, one, rules)
+            measures += means
+            measures += [] if more is None else more(model, subset, one, means, found)
+    return Report(
+        title=title,
+        rules=rules,
+        measures=tuple(measures),
+        comparisons=tuple(compare_judged(judged, rules)),
+        notes=tuple(notes),
+    )
+
+
+def compare_judged(
+    judged: Mapping[str, Mapping[str, Judged]], rules: Rules
+) -> Iterator[ModelComparison]:
+    """Yield each further model against the first, on every metric of every subset both have.
+
+    Samples are matched by their keys; without keys they are the same ones in the same order.
+    """
+    models = list(judged)
+    for model in models[1:]:
+        for subset, base in judged[models[0]].items():
+            if (other := judged[model].get(subset)) is None:
+                continue
+            for metric in (name for name in base.credits if name in other.credits):
+                if found := _on_common(base, other, metric, rules):
+                    yield ModelComparison(
+                        model=model,
+                        against=models[0],
+                        subset=subset,
+                        metric=metric,
+                        unit=base.units.get(metric, "share"),
+                        found=found,
+                    )
+
+
+def _on_common(base: Judged, other: Judged, metric: str, rules: Rules) -> Comparison | None:
+    if base.keys is None or other.keys is None:
+        here = there = np.arange(base.scored)
+    else:
+        _, here, there = np.intersect1d(base.keys, other.keys, return_indices=True)
+    if not len(here):
+        return None
+    clusters, weights, groups = (
+        None if values is None else values[here]
+        for values in (base.clusters, base.weights, base.groups)
+    )
+    return compare_paired(
+        base.credits[metric][here],
+        other.credits[metric][there],
+        clusters,
+        weights=weights,
+        groups=groups,
+        seed=rules.seed,
+        resamples=rules.resamples,
+        most=base.most_of(metric),
+    )
+
+
+def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
+    """Return a name for each model: its own, followed by its path if it is not unique.
+
+    A digest or commit is cut to 12 digits.
+
+    Raises:
+      InputError: a path is named twice.
+    """
+    if len(set(paths)) < len(paths):
+        raise InputError(f"{max(paths, key=list(paths).count)}: is named twice")
+    short = [_DIGEST.sub(r"\1", name) for name in names]
+    return [
+        name if short.count(name) == 1 else f"{name} ({path})"
+        for name, path in zip(short, paths, strict=True)
+    ]
+
+
 def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
-    """Returns the label of each model; without labels its own name.
+    """Return the label of each model; without labels its own name.
 
     Raises:
       InputError: there are more or fewer labels than models, or two are the same.
@@ -217,7 +313,7 @@ def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
 
 
 def labelled(report: Report, labels: Sequence[str]) -> Report:
-    """Returns the table with labels in place of the models' names, which its notes keep.
+    """Return the table with labels in place of the models' names, which its notes keep.
 
     Raises:
       InputError: there are more or fewer labels than models, or two are the same.
@@ -237,5 +333,5 @@ def labelled(report: Report, labels: Sequence[str]) -> Report:
 
 
 def models_of(report: Report) -> Sequence[str]:
-    """Returns the models in their order."""
+    """Return the models in their order."""
     return list(dict.fromkeys(measure.model for measure in report.measures))

@@ -1,7 +1,8 @@
 """What a dataset says of its samples that a table of scores needs: ids, clusters, subsets."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
+from eqforge.core.visible import counted, visible
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.sources.errata import by_reason, read_errata, told, unknown
 
 EVERYTHING = "all"
+MACRO = "macro average"
 _LABELS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean)
 
 
@@ -19,7 +23,7 @@ LONG_CHARS = 256
 
 
 def text_array(texts: Sequence[str]) -> NDArray[Any]:
-    """Returns texts as an array [n], of Python objects if one is long.
+    """Return texts as an array [n], of Python objects if one is long.
 
     With a fixed width, all would take as much memory as the longest.
     """
@@ -41,13 +45,23 @@ class Samples:
     clusters: NDArray[Any]
     subsets: dict[str, NDArray[np.bool_]]
 
+    def only(self, chosen: NDArray[np.bool_]) -> "Samples":
+        """Return some of the samples, in all subsets."""
+        return Samples(
+            keys=self.keys[chosen],
+            clusters=self.clusters[chosen],
+            subsets={name: members[chosen] for name, members in self.subsets.items()},
+        )
+
+    def without(self, gone: Collection[str]) -> "Samples":
+        """Return the samples without some, and without the subsets that become empty."""
+        left = self.only(~np.isin(self.keys, np.array(sorted(gone), dtype=object)))
+        some = {name: members for name, members in left.subsets.items() if members.any()}
+        return replace(left, subsets=some)
+
 
 def read_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[str, list[Any]]:
-    """Reads columns of a table into memory, with None for null.
-
-    Raises:
-      InputError: a file is missing or damaged.
-    """
+    """Read columns of a table into memory, with None for null."""
     found: dict[str, list[Any]] = {name: [] for name in columns}
     for batch in dataset.batches(table, list(columns), 50_000):
         for name in columns:
@@ -55,19 +69,10 @@ def read_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[s
     return found
 
 
-def column_names(dataset: Dataset, table: str) -> list[str]:
-    """Returns the names of a table's columns; none where the dataset has no such table or no rows.
-
-    Raises:
-      InputError: a file is missing or damaged.
-    """
-    return dataset.columns(table)
-
-
 def read_samples(
     dataset: Dataset, cluster: str, by: str | None, parts: Mapping[str, str] | None = None
 ) -> Samples:
-    """Reads ids, clusters and subsets of all samples.
+    """Read ids, clusters and subsets of all samples.
 
     Args:
       dataset: the dataset.
@@ -94,7 +99,7 @@ def read_samples(
 
 
 def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
-    """Checks that a column can name clusters or subsets.
+    """Check that a column can name clusters or subsets.
 
     Raises:
       InputError: there is none of that name, or it holds neither texts nor whole numbers.
@@ -114,11 +119,11 @@ def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
 def make_samples(
     keys: Sequence[str], clusters: Sequence[object], groups: Sequence[object] | None
 ) -> Samples:
-    """Returns samples with a subset for each group, where there are several.
+    """Return samples with a subset for each group, where there are several.
 
     Args:
       keys: ids of the samples.
-      clusters: for each its cluster; None for one of its own.
+      clusters: the cluster of each; None or an empty name for one of its own.
       groups: for each the name of its subset; None for no subsets.
 
     Raises:
@@ -130,11 +135,39 @@ def make_samples(
         if EVERYTHING in named:
             raise InputError(f"a subset is called {EVERYTHING!r}, which is what all samples are")
         subsets |= {str(name): named == name for name in np.unique(named)}
-    return Samples(keys=text_array(keys), clusters=_numbered(clusters), subsets=subsets)
-
-
-def _numbered(clusters: Sequence[object]) -> NDArray[np.int64]:
-    """Returns a number for each cluster; every None or empty name gets its own."""
     numbers: dict[object, int] = {}
     names = ((row,) if name in (None, "") else name for row, name in enumerate(clusters))
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+    numbered = [numbers.setdefault(name, len(numbers)) for name in names]
+    return Samples(
+        keys=text_array(keys), clusters=np.array(numbered, dtype=np.int64), subsets=subsets
+    )
+
+
+def wrong_samples(
+    ids: Collection[str], path: Path | None
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return which samples errata drop or correct, and notes on how many and why.
+
+    What is corrected was scored with the text as it was, so its score says nothing.
+
+    Args:
+      ids: of all samples that are measured.
+      path: file of the errata; None for none.
+
+    Raises:
+      InputError: an erratum is malformed or of no sample, or nothing would be left.
+    """
+    if path is None:
+        return frozenset(), ()
+    errata = read_errata(path)
+    if lost := unknown(errata, set(ids)):
+        raise InputError(f"--errata {path}: {told(lost)} that is measured here")
+    wrong = [erratum for erratum in errata if erratum.action != "note"]
+    gone = frozenset(erratum.id for erratum in wrong)
+    if gone.issuperset(ids):
+        raise InputError(f"--errata {path}: leaves no sample to measure")
+    notes = [
+        visible(f"errata: {counted(count, 'samples')} left out ({action}): {reason}")
+        for (action, reason), count in by_reason(wrong).items()
+    ]
+    return gone, tuple(notes)

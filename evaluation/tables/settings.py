@@ -11,6 +11,7 @@ from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.captioning import Tokenizer
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
+from eqforge.evaluation.tables.report import Rules
 
 Order: TypeAlias = Literal["official", "by-subset"]
 LAMBDAS = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -129,7 +130,7 @@ class MetricsSettings:
     """Folder to write metrics.json, .csv, .tex and .txt, and comparisons.csv into."""
 
     def __post_init__(self) -> None:
-        """Checks the numbers of the bootstrap, and how the table is printed.
+        """Check the numbers of the bootstrap, and how the table is printed.
 
         Raises:
           InputError: a number is too small, or two ways of printing are asked for.
@@ -139,11 +140,13 @@ class MetricsSettings:
         if self.json and self.show not in ("text", "json"):
             raise InputError(f"expected one of --json and --show {self.show}")
 
-    def check_read(self, table: str) -> None:
-        """Checks that nothing is set that a table does not depend on.
+    @property
+    def rules(self) -> Rules:
+        """How scores become numbers."""
+        return Rules(ties=self.ties, seed=self.seed, resamples=self.resamples)
 
-        Args:
-          table: a key of READ.
+    def check_read(self, table: str) -> None:
+        """Check that nothing is set that a table, a key of READ, does not depend on.
 
         Raises:
           InputError: something is.
@@ -152,10 +155,10 @@ class MetricsSettings:
 
 
 def refuse_unread(settings: Any, read: Container[str], what: str) -> None:
-    """Checks that no setting is given that has no effect.
+    """Check that no setting of a command is given that has no effect.
 
     Args:
-      settings: settings of a command, a dataclass.
+      settings: a dataclass.
       read: names of the settings that have an effect.
       what: what does not depend on the others, for the message.
 

@@ -3,18 +3,18 @@
 import functools
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from eqforge.evaluation.harnesses.forms import form_of_file
-from eqforge.evaluation.harnesses.joins import HarnessRules
+from eqforge.evaluation.harnesses.logs import form_of_file
 from eqforge.evaluation.harnesses.table import harness_report
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.evaluation.harnesses import made
 from tests.evaluation.harnesses.test_published import bivlc_row, own_lines, write_rows, write_sums
 from tests.fuzz import mutate
-from tests.fuzz.score_targets import KEYS, RULES, Outcome, _file, _pairs, _reported
+from tests.fuzz.score_targets import KEYS, SETTINGS, Outcome, _file, _pairs, _reported
 
-SETTINGS = HarnessRules(rules=RULES, allow_missing=True)
+MISSING = replace(SETTINGS, allow_missing=True)
 
 
 def _measured(name: str, data: bytes, folder: Path) -> Outcome:
@@ -22,7 +22,7 @@ def _measured(name: str, data: bytes, folder: Path) -> Outcome:
     path = _file(data, folder, name)
     if form_of_file(path) is None:
         return "rejects"
-    return _reported(harness_report(dataset, [path], SETTINGS))
+    return _reported(harness_report(dataset, [path], MISSING))
 
 
 def _good(write: Callable[[Path, Path], object], name: str) -> tuple[bytes, ...]:

@@ -22,17 +22,16 @@ from eqforge.evaluation.efficiency.contest import from_table
 from eqforge.evaluation.efficiency.pareto_command import as_text, read_front
 from eqforge.evaluation.efficiency.result import read_efficiency
 from eqforge.evaluation.plots.tables import read_numbers, strengths
-from eqforge.evaluation.tables.answers_task import AnswerRules, answers_report
-from eqforge.evaluation.tables.boundary_task import boundary_report
-from eqforge.evaluation.tables.gap_task import gap_report
-from eqforge.evaluation.tables.own_scores import read_labels
 from eqforge.evaluation.tables.render import FORMATS, as_comparisons
 from eqforge.evaluation.tables.report import Report, Rules
-from eqforge.evaluation.tables.retrieval_contest import RetrievalRules
-from eqforge.evaluation.tables.retrieval_task import retrieval_report
-from eqforge.evaluation.tables.sample_judges import TASKS
-from eqforge.evaluation.tables.sample_tasks import SampleRules, files_report, samples_report
-from eqforge.evaluation.tables.vectors import read_vector
+from eqforge.evaluation.tables.scores import read_labels
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tasks.answers import answers_report
+from eqforge.evaluation.tasks.boundaries import boundary_report
+from eqforge.evaluation.tasks.eqben import read_vector
+from eqforge.evaluation.tasks.gap import gap_report
+from eqforge.evaluation.tasks.retrieval import retrieval_report
+from eqforge.evaluation.tasks.samples import TASKS, files_report, samples_report
 from eqforge.evaluation.training.folder import RunFolder
 from eqforge.generators.diffusion.vocabulary import load_vocabulary as load_phrases
 from eqforge.generators.simat.vocabulary import load_vocabulary
@@ -44,6 +43,7 @@ from tests.made_datasets import score_rows, vectors, write_dataset, write_scores
 
 Outcome = str
 RULES = Rules(resamples=20)
+SETTINGS = MetricsSettings(paths=(), resamples=RULES.resamples)
 KEYS = ["d/a/0", "d/a/1", "d/b/0"]
 IMAGES, CAPTIONS = ["image_0_id", "image_1_id"], ["caption_0", "caption_1"]
 VALUES = np.arange(12, dtype=np.float32).reshape(3, 4) / 16
@@ -70,7 +70,7 @@ def _own(name: str, data: bytes, folder: Path) -> Outcome:
     path = _file(data, folder, name)
     for label in ("cluster", "subset"):
         read_labels(path, label)
-    return _reported(files_report(TASKS["pairs"], [path], SampleRules(rules=RULES)))
+    return _reported(files_report(TASKS["pairs"], [path], SETTINGS))
 
 
 @functools.cache
@@ -91,7 +91,7 @@ def _pairs(folder: Path) -> Path:
 def _measured(path: str, data: bytes, folder: Path) -> Outcome:
     dataset = open_dataset(str(_pairs(folder)))
     return _with(folder / "scored" / path, data, lambda: samples_report(
-        dataset, TASKS["pairs"], [folder / "scored"], SampleRules(rules=RULES)
+        dataset, TASKS["pairs"], [folder / "scored"], SETTINGS
     ))  # fmt: skip
 
 
@@ -144,9 +144,8 @@ def _gallery(folder: Path) -> Path:
 
 def _retrieved(scores: str, path: str, data: bytes, folder: Path) -> Outcome:
     dataset = open_dataset(str(_gallery(folder)))
-    rules = RetrievalRules(rules=RULES)
     return _with(folder / scores / path, data, lambda: retrieval_report(
-        dataset, [folder / scores], rules
+        dataset, [folder / scores], SETTINGS
     ))  # fmt: skip
 
 
@@ -159,12 +158,12 @@ def _vector(name: str, data: bytes, folder: Path) -> Outcome:
 
 
 def _boundaries(data: bytes, folder: Path) -> Outcome:
-    return _reported(boundary_report([_file(data, folder, "b.jsonl")], RULES))
+    return _reported(boundary_report([_file(data, folder, "b.jsonl")], SETTINGS))
 
 
 def _gap(data: bytes, folder: Path) -> Outcome:
     good = _file(METRICS, folder, "inside.json")
-    return _reported(gap_report(good, _file(data, folder, "outside.json")))
+    return _reported(gap_report([good, _file(data, folder, "outside.json")], SETTINGS))
 
 
 def _numbers(data: bytes, folder: Path) -> Outcome:
@@ -209,7 +208,7 @@ def _questions(folder: Path) -> Path:
 def _answered(data: bytes, folder: Path) -> Outcome:
     dataset = open_dataset(str(_questions(folder)))
     path = _file(data, folder, "vlue.jsonl")
-    return _reported(answers_report(dataset, [path], AnswerRules(rules=RULES)))
+    return _reported(answers_report(dataset, [path], SETTINGS))
 
 
 # Words, and what models and trainings read.

@@ -13,7 +13,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.foreign_tables import csv_rows
-from eqforge.evaluation.tables.vectors import read_vector
+from eqforge.evaluation.tasks.eqben import read_vector
 from eqforge.models.arrays import read_array
 
 torch = pytest.importorskip("torch")

@@ -6,16 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqforge.evaluation.metrics.overlap import changes, mean_jaccard
 from eqforge.evaluation.metrics.retrieval import (
+    Truths,
+    changes,
     dcg_cm,
+    matrix_rows,
+    mean_jaccard,
     rank,
     recall_at,
     relative_drop,
     relevance_of,
     share_at,
+    vector_rows,
 )
-from eqforge.evaluation.metrics.score_rows import MatrixRows, Truths, VectorRows
 
 
 def _random(
@@ -41,7 +44,7 @@ def _order(row: np.ndarray, true: list[int]) -> list[int]:
 @pytest.mark.parametrize("block", [1, 60, 10**6])
 def test_ranks_are_those_of_sorting_each_query(block: int) -> None:
     scores, true = _random(0)
-    found = rank(MatrixRows(matrix=scores), _truths(true), block_scores=block)
+    found = rank(matrix_rows(scores), _truths(true), block_scores=block)
     for query, (row, own) in enumerate(zip(scores, true, strict=True)):
         order = _order(row, own)
         assert list(found.top[query]) == order[:10]
@@ -57,7 +60,7 @@ def test_under_expectation_recall_is_its_mean_over_all_orders_of_the_ties() -> N
     for _ in range(30):
         row = rng.integers(0, 3, 6).astype(float)
         own = sorted(rng.choice(6, 2, replace=False))
-        found = rank(MatrixRows(matrix=row[None]), _truths([own]))
+        found = rank(matrix_rows(row[None]), _truths([own]))
         orders = [
             order
             for order in itertools.permutations(range(6))
@@ -74,19 +77,17 @@ def test_vectors_are_compared_as_their_dot_product() -> None:
     rng = np.random.default_rng(2)
     queries, candidates = (rng.normal(size=(n, 16)).astype(np.float32) for n in (30, 20))
     true = [[int(n)] for n in rng.integers(0, 20, 30)]
-    by_vectors = rank(
-        VectorRows(query_vectors=queries, candidate_vectors=candidates), _truths(true)
-    )
-    by_matrix = rank(MatrixRows(matrix=queries @ candidates.T), _truths(true))
+    by_vectors = rank(vector_rows(queries, candidates), _truths(true))
+    by_matrix = rank(matrix_rows(queries @ candidates.T), _truths(true))
     assert np.array_equal(by_vectors.top, by_matrix.top)
 
 
 def test_candidates_that_share_a_vector_tie_exactly() -> None:
     rng = np.random.default_rng(3)
     vectors = rng.normal(size=(7, 512)).astype(np.float32)
-    shared = VectorRows(
-        query_vectors=vectors,
-        candidate_vectors=vectors,
+    shared = vector_rows(
+        vectors,
+        vectors,
         candidate_of=np.repeat(np.arange(7), 3),
     )
     found = rank(shared, _truths([[3 * n] for n in range(7)]))
@@ -98,7 +99,7 @@ def test_a_true_candidate_that_was_not_scored_is_not_found() -> None:
     scores = np.full((2, 12), -np.inf)
     scores[0, :3] = [3, 2, 1]
     scores[1, 4] = 1
-    found = rank(MatrixRows(matrix=scores), _truths([[5], [4]]))
+    found = rank(matrix_rows(scores), _truths([[5], [4]]))
     assert list(recall_at(found, 10, "expectation")) == [0, 1]
     assert list(found.top[0]) == [0, 1, 2, *[-1] * 7]
     assert dcg_cm(found, np.ones((2, 10))) == pytest.approx([1 + 1 / math.log2(3) + 0.5, 1])
@@ -107,7 +108,7 @@ def test_a_true_candidate_that_was_not_scored_is_not_found() -> None:
 
 
 def test_a_true_candidate_without_a_score_is_not_found_among_few_candidates() -> None:
-    found = rank(MatrixRows(matrix=np.array([[2.0, 1.0, -np.inf]])), _truths([[2]]))
+    found = rank(matrix_rows(np.array([[2.0, 1.0, -np.inf]])), _truths([[2]]))
     for rule in ("strict", "half", "expectation"):
         assert recall_at(found, 10, rule)[0] == 0
 
@@ -120,7 +121,7 @@ def test_dcg_cm_is_the_papers_sum() -> None:
     )
     query_vectors /= np.linalg.norm(query_vectors, axis=1, keepdims=True)
     candidate_vectors /= np.linalg.norm(candidate_vectors, axis=1, keepdims=True)
-    found = rank(MatrixRows(matrix=scores), _truths(true))
+    found = rank(matrix_rows(scores), _truths(true))
     got = dcg_cm(found, relevance_of(found, query_vectors, candidate_vectors))
     for query, row in enumerate(scores):
         total = 0.0
@@ -132,7 +133,7 @@ def test_dcg_cm_is_the_papers_sum() -> None:
 
 def test_the_published_recall_can_fall_with_k_and_the_usual_one_cannot() -> None:
     scores = np.array([[9.0, *range(8), *[8.5] * 4]])
-    found = rank(MatrixRows(matrix=scores), _truths([[0, 1, 2, 3, 4]]))
+    found = rank(matrix_rows(scores), _truths([[0, 1, 2, 3, 4]]))
     assert share_at(found, 1, 5)[0] == 1.0
     assert share_at(found, 5, 5)[0] == 0.2
     assert [recall_at(found, k)[0] for k in (1, 5, 10)] == [1, 1, 1]
@@ -174,11 +175,11 @@ def test_vlues_images_with_four_to_eight_captions_are_ranked_as_by_sorting(
     captions = images[owner] + 1.5 * rng.normal(size=(len(owner), 16)).astype(np.float32)
     numbers = np.arange(len(owner))
     to_text = rank(
-        VectorRows(query_vectors=images, candidate_vectors=captions),
+        vector_rows(images, captions),
         Truths.of_pairs(owner, numbers, len(counts)),
     )
     to_image = rank(
-        VectorRows(query_vectors=captions, candidate_vectors=images),
+        vector_rows(captions, images),
         Truths.of_pairs(numbers, owner, len(owner)),
     )
     for image in range(0, len(counts), 7):

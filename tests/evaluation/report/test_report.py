@@ -20,7 +20,7 @@ from PIL import Image
 
 from eqforge import cli
 from eqforge.commands import card, report
-from eqforge.evaluation.metrics.pairs import judge_pairs
+from eqforge.evaluation.metrics.pairs import group_score, pair_ties
 from eqforge.evaluation.report.charts import charts_of
 from eqforge.evaluation.report.columns import Numbers
 from eqforge.evaluation.report.differing import differing_words
@@ -193,9 +193,8 @@ def test_scores_are_laid_over_and_right_is_what_metrics_calls_right(
 
     written = write_report(dataset, tmp_path / "r", "--scores", str(scores))
 
-    judged = judge_pairs(values.reshape(-1, 2, 2))
-    right = dict(zip(names, judged.group > 0, strict=True))
-    tied = dict(zip(names, judged.tied, strict=True))
+    right = dict(zip(names, group_score(values.reshape(-1, 2, 2)) > 0, strict=True))
+    tied = dict(zip(names, pair_ties(values.reshape(-1, 2, 2)), strict=True))
     (model,) = given(written, "samples/index")["models"]
     items = [item["id"] for item in chunks(written, "samples", "items")]
     verdicts = facet(written, "samples", f"model: {model['name']}")

@@ -5,8 +5,8 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from eqforge.evaluation.tables.curves import FittedCurves
 from eqforge.evaluation.tables.report import Judged, Measure, Rules
+from eqforge.evaluation.tasks import ladders
 
 SIZES = np.array([1.0, 2.0, 3.0])
 EACH = 300
@@ -23,11 +23,11 @@ def fitted(shares: tuple[float, float, float]) -> tuple[dict[str, Measure], list
         clusters=np.tile(np.arange(EACH) // 2, len(SIZES)),
         expected=len(right),
     )
-    curves = FittedCurves()
+    said: list[str] = []
     at = place[:, None] == np.arange(len(SIZES))
     rules = Rules(resamples=200)
-    found = {one.metric: one for one in curves.of("m", "all", "right", judged, at, SIZES, rules)}
-    return found, curves.said
+    curve = ladders.fitted("m", "all", "right", judged, at, SIZES, rules, said)
+    return {one.metric: one for one in curve}, said
 
 
 @pytest.mark.parametrize(

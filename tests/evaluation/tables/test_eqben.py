@@ -3,6 +3,7 @@ import json
 import random
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,8 @@ import pytest
 from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.tables.command import main as command
-from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
-from eqforge.evaluation.tables.report import Rules
-from eqforge.evaluation.tables.settings import Order
-from eqforge.evaluation.tables.vectors import read_vector, unshuffle
+from eqforge.evaluation.tables.settings import MetricsSettings, Order
+from eqforge.evaluation.tasks.eqben import eqben_report, read_vector, unshuffle
 from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 from tests.statuses import status_of
 
@@ -133,8 +132,9 @@ def test_a_vector_in_the_other_order_is_told_by_its_chance(
     vector = _vector(FIBER, sizes)
     np.save(tmp_path / "v.npy", _shuffled(vector) if other == "official" else vector)
     np.save(tmp_path / "noise.npy", np.random.default_rng(0).random(len(vector)))
-    vectors = [EqbenVector(path=tmp_path / name, order=named) for name in ("v.npy", "noise.npy")]
-    warning, *rest = eqben_report(vectors, Rules(resamples=2), sizes=sizes).notes
+    vectors = (tmp_path / "v.npy", tmp_path / "noise.npy")
+    settings = MetricsSettings(paths=vectors, order=named, resamples=2)
+    warning, *rest = eqben_report(vectors, settings, sizes).notes
     found = re.fullmatch(
         rf"Warning: v: read in the order {named} its mean of 15 is (\d+\.\d\d), where chance is "
         rf"22\.22; with --order {other} it is (\d+\.\d\d)\.",
@@ -213,9 +213,10 @@ def test_clusters_widen_the_intervals_and_two_models_are_compared(tmp_path: Path
     np.save(tmp_path / "a.npy", scores)
     np.save(tmp_path / "b.npy", np.tile(SAMPLES[0], (len(scores), 1)))
     (tmp_path / "videos.txt").write_text("".join(f"video {number}\n" for number in clusters))
-    vectors = [EqbenVector(path=tmp_path / f"{n}.npy", order="by-subset") for n in "ab"]
-    alone = eqben_report(vectors, Rules(resamples=400), sizes=sizes)
-    grouped = eqben_report(vectors, Rules(resamples=400), tmp_path / "videos.txt", sizes)
+    vectors = (tmp_path / "a.npy", tmp_path / "b.npy")
+    settings = MetricsSettings(paths=vectors, order="by-subset", resamples=400)
+    alone = eqben_report(vectors, settings, sizes)
+    grouped = eqben_report(vectors, replace(settings, clusters=tmp_path / "videos.txt"), sizes)
     widths = [
         next(m.high - m.low for m in report.measures if m.subset == "micro average")
         for report in (alone, grouped)
@@ -235,8 +236,9 @@ def test_two_models_are_compared_by_their_averages_draw_by_draw(tmp_path: Path) 
     better[120 * 4 : 120 * 4 + 12] = SAMPLES[0]  # kubric-counting: image and group too
     np.save(tmp_path / "a.npy", base)
     np.save(tmp_path / "b.npy", better)
-    vectors = [EqbenVector(path=tmp_path / f"{n}.npy", order="by-subset") for n in "ab"]
-    report = eqben_report(vectors, Rules(resamples=400), sizes=sizes)
+    vectors = (tmp_path / "a.npy", tmp_path / "b.npy")
+    settings = MetricsSettings(paths=vectors, order="by-subset", resamples=400)
+    report = eqben_report(vectors, settings, sizes)
     found = {(one.subset, one.metric): one.found for one in report.comparisons}
     expected = {
         ("kubric", "image"): 0.1 / 3,
@@ -278,11 +280,9 @@ def test_ties_are_counted_and_only_an_expectation_gives_them_chance(tmp_path: Pa
     np.save(tmp_path / "v.npy", np.ones(4 * sum(SMALL.values())))
     values: dict[TieRule, float] = {"strict": 0.0, "half": 0.5, "expectation": 1 / 6}
     for rule, expected in values.items():
-        report = eqben_report(
-            [EqbenVector(path=tmp_path / "v.npy", order="by-subset")],
-            Rules(ties=rule, resamples=5),
-            sizes=SMALL,
-        )
+        vectors = (tmp_path / "v.npy",)
+        settings = MetricsSettings(paths=vectors, order="by-subset", ties=rule, resamples=5)
+        report = eqben_report(vectors, settings, SMALL)
         group = next(m for m in report.measures if m.metric == "group")
         assert group.value == pytest.approx(expected)
         assert group.ties == 1.0

@@ -5,6 +5,7 @@ import json
 import random
 import zlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +13,12 @@ import pytest
 
 from eqforge.cli import main as eqforge
 from eqforge.evaluation.tables.command import main as command
-from eqforge.evaluation.tables.eqben import EqbenVector, eqben_report
-from eqforge.evaluation.tables.eqben_samples import (
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tasks.eqben import (
+    eqben_report,
     eqben_samples_report,
     is_eqben,
 )
-from eqforge.evaluation.tables.report import Rules
-from eqforge.evaluation.tables.sample_tasks import SampleRules
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES, eqben_subset
 from eqforge.transforms.export.names import key_of
@@ -27,7 +27,7 @@ from tests.pipelines.test_combined import EQBEN, OLD
 from tests.statuses import status_of
 
 main = status_of(command)
-RULES = Rules(resamples=50)
+SETTINGS = MetricsSettings(paths=(), resamples=50)
 
 
 @pytest.fixture(scope="module")
@@ -60,12 +60,12 @@ def test_the_table_is_that_of_the_same_scores_as_vectors(combined: Path, tmp_pat
         vector = np.concatenate([by_subset[name] for name in EQBEN_SIZES])
         np.save(tmp_path / f"{seed}.npy", vector.astype(np.float32))
         files.append(tmp_path / f"{seed}.csv")
-        vectors.append(EqbenVector(path=tmp_path / f"{seed}.npy", order="by-subset"))
+        vectors.append(tmp_path / f"{seed}.npy")
     dataset = open_dataset(str(combined))
 
     assert is_eqben(dataset)
-    found = eqben_samples_report(dataset, files, SampleRules(rules=RULES))
-    expected = eqben_report(vectors, RULES, sizes=sizes)
+    found = eqben_samples_report(dataset, files, SETTINGS)
+    expected = eqben_report(vectors, replace(SETTINGS, order="by-subset"), sizes)
 
     told = [(m.model, m.subset, m.metric, m.value, m.chance, m.ties) for m in found.measures]
     assert told == [
@@ -108,9 +108,9 @@ def check_same_table(folder: Path, files: Path) -> None:
     sizes = Counter(eqben_subset(row["kind"]) for row in rows(folder, "samples"))
     dataset = open_dataset(str(folder))
     assert is_eqben(dataset)
-    found = eqben_samples_report(dataset, [files / "s.csv"], SampleRules(rules=RULES))
-    vector = EqbenVector(path=files / "v.npy", order="official")
-    expected = eqben_report([vector], RULES, sizes={name: sizes[name] for name in EQBEN_SIZES})
+    found = eqben_samples_report(dataset, [files / "s.csv"], SETTINGS)
+    in_order = {name: sizes[name] for name in EQBEN_SIZES}
+    expected = eqben_report([files / "v.npy"], SETTINGS, in_order)
     assert [(m.subset, m.metric, m.value, m.ties) for m in found.measures] == [
         (m.subset, m.metric, m.value, m.ties) for m in expected.measures
     ]

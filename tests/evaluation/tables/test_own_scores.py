@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.tables.own_scores import read_file, read_labels
+from eqforge.evaluation.tables.scores import read_file, read_labels
 
 SCORES = {"a/1": [0.5, -1.0], "b/2": [3, 0.1]}
 RECORDS = [{"sample_id": key, "values": values, "subset": "s"} for key, values in SCORES.items()]

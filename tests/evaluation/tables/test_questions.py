@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eqforge.cli import main
-from eqforge.evaluation.tables.questions_task import is_right
+from eqforge.evaluation.tasks.questions import is_right
 from tests.builds import rows
 from tests.evaluation.harnesses import made
 from tests.published import SOURCES

@@ -9,10 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
-from eqforge.evaluation.tables.gallery import read_gallery
-from eqforge.evaluation.tables.report import Measure, Rules
-from eqforge.evaluation.tables.retrieval_contest import RetrievalRules, derived
-from eqforge.evaluation.tables.retrieval_task import retrieval_report
+from eqforge.evaluation.tables.report import Measure
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tasks.retrieval import (
+    derived,
+    read_gallery,
+    retrieval_report,
+)
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import patch_manifest
 from tests.made_datasets import vectors, write_dataset, write_scores
@@ -359,7 +362,7 @@ def test_each_direction_counts_its_own_queries_and_ties(made: Made, tmp_path: Pa
 
 def test_in_paper_mode_ties_lose_and_the_table_says_so(made: Made) -> None:
     dataset = open_dataset(str(made.folder))
-    settings = RetrievalRules(rules=Rules(ties="expectation", resamples=10), mode="paper")
+    settings = MetricsSettings(paths=(), ties="expectation", resamples=10, mode="paper")
     report = retrieval_report(dataset, [made.scores["m"]], settings)
     assert report.rules is not None
     assert report.rules.ties == "strict"

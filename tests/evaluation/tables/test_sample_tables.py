@@ -12,7 +12,7 @@ from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.command import main as command
-from eqforge.evaluation.tables.own_scores import read_file
+from eqforge.evaluation.tables.scores import read_file
 from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of
 

@@ -20,7 +20,6 @@ CHANGED: dict[str, Any] = {
     "clusters": Path("videos.txt"),
     "by": "split",
     "cluster": "image",
-    "distance": "words",
     "mode": "paper",
     "relevance": Path("clip"),
     "oracle": "oscar",

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from eqforge.cli import main
-from eqforge.evaluation.tables.vectors import unshuffle
+from eqforge.evaluation.tasks.eqben import unshuffle
 from eqforge.transforms.export.benchmark import MOST_KINDS
 from eqforge.transforms.export.names import is_safe, key_of
 from tests.builds import rows

@@ -1,4 +1,8 @@
-"""The table of boundary grounding: how often the change is found within each tolerance."""
+"""Boundary grounding: find the moment of a change from captions of the states around it.
+
+Source: EqBen (Wang et al. 2023), appendix A.6, whose words the score of a boundary follows, and
+  table 12, after GEB+, whose tolerances are exclusive.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,20 +12,49 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_lines
-from eqforge.evaluation.metrics.boundaries import (
-    FRAMES_PER_SECOND,
-    THRESHOLDS_S,
-    best_times_s,
-    chance_within,
-    within,
-)
 from eqforge.evaluation.metrics.ties import TieRule
-from eqforge.evaluation.tables.report import Judged, Report, Rules, measure
-from eqforge.evaluation.tables.sample_tasks import model_names
+from eqforge.evaluation.statistics.bootstrap import Numbers
+from eqforge.evaluation.tables.report import Judged, Report, make_report, model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, text_array
-from eqforge.evaluation.tables.several import compare_judged
+from eqforge.evaluation.tables.settings import MetricsSettings
 
+THRESHOLDS_S = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
+FRAMES_PER_SECOND = 5.0
 METRICS = tuple(f"{threshold:g} s" for threshold in THRESHOLDS_S)
+
+
+def best_times_s(before: Numbers, after: Numbers, times_s: Numbers) -> Numbers:
+    """Return the time halfway between the frames where the boundary scores best [tied places].
+
+    The score of a boundary is s(frame t, caption before) + s(frame t + 1, caption after): both
+    match at once. Times are ascending; there are several where places tie.
+
+    Args:
+      before: score of each frame with the caption before the change [frames], at least two.
+      after: score of each frame with the caption after the change [frames].
+      times_s: the frames' times [frames], ascending.
+    """
+    scores = before[:-1] + after[1:]
+    best = np.flatnonzero(scores == scores.max())
+    return (times_s[best] + times_s[best + 1]) / 2
+
+
+def within(
+    times_s: Numbers, boundary_s: float, threshold_s: float, rule: TieRule = "strict"
+) -> float:
+    """Return a boundary's credit, in [0, 1]: 1 if all predicted times are nearer than a threshold.
+
+    Where only some tied places are near it is 0, one half, or their share.
+    """
+    near = np.abs(times_s - boundary_s) < threshold_s
+    if rule == "expectation" or near.all():
+        return float(near.mean())
+    return 0.5 if rule == "half" and near.any() else 0.0
+
+
+def chance_within(times_s: Numbers, boundary_s: float, threshold_s: float) -> float:
+    """Return the share of places between frames that are near enough to a boundary."""
+    return within((times_s[:-1] + times_s[1:]) / 2, boundary_s, threshold_s, "expectation")
 
 
 class _Boundary(msgspec.Struct):
@@ -34,15 +67,14 @@ class _Boundary(msgspec.Struct):
     fps: float = FRAMES_PER_SECOND
 
 
-def boundary_report(paths: Sequence[Path], rules: Rules, *, allow_missing: bool = False) -> Report:
-    """Returns how often boundaries are found within each tolerance, and the mean of them.
+def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
+    """Return how often boundaries are found within each tolerance, and the mean of them.
 
     Args:
       paths: a JSON Lines file for each model: `boundary_id`, `video`, `timestamp_s`, `before`
         and `after`, the scores of the frames with either caption, and `start_s` and `fps` unless
         they are 0 and 5. The boundaries of all files together are expected.
-      rules: ties, seed and resamples.
-      allow_missing: whether a file may lack boundaries that another has.
+      settings: how they are judged.
 
     Raises:
       InputError: a file is malformed, or lacks boundaries though not allowed to.
@@ -51,30 +83,17 @@ def boundary_report(paths: Sequence[Path], rules: Rules, *, allow_missing: bool 
     found = [_read(path) for path in paths]
     expected = sorted(set().union(*found))
     for path, boundaries in zip(paths, found, strict=True):
-        _check_missing(path, [key for key in expected if key not in boundaries], allow_missing)
+        missing = [key for key in expected if key not in boundaries]
+        if missing and not settings.allow_missing:
+            raise InputError(
+                f"{path}: {len(missing):,} boundaries that another file has are missing, such as "
+                f"{missing[0]!r}; --allow-missing leaves them out"
+            )
     judged = {
-        name: {EVERYTHING: _judge(list(boundaries.values()), len(expected), rules.ties)}
+        name: {EVERYTHING: _judge(list(boundaries.values()), len(expected), settings.ties)}
         for name, boundaries in zip(names, found, strict=True)
     }
-    return Report(
-        title="Boundary grounding: found within, in per cent",
-        rules=rules,
-        measures=tuple(
-            found
-            for name, subsets in judged.items()
-            for subset, one in subsets.items()
-            for found in measure(name, subset, one, rules)[1]
-        ),
-        comparisons=compare_judged(judged, rules),
-    )
-
-
-def _check_missing(path: Path, missing: Sequence[str], allowed: bool) -> None:
-    if missing and not allowed:
-        raise InputError(
-            f"{path}: {len(missing):,} boundaries that another file has are missing, such as "
-            f"{missing[0]!r}; --allow-missing leaves them out"
-        )
+    return make_report("Boundary grounding: found within, in per cent", settings.rules, judged)
 
 
 def _judge(boundaries: Sequence[_Boundary], expected: int, ties: TieRule) -> Judged:

@@ -1,4 +1,8 @@
-"""The table of answers to questions in groups: right alone, by question, by image, by group."""
+"""Answers to questions in groups: right alone, by question, by image, by group.
+
+Source: NaturalBench (Li et al. 2024), section 3: accuracy, Q-Acc, I-Acc and G-Acc; MMVP (Tong et
+  al. 2024), section 2: a pair counts where both questions are right.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -10,16 +14,25 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
-from eqforge.evaluation.harnesses.forms import form_of_file
-from eqforge.evaluation.harnesses.joins import check_known
-from eqforge.evaluation.harnesses.logs import Answers, read_lmms_eval, read_vlmevalkit
+from eqforge.evaluation.harnesses.logs import (
+    Answers,
+    check_known,
+    form_of_file,
+    read_lmms_eval,
+    read_vlmevalkit,
+)
 from eqforge.evaluation.metrics.answers import normal_answer
-from eqforge.evaluation.tables.answers_task import AnswerRules, read_answers
-from eqforge.evaluation.tables.errata import wrong_samples
-from eqforge.evaluation.tables.report import Judged, Measure, Report, measure
-from eqforge.evaluation.tables.sample_tasks import model_names
-from eqforge.evaluation.tables.samples import EVERYTHING, column_names, read_columns, text_array
-from eqforge.evaluation.tables.several import compare_judged
+from eqforge.evaluation.tables.report import (
+    Judged,
+    Measure,
+    Report,
+    compare_judged,
+    measure,
+    model_names,
+)
+from eqforge.evaluation.tables.samples import EVERYTHING, read_columns, text_array, wrong_samples
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tasks.answers import check_answered, read_answers
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records import lettered
 from eqforge.schemas.records.questions import QUESTIONS, UNITS, short_answer
@@ -33,19 +46,16 @@ METRICS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, ...]]]] = {
 }
 """What has to be answered right together for a credit: a question, or a unit of several."""
 
-_READERS: Final[Mapping[str, Callable[[Path], Answers]]] = {
-    "lmms-eval": read_lmms_eval,
-    "vlmevalkit": read_vlmevalkit,
-}
+_READERS: Final = {"lmms-eval": read_lmms_eval, "vlmevalkit": read_vlmevalkit}
 
 
 def is_questions(dataset: Dataset) -> bool:
-    """Tells whether the samples of a dataset are questions in groups."""
-    return set(COLUMNS) <= set(column_names(dataset, "samples"))
+    """Return True if the samples of a dataset are questions in groups."""
+    return set(COLUMNS) <= set(dataset.columns("samples"))
 
 
 def is_right(said: str, answer: str, options: Sequence[str]) -> bool:
-    """Tells whether an answer is the right one: in its words, or by its letter.
+    """Return True if an answer is the right one: in its words, or by its letter.
 
     Args:
       said: what a model answered: `Yes`, `no, it is not`, `(a)`, `A. Open`, or the option's text.
@@ -59,34 +69,34 @@ def is_right(said: str, answer: str, options: Sequence[str]) -> bool:
     return right is None and bool(plain) and plain == normal_answer(answer)
 
 
-def questions_report(
-    dataset: Dataset, paths: Sequence[Path], settings: AnswerRules, errata: Path | None = None
-) -> Report:
-    """Returns the table of some models' answers to questions in groups.
+def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
+    """Return the table of some models' answers to questions in groups.
+
+    Units of several questions that lose one to errata are left out: the rest of them is easier.
 
     Args:
       dataset: the questions.
       paths: a file for each model: JSON Lines, `{"sample_id": …, "answer": …}`, or what
         lmms-eval or VLMEvalKit wrote of a task that was exported.
       settings: how they are judged.
-      errata: file of what is wrong with questions; None for none. What counts only together with a
-        question that is left out is left out as well: the rest of it is easier.
 
     Raises:
       InputError: an answer is of no question or no text, or answers are missing though not allowed
         to be.
-
-    Source: NaturalBench (Li et al. 2024), section 3: accuracy, Q-Acc, I-Acc and G-Acc; MMVP (Tong
-      et al. 2024), section 2: a pair counts where both questions are right.
     """
+    settings.check_read("questions")
     rows = _rows(dataset)
-    gone, notes = wrong_samples([row["sample_id"] for row in rows], errata)
+    gone, notes = wrong_samples([row["sample_id"] for row in rows], settings.errata)
+    kinds = sorted({row["kind"] for row in rows})
+    subsets = {EVERYTHING: rows}
+    if len(kinds) > 1:
+        subsets |= {kind or "(none)": [r for r in rows if r["kind"] == kind] for kind in kinds}
     judged: dict[str, dict[str, Judged]] = {}
     measures: list[Measure] = []
     for name, path in zip(model_names([path.stem for path in paths], paths), paths, strict=True):
         right = _right(rows, path, settings.allow_missing, gone)
         judged[name] = {}
-        for subset, part in _subsets(rows).items():
+        for subset, part in subsets.items():
             for metric in METRICS:
                 units = judge(part, right, metric, gone)
                 measures += measure(name, subset, units, settings.rules)[1]
@@ -96,7 +106,7 @@ def questions_report(
         title=f"{dataset.manifest.dataset}: questions answered, in per cent",
         rules=settings.rules,
         measures=tuple(measures),
-        comparisons=compare_judged(judged, settings.rules),
+        comparisons=tuple(compare_judged(judged, settings.rules)),
         notes=(*notes, *_uneven(rows)),
     )
 
@@ -107,7 +117,7 @@ def _rows(dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
-    """Returns the share of the questions of each group that a model answered right, by its id.
+    """Return the share of the questions of each group that a model answered right, by its id.
 
     Groups with a question that has no answer are left out.
 
@@ -127,7 +137,7 @@ def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
 
 
 def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yields a note where some groups have fewer questions than others."""
+    """Yield a note where some groups have fewer questions than others."""
     sizes = Counter(Counter(row["group_id"] for row in rows).values())
     if len(sizes) > 1:
         most = max(sizes)
@@ -139,7 +149,7 @@ def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
-    """Returns what a model answered, by the id of the sample."""
+    """Return what a model answered, by the id of the sample."""
     form = form_of_file(path)
     if form is None:
         return read_answers(path)
@@ -158,13 +168,9 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
 def _right(
     rows: Sequence[dict[str, Any]], path: Path, allow_missing: bool, gone: Collection[str]
 ) -> dict[str, bool]:
-    """Returns which of the answered questions were answered right; some need no answer."""
+    """Return which of the answered questions were answered right; some need no answer."""
     answers = _answers(rows, path)
-    if strange := sorted(answers.keys() - {row["sample_id"] for row in rows}):
-        raise InputError(
-            f"{path}: {len(strange):,} answers are of samples that the dataset does not have, such "
-            f"as {shown(strange[0])}"
-        )
+    check_answered(path, answers, {row["sample_id"] for row in rows})
     missing = sum(row["sample_id"] not in answers and row["sample_id"] not in gone for row in rows)
     if missing and not allow_missing:
         raise InputError(
@@ -181,15 +187,6 @@ def _right(
         for row in rows
         if row["sample_id"] in answers
     }
-
-
-def _subsets(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Returns the rows of everything, and of each kind where there are several."""
-    kinds = sorted({row["kind"] for row in rows})
-    found = {EVERYTHING: list(rows)}
-    if len(kinds) > 1:
-        found |= {kind or "(none)": [row for row in rows if row["kind"] == kind] for kind in kinds}
-    return found
 
 
 @dataclass(slots=True)
@@ -213,7 +210,7 @@ def judge(
     metric: str,
     gone: Collection[str] = (),
 ) -> Judged:
-    """Returns the credits of the units of a metric, each of which is in one group.
+    """Return the credits of the units of a metric, each of which is in one group.
 
     Args:
       rows: the questions.
@@ -230,11 +227,10 @@ def judge(
         is_good = right.get(row["sample_id"])
         unit.credit = None if is_good is None or unit.credit is None else unit.credit * is_good
         unit.chance *= _chance(row)
-    there = dict(_answered(units))
+    there = {key: unit for key, unit in sorted(units.items()) if unit.credit is not None}
     return Judged(
         credits={metric: np.array([unit.credit for unit in there.values()], dtype=np.float64)},
         chance={metric: float(np.mean([unit.chance for unit in there.values()] or [0.0]))},
-        tied=None,
         clusters=text_array([unit.group for unit in there.values()]),
         expected=len(units),
         keys=text_array(["\t".join(key) for key in there]),
@@ -242,12 +238,7 @@ def judge(
 
 
 def _chance(row: dict[str, Any]) -> float:
-    """Returns the chance of guessing an answer: one of the options, A or B, yes or no; else 0."""
+    """Return the chance of guessing an answer: one of the options, A or B, yes or no; else 0."""
     if row["options"]:
         return 1 / len(row["options"])
     return 0.0 if short_answer(row["answer"], ()) is None else 0.5
-
-
-def _answered(units: dict[tuple[str, ...], _Unit]) -> Iterator[tuple[tuple[str, ...], _Unit]]:
-    """Yields the units of which everything was answered, in the order of their names."""
-    yield from ((key, unit) for key, unit in sorted(units.items()) if unit.credit is not None)

@@ -1,8 +1,8 @@
-"""Reads scores of all images with all captions: a dual encoder's vectors, or a grid."""
+"""Scores of all images with all captions: a dual encoder's vectors, or a grid."""
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -10,101 +10,75 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.tables.sample_scores import check_dataset
+from eqforge.evaluation.tables.scores import open_scores_of
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
+from eqforge.schemas.dataset.score_tables import ScoresFolder
 
 # A row has the scores of all captions: 10 rows of 25,000 captions are some 15 MB of text.
 _GRID_ROWS = 10
 # In a full grid all rows name the same captions, which are then looked up once.
 _NO_TEXTS = pa.array([], pa.string())
 
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Keyed:
-    """Vectors under their keys.
-
-    Attributes:
-      keys: ids or texts, unique and sorted Python objects [n].
-      vectors: float32 [n, d], unit length.
-    """
-
-    keys: NDArray[Any]
-    vectors: NDArray[np.float32]
-
-    def places(self, wanted: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns the row of each wanted key, -1 where it has no vector."""
-        return _places(pa.array(wanted, pa.string()), self.keys)
+What: TypeAlias = Literal["images", "captions"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class CrossedScores:
-    """One model's scores of images and captions.
+    """One model's scores of images and captions, as vectors or as a grid.
 
     Attributes:
       model: name of the model.
-      images, captions: their vectors; None for a grid.
-      grid: scores by image and caption; None for vectors.
+      images, captions: ids and texts, unique and sorted Python objects [n].
+      vectors: float32 [n, d] of each, of unit length; empty for a grid.
+      grid: scores [images, captions], -inf where a pair was not scored: 0.5 GB for 5,000 images and
+        25,000 captions; None for vectors.
       failures: number of images and captions that were not scored, by reason.
       warnings: warnings of `eqforge score`.
     """
 
     model: str
-    images: Keyed | None
-    captions: Keyed | None
-    grid: "Grid | None"
+    images: NDArray[Any]
+    captions: NDArray[Any]
+    vectors: dict[What, NDArray[np.float32]]
+    grid: NDArray[np.float32] | None
     failures: dict[str, int]
     warnings: tuple[str, ...]
 
+    def places(self, what: What, wanted: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the row or column of each wanted image or caption, -1 if it has no scores."""
+        known = self.images if what == "images" else self.captions
+        return _places(pa.array(wanted, pa.string()), known)
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Grid:
-    """A labelled matrix in memory: 0.5 GB for 5,000 images and 25,000 captions.
-
-    Attributes:
-      images: their ids, unique and sorted Python objects [images].
-      captions: their texts, likewise [captions].
-      scores: [images, captions], -inf where a pair was not scored.
-    """
-
-    images: NDArray[Any]
-    captions: NDArray[Any]
-    scores: NDArray[np.float32]
-
-    def rows(self, wanted: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns the row of each wanted image, -1 if it has none."""
-        return _places(pa.array(wanted, pa.string()), self.images)
-
-    def columns(self, wanted: NDArray[Any]) -> NDArray[np.int64]:
-        """Returns the column of each wanted caption, -1 if it has none."""
-        return _places(pa.array(wanted, pa.string()), self.captions)
+    @property
+    def why(self) -> str:
+        """The failures as a part of a sentence; empty if there are none."""
+        said = ", ".join(f"{count:,} {reason}" for reason, count in self.failures.items())
+        return f" ({said})" if said else ""
 
 
 def read_crossed(folder: str, dataset: Dataset) -> CrossedScores:
-    """Reads the scores that `eqforge score` wrote of all images with all captions of a dataset.
+    """Read the scores that `eqforge score` wrote of all images with all captions of a dataset.
 
     Raises:
       InputError: it is not such a folder, is of another dataset, or is damaged.
     """
-    scores = open_scores(folder)
-    check_dataset(scores, dataset)
+    scores = open_scores_of(folder, dataset)
     tables = scores.manifest.tables
+    vectors: dict[What, NDArray[np.float32]] = {}
+    grid = None
     if "image_vectors" in tables and "caption_vectors" in tables:
-        images = _read_vectors(scores, "image_vectors", "image_id")
-        captions, grid = _read_vectors(scores, "caption_vectors", "caption"), None
-        if images.vectors.shape[1] != captions.vectors.shape[1]:
+        images, vectors["images"] = _read_vectors(scores, "image_vectors", "image_id")
+        captions, vectors["captions"] = _read_vectors(scores, "caption_vectors", "caption")
+        if vectors["images"].shape[1] != vectors["captions"].shape[1]:
             raise InputError(f"{folder}: vectors of images and captions differ in length")
-        return _crossed(scores, images, captions, grid)
-    if "grid" in tables:
-        return _crossed(scores, None, None, _read_grid(scores))
-    raise InputError(
-        f"{folder}: expected vectors or a grid of scores; it has {', '.join(tables) or 'no tables'}"
-    )
-
-
-def _crossed(
-    scores: ScoresFolder, images: Keyed | None, captions: Keyed | None, grid: Grid | None
-) -> CrossedScores:
+    elif "grid" in tables:
+        images, captions = _grid_names(scores)
+        grid = _read_grid(scores, images, captions)
+    else:
+        raise InputError(
+            f"{folder}: expected vectors or a grid of scores; it has "
+            f"{', '.join(tables) or 'no tables'}"
+        )
     reasons: Counter[str] = Counter()
     for batch in scores.batches("failures", ["table", "reason"]):
         reasons.update(f"{row['table']}: {row['reason']}" for row in batch.to_pylist())
@@ -112,13 +86,16 @@ def _crossed(
         model=scores.manifest.model.name,
         images=images,
         captions=captions,
+        vectors=vectors,
         grid=grid,
         failures=dict(sorted(reasons.items())),
         warnings=tuple(scores.manifest.warnings),
     )
 
 
-def _read_vectors(scores: ScoresFolder, table: str, key: str) -> Keyed:
+def _read_vectors(
+    scores: ScoresFolder, table: str, key: str
+) -> tuple[NDArray[Any], NDArray[np.float32]]:
     batches = list(scores.batches(table, [key, "vector"]))
     if not batches:
         raise InputError(f"{scores.folder}: its table of {table} is empty")
@@ -132,7 +109,7 @@ def _read_vectors(scores: ScoresFolder, table: str, key: str) -> Keyed:
         raise InputError(f"{scores.folder}: two vectors of {str(keys[twice[0]])!r}")
     if not np.isfinite(vectors).all():
         raise InputError(f"{scores.folder}: a vector in {table} is not finite")
-    return Keyed(keys=keys, vectors=vectors)
+    return keys, vectors
 
 
 def _matrix(column: pa.FixedSizeListArray) -> NDArray[np.float32]:
@@ -140,8 +117,9 @@ def _matrix(column: pa.FixedSizeListArray) -> NDArray[np.float32]:
     return flat.reshape(len(column), -1)
 
 
-def _read_grid(scores: ScoresFolder) -> Grid:
-    images, captions = _grid_names(scores)
+def _read_grid(
+    scores: ScoresFolder, images: NDArray[Any], captions: NDArray[Any]
+) -> NDArray[np.float32]:
     if not len(images) or not len(captions):
         raise InputError(f"{scores.folder}: its grid is empty")
     found = np.full((len(images), len(captions)), -np.inf, dtype=np.float32)
@@ -159,11 +137,11 @@ def _read_grid(scores: ScoresFolder) -> Grid:
             known, places = encoded.dictionary, _places(encoded.dictionary, captions)
         columns = places[encoded.indices.to_numpy(zero_copy_only=False)]
         found[np.repeat(_places(names, images), sizes), columns] = cells
-    return Grid(images=images, captions=captions, scores=found)
+    return found
 
 
 def _grid_names(scores: ScoresFolder) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Returns the ids of the images and the captions of a grid, each once and sorted."""
+    """Return the ids of the images and the captions of a grid, each once and sorted."""
     images: set[str] = set()
     captions: set[str] = set()
     known = _NO_TEXTS
@@ -177,7 +155,7 @@ def _grid_names(scores: ScoresFolder) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _places(wanted: pa.Array, keys: NDArray[Any]) -> NDArray[np.int64]:
-    """Returns for each wanted text its place among unique keys, -1 where it is not there."""
+    """Return for each wanted text its place among unique keys, -1 where it is not there."""
     found = pc.index_in(wanted, value_set=pa.array(keys, pa.string()))
     places: NDArray[np.int64] = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return places

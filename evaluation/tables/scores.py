@@ -1,0 +1,327 @@
+"""Scores of samples: folders of `eqforge score`, files of any program, and the join by key."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import Node, load_json, read_text_lines
+from eqforge.core.files.foreign_tables import column_names, csv_rows, read_parquet
+from eqforge.core.files.typed_json import decode, read_lines
+from eqforge.evaluation.tables.samples import text_array
+from eqforge.models.arrays import read_array
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
+
+LARGEST_SCORE = 1e100
+"""Squares of larger scores, and sums of them, would overflow."""
+
+FILE_SUFFIXES = (".parquet", ".csv", ".jsonl", ".json", ".npy")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class SampleScores:
+    """Scores of samples by one model.
+
+    Attributes:
+      model: name of the model.
+      keys: ids of the samples [n], unique.
+      values: the scores [n, scores a sample], finite.
+      quantity: `cosine`, `logit` or `probability`; None if unknown.
+      failures: number of samples that were not scored, by reason.
+      warnings: warnings of `eqforge score`.
+    """
+
+    model: str
+    keys: NDArray[Any]
+    values: NDArray[np.floating[Any]]
+    quantity: str | None
+    failures: dict[str, int]
+    warnings: tuple[str, ...] = ()
+
+    def without(self, gone: Collection[str]) -> "SampleScores":
+        """Return the scores without those of some samples."""
+        left = ~np.isin(self.keys, np.array(sorted(gone), dtype=object))
+        return replace(self, keys=self.keys[left], values=self.values[left])
+
+
+def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
+    """Open a folder of scores of a dataset.
+
+    Raises:
+      InputError: it holds none, or scores of another dataset or of another build of it.
+    """
+    scores, found = open_scores(folder), dataset.sha256
+    if scores.manifest.dataset_sha256 != found:
+        raise InputError(
+            f"{scores.folder}: these are scores of {scores.manifest.dataset} whose manifest is "
+            f"{scores.manifest.dataset_sha256[:12]}; that of {dataset.folder} is {found[:12]}: "
+            "score it again"
+        )
+    return scores
+
+
+def read_folder(
+    folder: str, dataset: Dataset, images: Sequence[str], captions: Sequence[str]
+) -> SampleScores:
+    """Read the scores that `eqforge score` wrote of a dataset's samples.
+
+    Args:
+      folder: folder of the scores.
+      dataset: the scored dataset.
+      images: the columns of images that are expected, in order.
+      captions: the columns of captions, likewise.
+
+    Raises:
+      InputError: it is not such a folder, or is of another dataset or task.
+    """
+    scores = open_scores_of(folder, dataset)
+    manifest = scores.manifest
+    if (manifest.images, manifest.captions) != (list(images), list(captions)):
+        raise InputError(
+            f"{folder}: expected scores of the columns {', '.join([*images, *captions])}; found "
+            f"{', '.join([*manifest.images, *manifest.captions]) or 'none'}"
+        )
+    batches = list(scores.batches("scores", ["sample_id", "values"]))
+    width = len(images) * len(captions)
+    reasons: Counter[str] = Counter()
+    for batch in scores.batches("failures", ["table", "reason"]):
+        rows = batch.to_pylist()
+        reasons.update(row["reason"] for row in rows if row["table"] == "samples")
+    return _checked(
+        folder,
+        SampleScores(
+            model=manifest.model.name,
+            keys=text_array([key for batch in batches for key in batch.column(0).to_pylist()]),
+            values=_rectangle(folder, [batch.column(1) for batch in batches], width),
+            quantity=manifest.quantity,
+            failures=dict(sorted(reasons.items())),
+            warnings=tuple(manifest.warnings),
+        ),
+    )
+
+
+def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScores:
+    """Read a file of scores that any program wrote, a row a sample.
+
+    Args:
+      path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list;
+        `.json`, an array of such records or an object of values by id; `.csv` with `sample_id` and
+        `value_0`, `value_1`, …; or `.npy`, [samples, width], beside `.ids.txt` with their ids.
+      width: number of scores per sample.
+      quantity: what a score is; None if unknown.
+
+    Raises:
+      InputError: the file is none of these, or a row is malformed.
+    """
+    if path.is_dir():
+        raise InputError(
+            f"{path}: is a folder; expected a file that ends in {', '.join(FILE_SUFFIXES)}. What "
+            "eqforge score wrote is measured behind its dataset: eqforge metrics DATASET SCORES"
+        )
+    if path.suffix not in FILE_SUFFIXES:
+        raise InputError(
+            f"{path}: expected a folder of eqforge score, a file that ends in "
+            f"{', '.join(FILE_SUFFIXES)}, or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit "
+            "(.xlsx) wrote of each question"
+        )
+    readers = {".parquet": _from_parquet, ".csv": _from_csv, ".npy": _from_array}
+    keys, values = readers.get(path.suffix, _from_records)(path, width)
+    return _checked(
+        str(path),
+        SampleScores(
+            model=path.stem, keys=text_array(keys), values=values, quantity=quantity, failures={}
+        ),
+    )
+
+
+def _checked(where: str, scores: SampleScores) -> SampleScores:
+    unique, counts = np.unique(scores.keys, return_counts=True)
+    if len(unique) < len(scores.keys):
+        raise InputError(f"{where}: the sample {str(unique[counts > 1][0])!r} appears twice")
+    bad = np.flatnonzero(~(np.abs(scores.values.astype(np.float64)) <= LARGEST_SCORE).all(axis=1))
+    if len(bad):
+        raise InputError(
+            f"{where}: a score of {str(scores.keys[bad[0]])!r} is not a finite number, or is "
+            f"beyond {LARGEST_SCORE:g}"
+        )
+    return scores
+
+
+def _rectangle(where: str, columns: Sequence[Any], width: int) -> NDArray[np.floating[Any]]:
+    """Return lists of Arrow as an array [rows, width]."""
+    parts = []
+    for column in columns:
+        lengths = column.value_lengths().to_numpy(zero_copy_only=False)
+        if (lengths != width).any():
+            raise InputError(
+                f"{where}: expected {width} scores a sample; found {lengths[lengths != width][0]}"
+            )
+        parts.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
+    return np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
+
+
+class _Line(msgspec.Struct):
+    sample_id: str
+    values: list[float]
+    cluster: str | None = None
+    subset: str | None = None
+
+
+def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | None:
+    """Return a text column of a file of scores, in row order; None if there is no such column.
+
+    Raises:
+      InputError: only some rows have it, or it is not text.
+    """
+    found: list[Any] = []
+    if path.suffix == ".parquet":
+        if name in column_names(path):
+            expected = f"the column {name}, a text"
+            found = read_parquet(path, {name: pa.string()}, expected)[name].to_list()
+    elif path.suffix == ".csv":
+        found = [row.get(name) for row in csv_rows(path)]
+    elif path.suffix != ".npy":
+        found = [getattr(line, name) for _, line in _records(path)]
+    if all(value is None for value in found):
+        return None
+    if not all(isinstance(value, str) for value in found):
+        raise InputError(f"{path}: expected a text in the column {name!r} of every row")
+    return found
+
+
+def _from_parquet(path: Path, width: int) -> tuple[list[str], NDArray[np.floating[Any]]]:
+    kinds = {"sample_id": pa.string(), "values": pa.list_(pa.float64())}
+    expected = "the columns sample_id, a text, and values, a list of numbers"
+    found = read_parquet(path, kinds, expected)
+    keys, lists = found["sample_id"].to_list(), found["values"]
+    if None in keys or lists.null_count:
+        raise InputError(f"{path}: a row has no sample_id or no values")
+    return keys, _rectangle(str(path), [lists], width)
+
+
+def _from_csv(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
+    columns = [f"value_{number}" for number in range(width)]
+    rows = list(csv_rows(path))
+    if not rows:
+        raise InputError(f"{path}: holds no rows")
+    if wrong := {"sample_id", *columns} - set(rows[0]):
+        raise InputError(
+            f"{path}: expected the columns sample_id, {', '.join(columns)}; there is no "
+            f"{', '.join(sorted(wrong))}"
+        )
+    if f"value_{width}" in rows[0]:
+        raise InputError(f"{path}: expected {width} scores a sample; there is a value_{width} too")
+    values = []
+    for line, row in enumerate(rows, start=2):
+        try:
+            values.append([float(row[column]) for column in columns])
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{path}: line {line}: expected {width} numbers: {error}") from error
+    return [row["sample_id"] for row in rows], np.array(values).reshape(-1, width)
+
+
+def _from_array(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
+    values, ids = read_array(path), path.with_suffix(".ids.txt")
+    if not ids.is_file():
+        raise InputError(f"{path}: expected the ids of its rows in {ids}, a line each")
+    keys = read_text_lines(ids)
+    if values.shape != (len(keys), width):
+        raise InputError(
+            f"{path}: expected {width} scores for each of the {len(keys):,} ids in {ids}, found an "
+            f"array of shape {values.shape}"
+        )
+    return keys, values.astype(np.float64)
+
+
+def _from_records(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
+    keys, values = [], []
+    for where, line in _records(path):
+        if len(line.values) != width:
+            raise InputError(f"{path}: {where}: expected {width} scores; found {len(line.values)}")
+        keys.append(line.sample_id)
+        values.append(line.values)
+    return keys, np.array(values, dtype=np.float64).reshape(-1, width)
+
+
+def _records(path: Path) -> Iterator[tuple[str, _Line]]:
+    """Yield the records of JSON lines, or of one JSON document, each with its place."""
+    if path.suffix == ".jsonl":
+        for number, data in read_lines(path):
+            yield f"line {number}", decode(data, _Line, str(path), f"line {number}")
+        return
+    document = load_json(path)
+    if isinstance(document.value, dict):
+        for sample_id, node in document.items():
+            yield node.where, _Line(sample_id=sample_id, values=_numbers(node))
+        return
+    for number, entry in enumerate(document.elements(), start=1):
+        node = Node(path.name, f"entry {number}", entry.value)
+        labels = {name: node.get(name) for name in ("cluster", "subset")}
+        yield (
+            node.where,
+            _Line(
+                sample_id=node["sample_id"].text(),
+                values=_numbers(node["values"]),
+                **{name: label.text() for name, label in labels.items() if label is not None},
+            ),
+        )
+
+
+def _numbers(node: Node) -> list[float]:
+    return [value.number() for value in node.elements()]
+
+
+def places_of(
+    expected: NDArray[Any], scores: SampleScores, where: str, *, allow_missing: bool
+) -> NDArray[np.int64]:
+    """Return for each expected sample the row of its scores, -1 where there is none.
+
+    Args:
+      expected: ids of the samples [n].
+      scores: what there is.
+      where: name of the scores, for messages.
+      allow_missing: whether samples may have no scores.
+
+    Raises:
+      InputError: scores are missing though not allowed to be, or of unknown samples.
+    """
+    if not len(scores.keys):
+        raise InputError(f"{where}: holds no score at all")
+    places = places_in(expected, scores.keys)
+    strange = np.setdiff1d(scores.keys, expected)
+    if len(strange) == len(scores.keys):
+        raise InputError(
+            f"{where}: not one of its {len(strange):,} scores is of a sample that the dataset has, "
+            f"such as {str(strange[0])!r}: are they of another dataset?"
+        )
+    if len(strange):
+        raise InputError(
+            f"{where}: {len(strange):,} scores are of samples that the dataset does not have, such "
+            f"as {str(strange[0])!r}"
+        )
+    missing = expected[places < 0]
+    if len(missing) and not allow_missing:
+        why = ", ".join(f"{count:,} {reason}" for reason, count in scores.failures.items())
+        raise InputError(
+            f"{where}: {len(missing):,} of {len(expected):,} samples have no score, such as "
+            f"{str(missing[0])!r}{f' ({why})' if why else ''}; --allow-missing leaves them out"
+        )
+    return places
+
+
+def places_in(wanted: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
+    """Return for each wanted key its place among unique keys, -1 where it is not there."""
+    if not len(keys):
+        return np.full(len(wanted), -1, dtype=np.int64)
+    order = np.argsort(keys)
+    near = np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)
+    found = order[near]
+    return np.where(keys[found] == wanted, found, -1)

@@ -1,0 +1,231 @@
+"""Answers to VLUE's tasks: NLVR2 and VQA accuracy, grounding at an IoU of 0.5, BLEU and CIDEr."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.files.typed_json import decode, read_lines
+from eqforge.evaluation.metrics.answers import grounded, vqa_accuracy
+from eqforge.evaluation.metrics.captioning import score_captions
+from eqforge.evaluation.metrics.ties import Credits
+from eqforge.evaluation.statistics.bootstrap import Resampled
+from eqforge.evaluation.tables.report import Judged, Measure, Report, make_report, model_names
+from eqforge.evaluation.tables.samples import read_columns, text_array
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.schemas.dataset.reader import Dataset
+
+CIDER, BLEU = "CIDEr", "BLEU"
+CAPTIONING = "captioning"
+_TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+class _Line(msgspec.Struct):
+    sample_id: str
+    answer: Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerTask:
+    """A task whose samples are answered.
+
+    Attributes:
+      cluster: the column of the task's table that names clusters.
+      truth: the column of what is right.
+      form: the form of an answer, in words.
+      read: parses an answer; raises ValueError if it is not of the form.
+      accuracy: maps answers and truths to credits; None for captions, which are scored together.
+      chance: of a guess; None where there is no such number.
+    """
+
+    cluster: str
+    truth: str
+    form: str
+    read: Callable[[Any], Any]
+    accuracy: Callable[[list[Any], list[Any]], Credits] | None = None
+    chance: float | None = None
+
+
+def _truth(answer: Any) -> bool:
+    return answer if isinstance(answer, bool) else _TRUTHS[str(answer).strip().lower()]
+
+
+def _text(answer: Any) -> str:
+    if not isinstance(answer, str):
+        raise ValueError(answer)
+    return answer
+
+
+def _box(answer: Any) -> list[float]:
+    found = [float(value) for value in answer]
+    if len(found) != 4 or not np.isfinite(found).all():
+        raise ValueError(answer)
+    return found
+
+
+def _same(said: list[bool], true: list[bool]) -> Credits:
+    return (np.array(said) == np.array(true)).astype(np.float64)
+
+
+def _vqa(said: list[str], true: list[list[str]]) -> Credits:
+    return np.array([vqa_accuracy(one, people) for one, people in zip(said, true, strict=True)])
+
+
+def _grounded(said: list[list[float]], true: list[Mapping[str, float]]) -> Credits:
+    boxes = [[box[side] for side in ("x", "y", "width", "height")] for box in true]
+    return grounded(np.array(said), np.array(boxes))
+
+
+TASKS: Final[Mapping[str, AnswerTask]] = {
+    "nlvr2": AnswerTask(
+        cluster="image_0",
+        truth="label",
+        form="true or false",
+        read=_truth,
+        accuracy=_same,
+        chance=1 / 2,
+    ),
+    "vqa": AnswerTask(cluster="image", truth="answers", form="a text", read=_text, accuracy=_vqa),
+    CAPTIONING: AnswerTask(cluster="image", truth="references", form="a text", read=_text),
+    "grounding": AnswerTask(
+        cluster="image",
+        truth="box",
+        form="[x, y, width, height] in pixels",
+        read=_box,
+        accuracy=_grounded,
+    ),
+}
+"""The tasks, by the name of their table in the dataset."""
+
+
+def is_answered(dataset: Dataset) -> bool:
+    """Return True if a dataset has a task whose samples are answered."""
+    return bool(TASKS.keys() & dataset.manifest.tables.keys())
+
+
+def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
+    """Return the table of some models' answers.
+
+    Args:
+      dataset: the questions.
+      paths: a JSON Lines file for each model, `{"sample_id": …, "answer": …}`, with one or more
+        tasks.
+      settings: how they are judged.
+
+    Raises:
+      InputError: an answer is of no sample or of the wrong form, or answers are missing though not
+        allowed to be.
+      MissingExtra: BLEU and CIDEr need a package that is not installed.
+    """
+    settings.check_read("answers")
+    names = model_names([path.stem for path in paths], paths)
+    questions = {
+        name: read_columns(dataset, name, ["sample_id", task.cluster, task.truth])
+        for name, task in TASKS.items()
+        if name in dataset.manifest.tables
+    }
+    judged: dict[str, dict[str, Judged]] = {}
+    bleu: dict[str, tuple[float, ...]] = {}
+    notes: list[str] = []
+    for name, path in zip(names, paths, strict=True):
+        judged[name] = dict(_judge(questions, path, settings, name, bleu))
+        notes += [f"{name}: no answers to {task}" for task in questions if task not in judged[name]]
+    if bleu:
+        notes.append(f"Captions were cut into words by {settings.tokenizer}; BLEU has no interval.")
+
+    def add(
+        model: str, task: str, part: Judged, means: list[Measure], found: Resampled
+    ) -> Iterator[Measure]:
+        del part, found
+        for order, value in enumerate(bleu[model] if task == CAPTIONING else (), start=1):
+            # A corpus score, so there is no mean to resample.
+            bleu_n = replace(means[0], metric=f"{BLEU}-{order}", unit="share", value=value)
+            yield replace(bleu_n, low=np.nan, high=np.nan)
+
+    title = f"{dataset.manifest.dataset}: answers, in per cent"
+    return make_report(title, settings.rules, judged, notes, add)
+
+
+def read_answers(path: Path) -> dict[str, Any]:
+    """Return the answers of a JSON Lines file by the ids of their samples.
+
+    Raises:
+      InputError: a line is malformed, or a sample is answered twice.
+    """
+    found: dict[str, Any] = {}
+    for number, data in read_lines(path):
+        line = decode(data, _Line, str(path), f"line {number}")
+        if line.sample_id in found:
+            raise InputError(f"{path}: line {number}: a second answer to {shown(line.sample_id)}")
+        found[line.sample_id] = line.answer
+    return found
+
+
+def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> None:
+    """Check that all answers are of samples of the dataset.
+
+    Raises:
+      InputError: some are not.
+    """
+    if strange := sorted(answers.keys() - known):
+        raise InputError(
+            f"{path}: {len(strange):,} answers are of samples that the dataset does not have, such "
+            f"as {shown(strange[0])}"
+        )
+
+
+def _judge(
+    questions: Mapping[str, Mapping[str, list[Any]]],
+    path: Path,
+    settings: MetricsSettings,
+    model: str,
+    bleu: dict[str, tuple[float, ...]],
+) -> Iterator[tuple[str, Judged]]:
+    """Yield the credits of each task that is answered, and keep BLEU, which has none."""
+    answers = read_answers(path)
+    known = {key for columns in questions.values() for key in columns["sample_id"]}
+    check_answered(path, answers, known)
+    for name, columns in questions.items():
+        task, keys = TASKS[name], columns["sample_id"]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        rows = [row for row in order if keys[row] in answers]
+        missing = len(keys) - len(rows)
+        if rows and missing and not settings.allow_missing:
+            raise InputError(
+                f"{path}: {missing:,} of {len(keys):,} samples of {name} have no answer; "
+                "--allow-missing leaves them out"
+            )
+        if not rows:
+            continue
+        said = [_read(task, answers[keys[row]], keys[row], path) for row in rows]
+        true = [columns[task.truth][row] for row in rows]
+        if task.accuracy is None:
+            bleu[model], cider = score_captions(said, true, settings.tokenizer)
+            credits = {CIDER: cider}
+        else:
+            credits = {"accuracy": task.accuracy(said, true)}
+        yield (
+            name,
+            Judged(
+                credits=credits,
+                chance={} if task.chance is None else {"accuracy": task.chance},
+                clusters=text_array([columns[task.cluster][row] for row in rows]),
+                expected=len(keys),
+                keys=text_array([keys[row] for row in rows]),
+                units={CIDER: "number"},
+            ),
+        )
+
+
+def _read(task: AnswerTask, answer: Any, key: str, path: Path) -> Any:
+    try:
+        return task.read(answer)
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InputError(
+            f"{path}: the answer to {shown(key)} is {shown(answer)}; expected {task.form}"
+        ) from error

@@ -1,0 +1,447 @@
+"""EqBen's table: seven subsets, five domains and their averages, of a vector or of a dataset."""
+
+import math
+import random
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import read_text_lines, shown
+from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.evaluation.metrics.pairs import WINOGROUND
+from eqforge.evaluation.statistics.averages import (
+    EQBEN_DOMAINS,
+    domains,
+    eqben_average,
+    macro,
+    micro,
+    pooled,
+)
+from eqforge.evaluation.statistics.bootstrap import (
+    Numbers,
+    Resampled,
+    percentile_interval,
+    resample_means,
+)
+from eqforge.evaluation.statistics.comparison import Comparison, exchange_test
+from eqforge.evaluation.statistics.shares import ROUNDING, Interval, Share, difference_interval
+from eqforge.evaluation.tables.report import (
+    Judged,
+    Measure,
+    ModelComparison,
+    Report,
+    Rules,
+    compare_judged,
+    measure,
+    model_names,
+)
+from eqforge.evaluation.tables.samples import MACRO, read_columns, read_samples, text_array
+from eqforge.evaluation.tables.scores import LARGEST_SCORE, SampleScores, places_of
+from eqforge.evaluation.tables.settings import MetricsSettings, Order
+from eqforge.evaluation.tasks.samples import TASKS, part_of, score_notes, without_errata
+from eqforge.models.arrays import TENSORS, read_array
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.tables.combined import PAIRS_NAME
+from eqforge.schemas.tables.eqben_subsets import EQBEN, EQBEN_SIZES, eqben_subset
+
+KUBRIC = "kubric"
+PAPER_AVERAGE = "paper's average"
+MEAN = "mean of 15"
+EQBEN_COLUMNS = (
+    *((domain, metric) for domain in EQBEN_DOMAINS for metric in WINOGROUND),
+    (PAPER_AVERAGE, MEAN),
+)
+"""Subset and metric of each column of the paper's table."""
+
+PAIRS: Final = replace(TASKS["pairs"], metrics=WINOGROUND)
+CHANCE = {name: metric.chance for name, metric in WINOGROUND.items() if metric.chance is not None}
+CHANCE_OF_MEAN = sum(CHANCE.values()) / len(CHANCE)
+NEAR_CHANCE, FAR_ABOVE = 0.02, 0.05
+"""A vector whose mean of 15 is at most so near to chance in the order that was named, and at least
+so far above it in the other, is in the other. For random scores the mean of 15 has a
+standard deviation of 0.0024 around chance.
+"""
+
+SUFFIXES = (".npy", ".pt", ".pth", ".json", ".txt", ".csv")
+_OTHER: Mapping[Order, Order] = {"official": "by-subset", "by-subset": "official"}
+_ALONE = (
+    "Each sample is a cluster of its own, for a vector says nothing of its videos: with --clusters",
+    "the intervals are wider, as they should be.",
+)
+_ALL_SCORED: Final = (
+    "Models are compared by EqBen's averages only where each has scores of every sample."
+)
+
+
+def eqben_report(
+    paths: Sequence[Path], settings: MetricsSettings, sizes: Mapping[str, int] = EQBEN_SIZES
+) -> Report:
+    """Return EqBen's table of some vectors, the paper's average included.
+
+    Args:
+      paths: a published or submitted vector of each model: four scores per sample.
+      settings: how they are judged. Their `order` is `official`, the shuffled order of EqBen's
+        released files, which its server expects, or `by-subset`; `clusters` is a text file with
+        the cluster of each sample, one per line.
+      sizes: number of samples of each subset, in the vector's order.
+
+    Raises:
+      InputError: a vector has another length, or cannot be read.
+    """
+    samples = sum(sizes.values())
+    clusters = None
+    if settings.clusters is not None:
+        lines = read_text_lines(settings.clusters)
+        if len(lines) != samples:
+            raise InputError(
+                f"{settings.clusters}: expected {samples:,} lines, one a sample; found "
+                f"{len(lines):,}"
+            )
+        clusters = text_array(lines)
+    names = [path.stem for path in paths]
+    if len(set(paths)) < len(paths):
+        raise InputError(f"{max(paths, key=list(paths).count)}: is named twice")
+    names = names if len(set(names)) == len(names) else [str(path) for path in paths]
+    judged: dict[str, dict[str, Judged]] = {}
+    notes: list[str] = []
+    for name, path in zip(names, paths, strict=True):
+        numbers = read_vector(path)
+        if len(numbers) != 4 * samples:
+            parts = ", ".join(f"{name} {size:,}" for name, size in sizes.items())
+            raise InputError(
+                f"{path}: expected {4 * samples:,} numbers, four a sample in the order c0i0, c1i0, "
+                f"c0i1, c1i1, of the subsets {parts}; found {len(numbers):,}"
+            )
+        judged[name] = dict(_judge(numbers, settings.order, clusters, sizes, settings.rules))
+        notes += _doubts(name, settings.order, numbers, judged[name], settings.rules)
+    notes += _ALONE if clusters is None else ()
+    return _report(judged, sizes, settings.rules, notes)
+
+
+def _report(
+    judged: Mapping[str, Mapping[str, Judged]],
+    sizes: Mapping[str, int],
+    rules: Rules,
+    notes: Sequence[str],
+    *,
+    is_whole: bool = True,
+) -> Report:
+    return Report(
+        title=f"EqBen: {sum(sizes.values()):,} samples of {len(sizes)} subsets, in per cent",
+        rules=rules,
+        measures=tuple(one for model, of in judged.items() for one in _measures(model, of, rules)),
+        comparisons=(
+            *compare_judged(judged, rules),
+            *(_compare_averages(judged, rules) if is_whole else ()),
+        ),
+        notes=tuple(notes),
+        paper_columns=EQBEN_COLUMNS,
+    )
+
+
+def read_vector(path: Path) -> NDArray[np.floating[Any]]:
+    """Read a file of numbers, as benchmarks with a server take them.
+
+    Args:
+      path: a NumPy array (.npy), a tensor (.pt, .pth), a JSON list, or text with numbers between
+        commas or white space (.txt, .csv). Nothing in it is executed.
+
+    Returns:
+      The numbers in a row [n], in the file's own precision, or float64 where it is text.
+
+    Raises:
+      InputError: the file cannot be read, holds something else, or a number is not finite.
+      MissingExtra: the file is a tensor and torch is not installed.
+    """
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
+    try:
+        if path.suffix in (".npy", *TENSORS):
+            found = read_array(path)
+        elif path.suffix == ".json":
+            found = np.array(decode(read_bytes(path), list[float], str(path)), dtype=np.float64)
+        else:
+            text = read_bytes(path).decode("utf-8").replace(",", " ")
+            found = np.array(text.split(), dtype=np.float64)
+    except ValueError as error:
+        raise InputError(f"{path}: expected numbers alone: {shown(str(error))}") from error
+    vector: NDArray[Any] = found.ravel()
+    exact = vector if vector.dtype.kind == "f" else vector.astype(np.float64)
+    bad = np.flatnonzero(~(np.abs(exact.astype(np.float64)) <= LARGEST_SCORE))
+    if len(bad):
+        raise InputError(
+            f"{path}: number {bad[0] + 1} is {exact[bad[0]]}; scores have to be "
+            f"finite and within {LARGEST_SCORE:g}"
+        )
+    return exact
+
+
+def unshuffle(vector: NDArray[Any], seed: int = 1234) -> NDArray[Any]:
+    """Undo the shuffling of a vector by EqBen's published rule.
+
+    The rule shuffles the list 0 … n-1 by Python's `random.Random(seed)` and puts number
+    `shuffled[i]` at place i; sorting the list undoes it.
+    """
+    places = list(range(len(vector)))
+    random.Random(seed).shuffle(places)
+    return vector[np.argsort(places)]
+
+
+def _judge(
+    numbers: NDArray[Any],
+    order: Order,
+    clusters: NDArray[Any] | None,
+    sizes: Mapping[str, int],
+    rules: Rules,
+) -> Iterator[tuple[str, Judged]]:
+    scores = (unshuffle(numbers) if order == "official" else numbers).reshape(-1, 4)
+    start = 0
+    for name, size in sizes.items():
+        part = slice(start, start + size)
+        verdict = PAIRS.judge(scores[part], None, rules.ties)
+        yield (
+            name,
+            Judged(
+                credits=verdict.credits,
+                chance=verdict.chance,
+                tied=verdict.tied,
+                clusters=None if clusters is None else clusters[part],
+                expected=size,
+            ),
+        )
+        start += size
+
+
+def _doubts(
+    model: str, order: Order, numbers: NDArray[Any], judged: Mapping[str, Judged], rules: Rules
+) -> Iterator[str]:
+    """Yield a warning where a vector looks as if it were in the other order."""
+    found = _mean_of_15(judged)
+    if found > CHANCE_OF_MEAN + NEAR_CHANCE:
+        return
+    sizes = {name: one.expected for name, one in judged.items()}
+    other = _mean_of_15(dict(_judge(numbers, _OTHER[order], None, sizes, rules)))
+    if other >= CHANCE_OF_MEAN + FAR_ABOVE:
+        yield (
+            f"Warning: {model}: read in the order {order} its mean of 15 is {100 * found:.2f}, "
+            f"where chance is {100 * CHANCE_OF_MEAN:.2f}; with --order {_OTHER[order]} it is "
+            f"{100 * other:.2f}."
+        )
+
+
+def _mean_of_15(judged: Mapping[str, Judged]) -> float:
+    means = {
+        name: np.array([credit.mean() for credit in one.credits.values()])
+        for name, one in judged.items()
+    }
+    return float(eqben_average(means))
+
+
+def is_eqben(dataset: Dataset) -> bool:
+    """Return True if the pairs of a dataset are of EqBen's seven subsets, of each at least one."""
+    if dataset.manifest.dataset not in (PAIRS_NAME, EQBEN):
+        return False
+    kinds = set(read_columns(dataset, "samples", ["kind"])["kind"])
+    return set(map(eqben_subset, kinds)) == EQBEN_SIZES.keys()
+
+
+def eqben_samples_report(
+    dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings
+) -> Report:
+    """Return EqBen's table of some models' scores of a dataset's pairs.
+
+    Args:
+      dataset: what was scored; see is_eqben.
+      paths: a folder or file of scores for each model.
+      settings: how they are judged.
+
+    Raises:
+      InputError: the scores are not of this dataset, or some are missing though not allowed to be.
+    """
+    samples = read_samples(dataset, settings.cluster or PAIRS.cluster, "kind")
+    subsets = {name: np.zeros(len(samples.keys), dtype=bool) for name in EQBEN_SIZES}
+    for kind, members in samples.subsets.items():
+        if subset := eqben_subset(kind):
+            subsets[subset] |= members
+    samples = replace(samples, subsets=subsets)
+    scores: Sequence[SampleScores] = [
+        PAIRS.read(path, dataset, settings.quantity) for path in paths
+    ]
+    names = model_names([found.model for found in scores], paths)
+    samples, scores, left_out = without_errata(samples, scores, settings.errata)
+    if gone := EQBEN_SIZES.keys() - samples.subsets.keys():
+        raise InputError(
+            f"--errata {settings.errata}: leaves no sample of EqBen's subset {min(gone)}; --by "
+            "kind makes a table without EqBen's averages"
+        )
+    judged: dict[str, dict[str, Judged]] = {}
+    for name, found, path in zip(names, scores, paths, strict=True):
+        places = places_of(samples.keys, found, str(path), allow_missing=settings.allow_missing)
+        verdict = PAIRS.judge(found.values[np.maximum(places, 0)], found.quantity, settings.ties)
+        judged[name] = {
+            subset: part_of(samples, verdict, members, places >= 0)
+            for subset, members in samples.subsets.items()
+        }
+        if empty := [subset for subset, part in judged[name].items() if not part.scored]:
+            raise InputError(
+                f"{path}: no sample of EqBen's subset {empty[0]} has a score; --by kind makes a "
+                "table without EqBen's averages"
+            )
+    is_whole = all(part.scored == part.expected for of in judged.values() for part in of.values())
+    sizes = {name: int(members.sum()) for name, members in samples.subsets.items()}
+    notes = [*score_notes(names, scores), *left_out]
+    if not is_whole and len(paths) > 1:
+        notes.append(_ALL_SCORED)
+    if others := [name for name, size in sizes.items() if size != EQBEN_SIZES[name]]:
+        parts = ", ".join(f"{name} {sizes[name]:,} of {EQBEN_SIZES[name]:,}" for name in others)
+        notes.append(f"These are not the published subsets, by their sizes: {parts}.")
+    return _report(judged, sizes, settings.rules, notes, is_whole=is_whole)
+
+
+def _parts_of(average: str) -> Sequence[str]:
+    """Return the subsets that an average is taken over."""
+    if average == KUBRIC:
+        return EQBEN_DOMAINS[KUBRIC]
+    return [subset for parts in EQBEN_DOMAINS.values() for subset in parts]
+
+
+def _averages(
+    subsets: Mapping[str, Numbers], sizes: Sequence[int]
+) -> Iterator[tuple[str, str, Numbers]]:
+    """Yield name, metric and rows of every average; each is linear in the subsets' numbers.
+
+    Args:
+      subsets: for each subset rows of text, image and group [rows, 3], such as means and draws.
+      sizes: number of samples of each subset.
+    """
+    parts = list(subsets.values())
+    averages = {
+        KUBRIC: domains(subsets)[KUBRIC],
+        "micro average": micro(parts, sizes),
+        MACRO: macro(parts),
+    }
+    for name, rows in averages.items():
+        for column, metric in enumerate(WINOGROUND):
+            yield name, metric, rows[:, column]
+    yield PAPER_AVERAGE, MEAN, eqben_average(subsets)
+
+
+def _weights_of(sizes: Sequence[int]) -> Iterator[Numbers]:
+    """Yield for every average, in order, the weight of each number [subsets, 3]."""
+    # Averages are linear: applied to a one-hot input they return its weight.
+    names, width = list(EQBEN_SIZES), len(WINOGROUND)
+    units = np.eye(len(names) * width).reshape(-1, len(names), width)
+    parts = dict(zip(names, units.transpose(1, 0, 2), strict=True))
+    for _, _, rows in _averages(parts, sizes):
+        yield rows.reshape(len(names), width)
+
+
+def _share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Share:
+    """Return an average over subsets as a share.
+
+    Args:
+      rows: value of the average, then its draws [1 + resamples].
+      weights: the weight of each number in it [subsets, 3].
+      parts: the resampled subsets.
+    """
+    shares = weights.sum(axis=1)
+    told = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)
+    binary = all(part.binary.all() for part in parts)
+    samples = sum(int(part.samples[0]) for part in parts) if binary else math.inf
+    return Share(value=float(rows[0]), draws=rows[1:], clusters=1 / told, samples=samples)
+
+
+def _measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
+    """Yield the numbers on EqBen's subsets, in the order of EQBEN_SIZES, and averages."""
+    found: dict[str, Resampled] = {}
+    for name, judged in subsets.items():
+        found[name], measures = measure(model, name, judged, rules)
+        yield from measures
+    sizes = [judged.scored for judged in subsets.values()]
+    averages = _averages(pooled(found), sizes)
+    for (name, metric, rows), weights in zip(averages, _weights_of(sizes), strict=True):
+        of = [judged for subset, judged in subsets.items() if subset in _parts_of(name)]
+        share = _share(rows, weights, list(found.values()))
+        low, high = share.interval()
+        expected = sum(judged.expected for judged in of)
+        scored = sum(judged.scored for judged in of)
+        tied = [judged.tied for judged in of if judged.tied is not None]
+        yield Measure(
+            model=model,
+            subset=name,
+            metric=metric,
+            value=share.value,
+            low=low,
+            high=high,
+            chance=CHANCE.get(metric, CHANCE_OF_MEAN),
+            expected=expected,
+            scored=scored,
+            missing=expected - scored,
+            clusters=sum(
+                part.clusters for name_, part in found.items() if name_ in _parts_of(name)
+            ),
+            ties=float(np.concatenate(tied).mean()),
+        )
+
+
+def _compare_averages(
+    judged: Mapping[str, Mapping[str, Judged]], rules: Rules
+) -> Iterator[ModelComparison]:
+    """Yield by how much each further model's averages exceed the first one's, on all samples."""
+    first, *others = judged
+    base = judged[first]
+    for model in others:
+        gains = {name: _credits(judged[model][name]) - _credits(base[name]) for name in base}
+        sizes = [len(part) for part in gains.values()]
+        drawn = {
+            name: resample_means(
+                part,
+                base[name].clusters,
+                seed=(rules.seed, zlib.crc32(name.encode())),
+                resamples=rules.resamples,
+            )
+            for name, part in gains.items()
+        }
+        averages = _averages(pooled(drawn), sizes)
+        for (average, metric, rows), weight in zip(averages, _weights_of(sizes), strict=True):
+            of = _parts_of(average)
+            shares = dict(zip(gains, weight, strict=True))
+            shift = np.concatenate([gains[name] @ shares[name] / len(gains[name]) for name in of])
+            named = [part for name in of if (part := base[name].clusters) is not None]
+            low, high = _bounds(rows, weight, list(drawn.values()))
+            found = Comparison(
+                samples=len(shift),
+                clusters=sum(drawn[name].clusters for name in of),
+                difference=float(rows[0]),
+                low=low,
+                high=high,
+                better=int((shift > 0).sum()),
+                worse=int((shift < 0).sum()),
+                p_value=exchange_test(
+                    shift,
+                    np.concatenate(named) if named else None,
+                    seed=rules.seed + 1,
+                    resamples=rules.resamples,
+                ),
+            )
+            yield ModelComparison(
+                model=model, against=first, subset=average, metric=metric, found=found
+            )
+
+
+def _bounds(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Interval:
+    """Return the percentiles of a difference; if it never varies, the interval for two shares."""
+    if np.ptp(rows) > ROUNDING:
+        return percentile_interval(rows[1:])
+    gained, lost = rows.clip(min=0), (-rows).clip(min=0)
+    return difference_interval(_share(gained, weights, parts), _share(lost, weights, parts))
+
+
+def _credits(judged: Judged) -> Numbers:
+    return np.column_stack(list(judged.credits.values()))

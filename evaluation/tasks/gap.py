@@ -1,0 +1,198 @@
+"""The out-of-domain gap: each model's loss, and whether models keep their ranking.
+
+Source: VLUE (Zhou et al. 2022), section 4, table 2, and section 5.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.evaluation.metrics.ties import Unit
+from eqforge.evaluation.statistics.bootstrap import Numbers
+from eqforge.evaluation.statistics.shares import Interval
+from eqforge.evaluation.tables.report import DROP, Measure, Report
+from eqforge.evaluation.tables.samples import EVERYTHING, MACRO
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tasks.eqben import KUBRIC, PAPER_AVERAGE
+
+MODELS = "all models"
+POOLED = "all tasks"
+AVERAGES = (EVERYTHING, MACRO, "micro average", KUBRIC, PAPER_AVERAGE)
+_Z = 1.959964
+"""Half the width of a 95 % interval, in standard errors."""
+
+
+def pearson(inside: Numbers, outside: Numbers) -> float:
+    """Return Pearson's correlation of in-domain and out-of-domain scores [models], in [-1, 1].
+
+    It is NaN for fewer than three models, or if all have the same score.
+    """
+    if len(inside) < 3 or not np.ptp(inside) or not np.ptp(outside):
+        return math.nan
+    return float(np.corrcoef(inside, outside)[0, 1])
+
+
+def fisher_interval(correlation: float, models: int) -> Interval:
+    """Return a correlation's 95 % interval by Fisher's z; NaN for fewer than four models."""
+    if models < 4 or not np.isfinite(correlation) or abs(correlation) >= 1:
+        return math.nan, math.nan
+    z, error = np.arctanh(correlation), 1 / np.sqrt(models - 3)
+    return float(np.tanh(z - _Z * error)), float(np.tanh(z + _Z * error))
+
+
+class _Number(msgspec.Struct):
+    """What is read of a Measure; a value that is not finite was written as null."""
+
+    model: str
+    subset: str
+    metric: str
+    unit: Unit
+    value: float | None
+    low: float | None
+    high: float | None
+    expected: int
+    scored: int
+    missing: int
+
+    @property
+    def bounds(self) -> tuple[float, float, float]:
+        """Value, low and high; NaN where there is none."""
+        value, low, high = (
+            math.nan if bound is None else bound for bound in (self.value, self.low, self.high)
+        )
+        return value, low, high
+
+    @property
+    def task(self) -> str:
+        """Subset and metric."""
+        return f"{self.subset}: {self.metric}"
+
+    @property
+    def part(self) -> str:
+        """The subset, without the method that a subset of SIMAT names."""
+        return self.subset.partition(": ")[0]
+
+
+class _Table(msgspec.Struct):
+    measures: list[_Number]
+
+
+_Pair = tuple[_Number, _Number]
+
+
+def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
+    """Return every model's in-domain and out-of-domain score and gap, and their correlation.
+
+    Models, subsets and metrics are matched by name; those in only one table are left out.
+
+    Args:
+      paths: `metrics.json` of models on in-domain data, and of the same on out-of-domain data.
+      settings: nothing of them matters.
+
+    Raises:
+      InputError: a file is not such a table, or they have nothing in common.
+    """
+    del settings
+    if len(paths) != 2:
+        raise InputError("--format gap takes two metrics.json: in the domain, and out of it")
+    first, second = map(_read, paths)
+    shared = [(first[key], second[key]) for key in first if key in second]
+    if not shared:
+        raise InputError(f"{paths[0]} and {paths[1]}: no model, subset and metric stand in both")
+    return Report(
+        title=f"Generalisation gap: {paths[0]} less {paths[1]}",
+        rules=None,
+        measures=(*(one for pair in shared for one in _gaps(*pair)), *_correlations(shared)),
+        notes=(
+            "A gap's interval takes the two tables for independent; a task's correlation has",
+            "Fisher's. All tasks together are shares of which more is better, averages left out;",
+            "their correlation has no interval, for a model's tasks are not independent.",
+            f"{len(first.keys() ^ second.keys()):,} numbers stand in one table alone: left out.",
+        ),
+    )
+
+
+def _read(path: Path) -> dict[tuple[str, str, str], _Number]:
+    table = decode(read_bytes(path), _Table, str(path))
+    return {(m.model, m.subset, m.metric): m for m in table.measures if m.value is not None}
+
+
+def _gaps(inside: _Number, outside: _Number) -> Iterator[Measure]:
+    (value, low, high), (other, other_low, other_high) = inside.bounds, outside.bounds
+    gap = value - other
+    below, above = (
+        math.hypot(value - low, other_high - other),
+        math.hypot(high - value, other - other_low),
+    )
+    numbers = {
+        "inside": inside.bounds,
+        "outside": outside.bounds,
+        "gap": (gap, gap - below, gap + above),
+    }
+    for metric, (value, low, high) in numbers.items():
+        yield Measure(
+            model=inside.model,
+            subset=inside.task,
+            metric=metric,
+            unit=inside.unit,
+            value=value,
+            low=low,
+            high=high,
+            expected=inside.expected + outside.expected,
+            scored=inside.scored + outside.scored,
+            missing=inside.missing + outside.missing,
+            clusters=0,
+        )
+
+
+def _correlations(pairs: Sequence[_Pair]) -> Iterator[Measure]:
+    tasks: dict[str, list[_Pair]] = {}
+    for pair in pairs:
+        tasks.setdefault(pair[0].task, []).append(pair)
+    for task, found in (*tasks.items(), (POOLED, _pooled(pairs))):
+        values = np.array([[a.bounds[0], b.bounds[0]] for a, b in found]).reshape(-1, 2)
+        correlation = pearson(values[:, 0], values[:, 1])
+        alone = task != POOLED
+        low, high = fisher_interval(correlation, len(found)) if alone else (math.nan, math.nan)
+        yield Measure(
+            model=MODELS,
+            subset=task,
+            metric="Pearson",
+            unit="number",
+            value=correlation,
+            low=low,
+            high=high,
+            expected=len(found),
+            scored=len(found),
+            clusters=len(found),
+        )
+
+
+def _pooled(pairs: Sequence[_Pair]) -> list[_Pair]:
+    """Return the numbers that may enter one correlation.
+
+    They are shares for which higher is better, without averages. Rows over all samples count as
+    averages if other subsets have the same metric.
+    """
+    shares = [pair for pair in pairs if pair[0].unit == "share" and _is_comparable(pair[0])]
+    parts = {(one.model, one.metric) for one, _ in shares if one.part not in AVERAGES}
+    return [
+        (one, other)
+        for one, other in shares
+        if one.part not in AVERAGES
+        or (one.part == EVERYTHING and (one.model, one.metric) not in parts)
+    ]
+
+
+def _is_comparable(number: _Number) -> bool:
+    """Return True if more is better, and the number is not made of others."""
+    return not (
+        number.metric in ("brittleness", "mean", "consistent", "1;2", "not read")
+        or number.metric.startswith(DROP)
+        or number.metric.endswith("rsum")  # a sum of shares
+    )

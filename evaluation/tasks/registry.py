@@ -1,0 +1,62 @@
+"""Which table is made of which input: of files by their format, of datasets by their columns."""
+
+from eqforge.core.errors import InputError
+from eqforge.evaluation.harnesses.logs import form_of_file
+from eqforge.evaluation.harnesses.table import harness_report
+from eqforge.evaluation.tables.report import Report
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.evaluation.tasks.answers import answers_report, is_answered
+from eqforge.evaluation.tasks.boundaries import boundary_report
+from eqforge.evaluation.tasks.eqben import eqben_report, eqben_samples_report, is_eqben
+from eqforge.evaluation.tasks.gap import gap_report
+from eqforge.evaluation.tasks.ladders import is_ladders, ladders_report
+from eqforge.evaluation.tasks.questions import is_questions, questions_report
+from eqforge.evaluation.tasks.retrieval import has_gallery, retrieval_report
+from eqforge.evaluation.tasks.samples import TASKS, files_report, samples_report, task_of
+from eqforge.evaluation.tasks.simat import is_simat, simat_report
+from eqforge.schemas.dataset.reader import open_dataset
+
+
+def format_report(settings: MetricsSettings) -> Report:
+    """Return the table of files of a format, without a dataset."""
+    settings.check_read(settings.format)
+    if settings.format in TASKS:
+        return files_report(TASKS[settings.format], settings.paths, settings)
+    reports = {"eqben": eqben_report, "boundaries": boundary_report, "gap": gap_report}
+    return reports[settings.format](settings.paths, settings)
+
+
+def dataset_report(settings: MetricsSettings) -> Report:
+    """Return the table of scores or answers of a dataset, by the first task that it is of.
+
+    Raises:
+      InputError: nothing is named to measure, or the dataset is of no task.
+    """
+    dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
+    dataset.check_samples()
+    if not scores and not settings.human:
+        raise InputError(f"name scores of {settings.paths[0]} after it; eqforge score makes them")
+    if is_answered(dataset) and all(path.suffix == ".jsonl" for path in scores):
+        return answers_report(dataset, scores, settings)
+    if is_questions(dataset):
+        return questions_report(dataset, scores, settings)
+    if any(map(form_of_file, scores)):
+        return harness_report(dataset, scores, settings)
+    if is_simat(dataset):
+        return simat_report(dataset, scores, settings)
+    if has_gallery(dataset):
+        return retrieval_report(dataset, scores, settings)
+    task = task_of(dataset)
+    if task is None:
+        raise InputError(
+            f"{dataset.folder}: its samples are none of {', '.join(TASKS)}, by their columns"
+        )
+    # Folders of eqforge score name their quantity themselves.
+    asked = task is not TASKS["pairs"] and not all(path.is_dir() for path in scores)
+    settings.check_read("files of hard positives" if asked else "samples")
+    plain = settings.by is None and not settings.human
+    if task is TASKS["pairs"] and plain and is_eqben(dataset):
+        return eqben_samples_report(dataset, scores, settings)
+    if task is TASKS["pairs"] and is_ladders(dataset):
+        return ladders_report(dataset, scores, settings)
+    return samples_report(dataset, task, scores, settings)

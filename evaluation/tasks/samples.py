@@ -1,0 +1,419 @@
+"""Samples with a few images and captions each, scored one by one: a record for each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from eqforge.core.errors import InputError
+from eqforge.evaluation.metrics.foils import FOIL_METRICS, HARD_POSITIVE_METRICS, foil_ties
+from eqforge.evaluation.metrics.pairs import PAIR_METRICS, pair_ties
+from eqforge.evaluation.metrics.ties import Credits, Flags, Metric, Scores, TieRule, Unit
+from eqforge.evaluation.review.agreement import first_votes
+from eqforge.evaluation.review.votes import Vote, Votes, check_ids, read_votes
+from eqforge.evaluation.statistics.bootstrap import Resampled
+from eqforge.evaluation.statistics.shares import NO_INTERVAL
+from eqforge.evaluation.tables.report import Judged, Measure, Report, make_report, model_names
+from eqforge.evaluation.tables.samples import (
+    EVERYTHING,
+    MACRO,
+    Samples,
+    make_samples,
+    read_samples,
+    text_array,
+    wrong_samples,
+)
+from eqforge.evaluation.tables.scores import (
+    SampleScores,
+    places_in,
+    places_of,
+    read_file,
+    read_folder,
+    read_labels,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from eqforge.evaluation.tables.settings import MetricsSettings
+    from eqforge.schemas.dataset.reader import Dataset
+
+THRESHOLDS = {"probability": 0.5, "logit": 0.0}
+"""Threshold above which a caption is called true; cosines have none."""
+
+QUANTILES = (0.5, 0.9)
+MoreMeasures = Callable[[str, str, Judged], Iterable[Measure]]
+"""Yields further numbers of a model's subset, of what was judged of it."""
+_HUMAN = "human"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Verdict:
+    """The judged samples.
+
+    Attributes:
+      credits: credits of each metric [n].
+      tied: in which samples a comparison ties [n].
+      chance: chance level of each metric that has one.
+      units: units of the metrics that are not shares.
+    """
+
+    credits: dict[str, Credits]
+    tied: Flags
+    chance: Mapping[str, float]
+    units: Mapping[str, Unit]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """A kind of sample, how it is scored and what is measured of it.
+
+    Attributes:
+      title: what is measured, in words.
+      images, captions: the columns that are scored, as `eqforge score` names them.
+      cluster: the column that names clusters.
+      by: columns that name subsets; the first that the dataset has.
+      metrics: the columns of its table.
+      tied: maps scores to the samples in which a comparison ties.
+    """
+
+    title: str
+    images: tuple[str, ...]
+    captions: tuple[str, ...]
+    cluster: str
+    by: tuple[str, ...]
+    metrics: Mapping[str, Metric]
+    tied: Callable[[Scores], Flags]
+
+    @property
+    def width(self) -> int:
+        """Number of scores of a sample."""
+        return len(self.images) * len(self.captions)
+
+    def judge(self, values: Scores, quantity: str | None, ties: TieRule) -> Verdict:
+        """Judge samples by their scores [n, images x captions]."""
+        one_image = len(self.images) == 1
+        scores = values if one_image else values.reshape(-1, len(self.images), len(self.captions))
+        threshold = THRESHOLDS.get(quantity or "")
+        shown = {
+            name: metric
+            for name, metric in self.metrics.items()
+            if threshold is not None or not metric.is_thresholded
+        }
+        return Verdict(
+            credits={
+                name: metric.of(scores, ties, *((threshold,) if metric.is_thresholded else ()))
+                for name, metric in shown.items()
+            },
+            tied=self.tied(scores),
+            chance={name: one.chance for name, one in shown.items() if one.chance is not None},
+            units={name: one.unit for name, one in shown.items() if one.unit != "share"},
+        )
+
+    def read(self, path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
+        """Read a model's scores of a dataset's samples, from a folder or a file."""
+        if path.is_dir():
+            return read_folder(str(path), dataset, self.images, self.captions)
+        return read_file(path, self.width, quantity)
+
+
+TASKS: Final[Mapping[str, Task]] = {
+    "pairs": Task(
+        title="text, image and group score of minimal pairs",
+        images=("image_0_id", "image_1_id"),
+        captions=("caption_0", "caption_1"),
+        cluster="source_id",
+        by=("kind",),
+        metrics=PAIR_METRICS,
+        tied=pair_ties,
+    ),
+    "hard-positives": Task(
+        title="original and augmented accuracy, and brittleness",
+        images=("image_id",),
+        captions=("caption", "hard_positive", "hard_negative"),
+        cluster="image",
+        by=("hard_negative_kind", "kind"),
+        metrics=HARD_POSITIVE_METRICS,
+        tied=foil_ties,
+    ),
+    "foils": Task(
+        title="captions against foils, as VALSE",
+        images=("image_id",),
+        captions=("caption", "hard_negative"),
+        cluster="image",
+        by=("kind",),
+        metrics=FOIL_METRICS,
+        tied=foil_ties,
+    ),
+}
+"""The kinds of samples: found by the columns of a dataset, or named for a file of scores."""
+
+
+def task_of(dataset: Dataset) -> Task | None:
+    """Return the kind of a dataset's samples; None if samples are not scored one by one."""
+    names = set(dataset.columns("samples"))
+    for task in TASKS.values():
+        if {*task.images, *task.captions, task.cluster} <= names:
+            return task
+    return None
+
+
+def samples_report(
+    dataset: Dataset,
+    task: Task,
+    paths: Sequence[Path],
+    settings: MetricsSettings,
+    samples: Samples | None = None,
+    more: MoreMeasures | None = None,
+) -> Report:
+    """Return the table of some models' scores of a dataset's samples.
+
+    Args:
+      dataset: what was scored.
+      task: the kind of its samples.
+      paths: a folder or file of scores for each model.
+      settings: how they are judged.
+      samples: the dataset's, in subsets; None for those by a column.
+      more: further numbers of each subset; None for none.
+
+    Raises:
+      InputError: the scores are not of this dataset, or some are missing though not allowed to be.
+    """
+    if samples is None:
+        names = dataset.columns("samples")
+        by = settings.by or next((name for name in task.by if name in names), None)
+        samples = read_samples(dataset, settings.cluster or task.cluster, by)
+    scores = [task.read(path, dataset, settings.quantity) for path in paths]
+    people = read_ranks(settings.human, dataset, task) if settings.human else None
+    title = f"{dataset.manifest.dataset}: {task.title}, in per cent"
+    return _report(title, task, paths, samples, scores, settings, people, more)
+
+
+def files_report(task: Task, paths: Sequence[Path], settings: MetricsSettings) -> Report:
+    """Return the table of files of scores alone, without a dataset.
+
+    Args:
+      task: the kind of their samples.
+      paths: for each model a file; see `read_file`. The columns `cluster` and `subset` are
+        optional; a sample without `cluster` counts as independent. The samples of all files
+        together are expected.
+      settings: how they are judged.
+
+    Raises:
+      InputError: a file is malformed, files contradict each other, or one lacks samples though
+        not allowed to.
+    """
+    scores = [read_file(path, task.width, settings.quantity) for path in paths]
+    keys = sorted({str(key) for found in scores for key in found.keys})
+    clusters, subsets = (_labels(name, paths, scores) for name in ("cluster", "subset"))
+    samples = make_samples(keys, [*map(clusters.get, keys)], [*map(subsets.get, keys)])
+    return _report(f"{task.title}, in per cent", task, paths, samples, scores, settings)
+
+
+def _labels(
+    name: Literal["cluster", "subset"], paths: Sequence[Path], scores: Sequence[SampleScores]
+) -> dict[str, str]:
+    """Return what the files say in a column, by sample; one file speaks for all."""
+    said: dict[str, tuple[str, Path]] = {}
+    for path, found in zip(paths, scores, strict=True):
+        labels = read_labels(path, name)
+        for key, label in () if labels is None else zip(found.keys.tolist(), labels, strict=True):
+            known, where = said.setdefault(key, (label, path))
+            if known != label:
+                raise InputError(
+                    f"{path}: the {name} of {key!r} is {label!r}, in {where} it is {known!r}"
+                )
+    return {key: label for key, (label, _) in said.items()}
+
+
+def _report(
+    title: str,
+    task: Task,
+    paths: Sequence[Path],
+    samples: Samples,
+    scores: Sequence[SampleScores],
+    settings: MetricsSettings,
+    people: Votes | None = None,
+    more: MoreMeasures | None = None,
+) -> Report:
+    names = model_names([found.model for found in scores], paths)
+    samples, scores, left_out = without_errata(samples, scores, settings.errata)
+    judged: dict[str, dict[str, Judged]] = {}
+    for name, found, path in zip(names, scores, paths, strict=True):
+        places = places_of(samples.keys, found, str(path), allow_missing=settings.allow_missing)
+        values = found.values[np.maximum(places, 0)]
+        verdict = task.judge(values, found.quantity, settings.ties)
+        judged[name] = dict(_by_subset(samples, verdict, places >= 0))
+    if people is not None:
+        if _HUMAN in judged:
+            raise InputError(f"a model is called {_HUMAN}, as people are; rename its file")
+        judged[_HUMAN] = dict(_people(samples, people, task, settings.ties))
+        asked = f"all who were asked, of {', '.join(people.by_reviewer)}"
+        left_out += (f"{_HUMAN}: a sample counts where {asked}, have it right",)
+
+    def add(
+        model: str, subset: str, part: Judged, means: list[Measure], found: Resampled
+    ) -> Iterator[Measure]:
+        if {"p_c", "p_f"} <= part.credits.keys():
+            yield _least(means, found, list(part.credits))
+        if "equivariance" in part.credits and part.scored and part.groups is None:
+            # Equal means may hide different tails.
+            for share in QUANTILES:
+                value = float(np.quantile(part.credits["equivariance"], share))
+                metric = f"equivariance {share:.0%}"
+                yield replace(means[-1], metric=metric, value=value, low=np.nan, high=np.nan)
+        if more is not None:
+            yield from more(model, subset, part)
+
+    notes = (*score_notes(names, scores), *left_out)
+    report = make_report(title, settings.rules, judged, notes, add)
+    if len(_quantities(scores)) < 2:
+        return report
+    shares = tuple(one for one in report.comparisons if one.unit == "share")
+    return replace(report, comparisons=shares)
+
+
+def without_errata(
+    samples: Samples, scores: Sequence[SampleScores], path: Path | None
+) -> tuple[Samples, Sequence[SampleScores], tuple[str, ...]]:
+    """Return samples and their scores without those that errata drop or correct, and notes."""
+    if path is None:
+        return samples, scores, ()
+    gone, notes = wrong_samples(samples.keys.tolist(), path)
+    return samples.without(gone), [found.without(gone) for found in scores], notes
+
+
+def _by_subset(samples: Samples, verdict: Verdict, scored: Flags) -> Iterator[tuple[str, Judged]]:
+    for subset, members in samples.subsets.items():
+        yield subset, part_of(samples, verdict, members, scored)
+    if len(samples.subsets) > 1 and all((m & scored).any() for m in samples.subsets.values()):
+        groups = np.zeros(len(samples.keys), dtype=np.int64)
+        for number, members in enumerate(samples.subsets.values()):
+            groups[members] = number
+        whole = part_of(samples, verdict, samples.subsets[EVERYTHING], scored)
+        yield MACRO, replace(whole, groups=groups[scored])
+
+
+def part_of(samples: Samples, verdict: Verdict, members: Flags, scored: Flags) -> Judged:
+    """Return what is judged of a subset: those of its members that have scores."""
+    chosen = members & scored
+    return Judged(
+        credits={name: found[chosen] for name, found in verdict.credits.items()},
+        chance=verdict.chance,
+        tied=verdict.tied[chosen],
+        clusters=samples.clusters[chosen],
+        expected=int(members.sum()),
+        units=verdict.units,
+        keys=samples.keys[chosen],
+    )
+
+
+def _least(means: Sequence[Measure], found: Resampled, metrics: Sequence[str]) -> Measure:
+    """Return VALSE's min(p_c, p_f), of the means and in each draw."""
+    columns = [metrics.index("p_c"), metrics.index("p_f")]
+    draws, value = found.draws[:, columns].min(axis=1), float(found.values[columns].min())
+    least = replace(found.share(columns[0]), value=value, draws=draws)
+    low, high = NO_INTERVAL if found.clusters == 1 else least.interval()
+    return replace(means[columns[0]], metric="min(p_c, p_f)", value=value, low=low, high=high)
+
+
+def score_notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterator[str]:
+    """Yield what a reader of a table of some models' scores should know."""
+    for name, found in zip(names, scores, strict=True):
+        for reason, count in found.failures.items():
+            yield f"{name}: {count:,} samples were not scored: {reason}"
+        yield from (f"{name}: {warning}" for warning in found.warnings)
+    if len(_quantities(scores)) > 1:
+        yield (
+            "Numbers that are no shares are in the unit of the scores, which are not one quantity "
+            f"({', '.join(_quantities(scores))}): they are not compared."
+        )
+
+
+def _quantities(scores: Sequence[SampleScores]) -> list[str]:
+    return sorted({found.quantity for found in scores if found.quantity is not None})
+
+
+def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
+    """Read the votes of people who ranked the captions of a dataset's samples.
+
+    Raises:
+      InputError: a file cannot be taken, or other things were asked than ranks of these captions.
+    """
+    votes = read_votes(paths, dataset.folder, dataset.sha256)
+    if votes.form != "rank":
+        raise InputError(
+            f"{paths[0]}: votes by the protocol {votes.protocol}; people are measured by ranks: "
+            "eqforge review plan DATASET --protocol caption-ranking"
+        )
+    check_ids(votes, {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])})
+    check_ranks(votes, task)
+    return votes
+
+
+def check_ranks(votes: Votes, task: Task) -> None:
+    """Check that each image has a rank for each caption, and no more.
+
+    Raises:
+      InputError: some captions have none, or there are more.
+    """
+    shape = (len(task.images), len(task.captions))
+    for name, some in votes.by_reviewer.items():
+        for vote in some:
+            if vote.is_given and [len(each) for each in vote.ranks] != [shape[1]] * shape[0]:
+                raise InputError(
+                    f"{votes.paths[name]}: task {vote.task}: ranks: expected {shape[1]} of each "
+                    f"of {shape[0]} pictures"
+                )
+
+
+def _people(
+    samples: Samples, votes: Votes, task: Task, ties: TieRule
+) -> Iterator[tuple[str, Judged]]:
+    """Yield what people have right of each subset that they were asked about.
+
+    A sample counts where everyone who was asked has it right, as in the paper; it is brittle where
+    it is for one of them.
+
+    Source: Kamath et al. 2024, section 4.1: a point is awarded if both annotators agree on the
+      correct rank.
+    """
+    votes_of = first_votes(votes.by_reviewer)
+    least = max(1, votes.overlap)
+    ranked: dict[str, list[Vote]] = {}
+    for item, own in votes_of.items():
+        given = [vote for vote in own.values() if vote.is_given]
+        if len(given) >= least:
+            ranked[item] = given
+    if not ranked:
+        raise InputError(
+            f"no sample was ranked by all who were asked about it, {least} each; name the votes of "
+            "all of them"
+        )
+    rows = [vote.ranks for own in ranked.values() for vote in own]
+    values = -np.array(rows, dtype=np.float64).reshape(len(rows), -1)
+    found = task.judge(values, None, ties)
+    first = np.cumsum([0, *(len(own) for own in ranked.values())])[:-1]
+    places = places_in(samples.keys, text_array(list(ranked)))
+    at = np.maximum(places, 0)
+
+    def worst(metric: str) -> NDArray[Any]:
+        best_is_least = task.metrics[metric].is_cost
+        together: np.ufunc = np.maximum if best_is_least else np.minimum
+        return together.reduceat(found.credits[metric], first)[at]
+
+    verdict = Verdict(
+        credits={name: worst(name) for name in found.credits if name not in found.units},
+        tied=np.logical_or.reduceat(found.tied, first)[at],
+        chance={},
+        units={},
+    )
+    asked = np.isin(samples.keys, text_array(sorted(votes_of)))
+    for subset, judged in _by_subset(samples, verdict, places >= 0):
+        of_them = asked & samples.subsets.get(subset, True)
+        if judged.scored:
+            yield subset, replace(judged, expected=int(of_them.sum()))
