@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from eqforge.core.files.parquet_layout import BadPages
+from eqforge.core.files.untrusted import Unreadable
 
 MEDIA: Final = frozenset(("bytes", "path"))
 
@@ -45,7 +45,7 @@ def _holds_bytes(kind: pa.DataType) -> bool:
 
 def _check_depth(kind: pa.DataType, depth: int = 0) -> None:
     if depth > 8:
-        raise BadPages("a column of lists within lists, too deep to read")
+        raise Unreadable("a column of lists within lists, too deep to read")
     for number in range(kind.num_fields):
         _check_depth(kind.field(number).type, depth + 1)
 
@@ -54,7 +54,7 @@ def without_bytes(array: pa.Array) -> pa.Array:
     """Returns a column with the paths of its pictures alone.
 
     Raises:
-      BadPages: it is of a type that `datasets` does not write.
+      Unreadable: it is of a type that `datasets` does not write.
     """
     if not is_media(array.type):
         _check_kind(array.type)
@@ -68,13 +68,13 @@ def _check_kind(kind: pa.DataType) -> None:
     """Refuses types of which many values may share few bytes, such as views and dictionaries.
 
     Raises:
-      BadPages: the type is such a one.
+      Unreadable: the type is such a one.
     """
     if any(test(kind) for test in (*_LISTS, pa.types.is_struct)):
         for number in range(kind.num_fields):
             _check_kind(kind.field(number).type)
     elif not (any(test(kind) for test in _PLAIN) or _is_printed(kind)):
-        raise BadPages(f"a column of {str(kind)[:80]}, which `datasets` does not write")
+        raise Unreadable(f"a column of {str(kind)[:80]}, which `datasets` does not write")
 
 
 def _is_printed(kind: pa.DataType) -> bool:

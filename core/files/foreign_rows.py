@@ -18,9 +18,9 @@ from eqforge.core.errors import EqforgeError, InputError
 from eqforge.core.files.cells import Cell
 from eqforge.core.files.checked import clipped
 from eqforge.core.files.foreign_columns import count_values, is_media, wanted, without_bytes
-from eqforge.core.files.parquet_layout import BadPages
 from eqforge.core.files.source_file import open_seekable
 from eqforge.core.files.table_file import TableFile
+from eqforge.core.files.untrusted import Unreadable
 from eqforge.core.identity import sha256_hex
 
 ROWS: Final = 1_000
@@ -196,16 +196,16 @@ def _messages(stream: BinaryIO) -> tuple[pa.Schema, pa.ipc.MessageReader]:
     """Returns the schema of a stream and what follows it.
 
     Raises:
-      BadPages: it is cut off, or does not begin with a schema.
+      Unreadable: it is cut off, or does not begin with a schema.
     """
     stream.seek(-len(_END), 2)
     if stream.read() != _END:
-        raise BadPages("its end is missing")
+        raise Unreadable("its end is missing")
     stream.seek(0)
     messages = pa.ipc.MessageReader.open_stream(stream)
     first = next(messages)
     if first.type != "schema":  # of which pyarrow makes a schema that crashes the process
-        raise BadPages("it does not begin with a schema")
+        raise Unreadable("it does not begin with a schema")
     return pa.ipc.read_schema(first), messages
 
 
@@ -217,27 +217,27 @@ def _arrow(stream: BinaryIO, cells: tuple[str, int] | None = None) -> Iterator[p
       cells: a column of pictures and the number of the batch to yield with these alone.
 
     Raises:
-      BadPages: it is cut off, or packed as `datasets` packs nothing.
+      Unreadable: it is cut off, or packed as `datasets` packs nothing.
     """
     schema, messages = _messages(stream)
     names = [field.name for field in schema if wanted(field)]
     if len(set(schema.names)) < len(schema):
-        raise BadPages("two columns of one name")
+        raise Unreadable("two columns of one name")
     for number, message in enumerate(messages):
         if cells is not None and number != cells[1]:
             continue
         if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
-            raise BadPages("it is compressed or has dictionaries; save it again with `datasets`")
+            raise Unreadable("it is compressed or has dictionaries; save it again with `datasets`")
         batch = pa.ipc.read_record_batch(message, schema).select(names)
         if batch.num_rows < 0:  # slicing it would end the process
-            raise BadPages("a number of rows below 0")
+            raise Unreadable("a number of rows below 0")
         batch.validate(full=True)
         if cells is not None:
             yield batch.select([cells[0]])
             return
         batch = pa.RecordBatch.from_arrays([without_bytes(each) for each in batch], names)
         if sum(map(count_values, batch.columns)) > 8 * message.body.size:
-            raise BadPages(f"{batch.num_rows:,} rows in {message.body.size:,} bytes")
+            raise Unreadable(f"{batch.num_rows:,} rows in {message.body.size:,} bytes")
         yield batch
 
 
@@ -250,7 +250,7 @@ def _is_compressed(message: bytes) -> bool:
     (root,) = struct.unpack_from("<I", message)
     header = _field(message, root, 2)
     if not header:
-        raise BadPages("a message without a header")
+        raise Unreadable("a message without a header")
     (offset,) = struct.unpack_from("<I", message, header)
     return bool(_field(message, header + offset, 3))
 

@@ -1,39 +1,40 @@
-"""One Parquet file of an untrusted dataset: its size in memory is known before it is read.
+"""One Parquet file of unknown origin, decoded in a process whose memory its size allows.
 
 A few kilobytes of Parquet can expand to gigabytes: pages that unpack to a thousand times their
-length, one long text that every row refers to, a number of values that fills no page. Before a row
-group is decoded its page headers are added up and, where rows share dictionary entries, the lengths
-of these; past the limits nothing is decoded.
+length, one long text that every row refers to, a number of values that fills no page; and a footer
+may be made to crash its reader. What the footer says is checked before anything is decoded; what it
+does not say, by the limits of `untrusted`.
 """
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
+from eqforge.core.files import storage, untrusted
 from eqforge.core.files.checked import MAX_NAME_CHARS, clipped, name_of
-from eqforge.core.files.parquet_footer import Footer
-from eqforge.core.files.parquet_layout import ANY_WRITERS, ENCODINGS, BadPages
+from eqforge.core.files.untrusted import Unreadable, most_bytes, too_much
 
-FREE_BYTES: Final = 128 << 20
-MAX_EXPANSION: Final = 100
-"""A decoded file may take at most MAX_EXPANSION times its length plus FREE_BYTES."""
-
+ADVICE: Final = "eqforge verify looks for all damage"
 MAX_DEPTH: Final = 8
 """The deepest nesting of structs and lists."""
 
-ADVICE: Final = "eqforge verify looks for all damage"
-_COUNTED_BYTES: Final = 16 << 20
-"""Texts that may take more than this are counted before they are decoded."""
+_MAX_ELEMENTS: Final = 2_000
+"""The limit for any list in the footer: columns, nested ones included, and row groups."""
 
+_PIECE_BYTES: Final = 64 << 20
+_HEADER_BYTES: Final = 1 << 16
 _LENGTH_BYTES: Final = 4
 """Before each value of a plain page stands its length."""
+
+# Thrift's numbers of types; fields of PageHeader and DataPageHeader; Parquet's number of PLAIN.
+_FLAGS, _NUMBERS, _BINARY, _STRUCT = (1, 2), (4, 5, 6), 8, 12
+_STORED, _DATA_PAGE, _VALUES, _ENCODING, _PLAIN = 3, 5, 1, 2, 0
 
 _TYPES: Final = (
     pa.types.is_string,
@@ -43,7 +44,6 @@ _TYPES: Final = (
     pa.types.is_boolean,
     pa.types.is_null,
 )
-_WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
 class TableFile:
@@ -62,131 +62,97 @@ class TableFile:
 
         Args:
           stream: the file.
-          is_foreign: whether it may have columns and encodings that no dataset has.
+          is_foreign: whether it may have columns that no dataset has.
 
         Raises:
-          BadPages, OSError, pa.ArrowException: it is damaged or beyond the limits.
+          Unreadable, OSError, pa.ArrowException: it is damaged or beyond the limits.
         """
-        self._footer = Footer(stream, ANY_WRITERS if is_foreign else ENCODINGS)
-        self.num_bytes = self._footer.num_bytes
-        self._file = self._footer.open()
-        self._metadata = self._footer.metadata
-        self.schema = self._footer.schema
+        self._stream = stream
+        self.num_bytes = stream.seek(0, os.SEEK_END)
+        rows, schema = self._read("_footer")
+        self.group_rows = tuple(rows)
+        self.schema = pa.ipc.read_schema(pa.py_buffer(schema))
         if len(set(self.schema.names)) < len(self.schema.names):
-            raise BadPages("two columns of one name")
+            raise Unreadable("two columns of one name")
         for field in () if is_foreign else self.schema:
             _check_type(field.type)
-        numbers = range(self.num_groups)
-        self.group_rows = tuple(self._metadata.row_group(n).num_rows for n in numbers)
-        self.num_rows: int = self._metadata.num_rows
-        if self.num_rows != sum(self.group_rows) or min([*self.group_rows, self.num_rows]) < 0:
-            raise BadPages("its row groups have other rows than it says")
+        self.num_rows = sum(self.group_rows)
         if self.num_rows > self.num_bytes:
-            raise BadPages(f"{self.num_rows} rows in {self.num_bytes} bytes")
-        self._decoded = 0
+            raise Unreadable(f"{self.num_rows} rows in {self.num_bytes} bytes")
+        self._taken = 0
 
     @property
     def num_groups(self) -> int:
         """How many row groups it has."""
-        return int(self._metadata.num_row_groups)
+        return len(self.group_rows)
+
+    def places(
+        self, column: str, lengths: Sequence[npt.NDArray[np.int64]]
+    ) -> npt.NDArray[np.int64]:
+        """Returns where the values of a column of bytes without nulls begin in the file.
+
+        Args:
+          column: a leaf column, such as `image.bytes`.
+          lengths: of the values in bytes, for each row group, int64 [n].
+
+        Returns:
+          The first byte of each value, int64 [all]. Whoever reads them has to compare digests.
+
+        Raises:
+          Unreadable, OSError: they are compressed, encoded or damaged, or of other lengths.
+        """
+        starts = [np.zeros(0, np.int64)]
+        for (start, stop, is_plain), own in zip(
+            self._read("_stored", column=column), lengths, strict=True
+        ):
+            if not is_plain:
+                raise Unreadable("its values are packed")
+            try:
+                starts += _value_starts(self._stream, start, stop, own)
+            except (LookupError, TypeError, ArithmeticError, RecursionError) as error:
+                raise Unreadable("its pages are damaged") from error
+        return np.concatenate(starts)
 
     def is_full(self, number: int, column: str) -> bool:
-        """Tells whether the file says that a column has no null in a row group."""
-        (leaf,) = self._footer.leaves([column])
-        statistics = self._metadata.row_group(number).column(leaf).statistics
-        return statistics is not None and statistics.null_count == 0
+        """Tells whether the file says that a leaf column has no null in a row group."""
+        return next(self._read("_is_full", number=number, column=column)) is True
 
     def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
         """Reads columns of a row group.
 
         Raises:
-          BadPages, OSError, pa.ArrowException: it is damaged or beyond the limits.
+          Unreadable, OSError, pa.ArrowException: see batches.
         """
-        self._check(number, columns)
-        table = self._file.read_row_group(number, columns)
-        table.validate(full=True)
-        return table
+        batches = list(self.batches(number, columns, self.num_rows))
+        return pa.Table.from_batches(batches) if batches else self.schema.empty_table()
 
     def batches(
-        self, number: int, columns: Sequence[str] | None, rows: int
+        self, number: int | None, columns: Sequence[str] | None, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yields columns of a row group in pieces; see group."""
-        self._check(number, columns)
-        for batch in self._file.iter_batches(rows, row_groups=[number], columns=columns):
+        """Yields columns of a row group in pieces, or of all of them one after the other.
+
+        Raises:
+          Unreadable, OSError, pa.ArrowException: it is damaged or beyond the limits.
+        """
+        groups = list(range(self.num_groups)) if number is None else [number]
+        named = None if columns is None else list(columns)
+        for data in self._read("_batches", groups=groups, columns=named, rows=rows):
+            self._taken += len(data)
+            if self._taken > most_bytes(self.num_bytes):
+                raise too_much(self.num_bytes, self._taken)
+            batch = pa.ipc.open_stream(pa.py_buffer(data)).read_next_batch()
             batch.validate(full=True)  # that texts are UTF-8
             yield batch
 
-    def places(
-        self, number: int, column: str, lengths: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int64]:
-        """Returns where the values of a column of bytes without nulls begin in the file.
-
-        Args:
-          number: of the row group.
-          column: the path of the leaf column, such as `image.bytes`.
-          lengths: of the values in bytes, int64 [n].
-
-        Returns:
-          The first byte of each value, int64 [n].
-
-        Raises:
-          BadPages, OSError: they are compressed, encoded or damaged, or of other lengths.
-        """
-        (leaf,) = self._footer.leaves([column])
-        starts, row = [np.zeros(0, np.int64)], 0
-        for page in self._footer.plain_pages(number, leaf):
-            own = lengths[row : row + page.values]
-            # Behind the levels, to the end of the page: each value, its length before it.
-            begins = page.start + page.num_bytes - np.cumsum((own + _LENGTH_BYTES)[::-1])[::-1]
-            is_short = len(own) < page.values or (len(own) and own.min() < 0)
-            if is_short or (len(own) and not page.start <= begins[0]):
-                raise BadPages("values of other lengths")
-            starts.append(begins + _LENGTH_BYTES)
-            row += page.values
-        if row < len(lengths):
-            raise BadPages("fewer values than rows")
-        return np.concatenate(starts)
-
-    def _check(self, number: int, columns: Sequence[str] | None) -> None:
-        """Adds up the memory for decoding columns of a row group.
-
-        Raises:
-          BadPages: it is too much.
-        """
-        self._decoded += sum(self._leaf_bytes(number, n) for n in self._footer.leaves(columns))
-        self._check_total(self._decoded)
-
-    def _check_total(self, decoded: int) -> None:
-        if decoded > FREE_BYTES + MAX_EXPANSION * self.num_bytes:
-            raise BadPages(
-                f"its {self.num_bytes:,} bytes would take {decoded:,} and more in memory, "
-                f"{MAX_EXPANSION} times as much and {FREE_BYTES:,} at the most"
-            )
-
-    def _leaf_bytes(self, group: int, number: int) -> int:
-        leaf = self._metadata.schema.column(number)
-        pages = self._footer.pages(group, number)
-        levels = 4 if leaf.max_repetition_level else 0
-        if leaf.physical_type != "BYTE_ARRAY":
-            width = _WIDTHS.get(leaf.physical_type, leaf.length)
-            return pages.num_bytes + pages.values * (width + levels)
-        fixed = pages.num_bytes + pages.values * (4 + levels)
-        if pages.values * pages.dictionary_bytes <= _COUNTED_BYTES:
-            return fixed + pages.values * pages.dictionary_bytes
-        self._check_total(fixed + pages.dictionary_bytes)
-        return fixed + self._referred_bytes(group, leaf.path)
-
-    def _referred_bytes(self, group: int, path: str) -> int:
-        """Returns the total length of a column's texts; each distinct one is loaded once."""
-        table = self._footer.open([path]).read_row_group(group, [path])
-        return sum(_text_bytes(chunk) for column in table.columns for chunk in column.chunks)
+    def _read(self, function: str, **arguments: Any) -> Iterator[Any]:
+        return untrusted.read(f"{__name__}:{function}", self._stream, **arguments)
 
 
 def _check_type(kind: pa.DataType, depth: int = 0) -> None:
     """Refuses types that no dataset has, such as run-end encoded ones.
 
     Raises:
-      BadPages: the type is such a one.
+      Unreadable: the type is such a one.
     """
     if depth < MAX_DEPTH and pa.types.is_struct(kind):
         for field in kind:
@@ -196,19 +162,153 @@ def _check_type(kind: pa.DataType, depth: int = 0) -> None:
     elif pa.types.is_dictionary(kind):
         _check_type(kind.value_type, MAX_DEPTH)
     elif not any(test(kind) for test in _TYPES):
-        raise BadPages(f"a column of {str(kind)[:MAX_NAME_CHARS]}, which no dataset has")
+        raise Unreadable(f"a column of {str(kind)[:MAX_NAME_CHARS]}, which no dataset has")
 
 
-def _text_bytes(array: pa.Array) -> int:
-    """Returns the total length of the texts of a dictionary-encoded column."""
-    while not pa.types.is_dictionary(array.type):
-        (array,) = array.flatten() if pa.types.is_struct(array.type) else (array.flatten(),)
-    lengths = pc.binary_length(array.dictionary).cast(pa.int64())
-    return pc.sum(lengths.take(array.indices)).as_py() or 0
+def _value_starts(
+    stream: IO[bytes], place: int, stop: int, lengths: npt.NDArray[np.int64]
+) -> Iterator[npt.NDArray[np.int64]]:
+    """Yields where the values of each page of a leaf column begin; see TableFile.places.
+
+    Source: apache/parquet-format, `parquet.thrift` (PageHeader).
+    """
+    row = 0
+    while place < stop:
+        stream.seek(place)
+        header, length = _thrift(stream.read(min(_HEADER_BYTES, stop - place)), 0)
+        page, stored, begin = header[_DATA_PAGE], header[_STORED], place + length
+        place = begin + stored
+        own = lengths[row : row + page[_VALUES]]
+        # Behind the levels, to the end of the page: each value, its length before it.
+        begins = place - np.cumsum((own + _LENGTH_BYTES)[::-1])[::-1]
+        if page[_ENCODING] != _PLAIN or min([stored, page[_VALUES], *own[:1]]) < 0:
+            raise Unreadable("its values are packed")
+        if len(own) < page[_VALUES] or (len(own) and (begins[0] < begin or own.min() < 0)):
+            raise Unreadable("values of other lengths")
+        row += len(own)
+        yield begins + _LENGTH_BYTES
+    if row < len(lengths):
+        raise Unreadable("fewer values than rows")
 
 
-_FAULTS = (ValueError, OverflowError, OSError, pa.ArrowException, MemoryError)
-# BadPages and UnicodeDecodeError, from names that are not UTF-8, are ValueErrors.
+def _thrift(data: bytes, at: int) -> tuple[dict[int, Any], int]:
+    """Returns numbers and structs in a struct of Thrift's compact protocol, and where it ends."""
+    fields: dict[int, Any] = {}
+    number = 0
+    while head := data[at]:
+        number, at, kind = number + (head >> 4), at + 1, head & 15
+        if kind in _NUMBERS:
+            value, at = _varint(data, at)
+            fields[number] = (value >> 1) ^ -(value & 1)
+        elif kind == _STRUCT:
+            fields[number], at = _thrift(data, at)
+        elif kind == _BINARY:  # in statistics
+            value, at = _varint(data, at)
+            at += value
+        elif kind not in _FLAGS:
+            raise LookupError(f"a field of the kind {kind}")
+    return fields, at + 1
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while data[at] > 127 and shift < 63:
+        value, at, shift = value | (data[at] & 127) << shift, at + 1, shift + 7
+    return value | data[at] << shift, at + 1
+
+
+# The functions below run in the child.
+
+
+def _opened(stream: IO[bytes]) -> Any:
+    import pyarrow.parquet as pq
+
+    pa.set_memory_pool(pa.system_memory_pool())  # others reserve address space for nothing
+    return pq.ParquetFile(stream, thrift_container_size_limit=_MAX_ELEMENTS)
+
+
+def _footer(stream: IO[bytes]) -> Iterator[Any]:
+    """Yields the number of rows of each row group, and the columns."""
+    opened = _opened(stream)
+    metadata = opened.metadata
+    rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+    if metadata.num_rows != sum(rows) or min([*rows, 0]) < 0:
+        raise Unreadable("its row groups have other rows than it says")
+    yield rows
+    yield memoryview(opened.schema_arrow.serialize())
+
+
+def _leaves(metadata: Any, columns: Sequence[str] | None) -> list[int]:
+    """Returns the indices of the leaf columns below these columns, or of all."""
+    paths = [f"{metadata.schema.column(n).path}." for n in range(metadata.num_columns)]
+    names = [""] if columns is None else [f"{name}." for name in columns]
+    return [n for n, path in enumerate(paths) if path.startswith(tuple(names))]
+
+
+def _stored(stream: IO[bytes], column: str) -> Iterator[tuple[int, int, bool]]:
+    """Yields where a leaf column of each row group lies, and whether it does as it is."""
+    metadata = _opened(stream).metadata
+    (leaf,) = _leaves(metadata, [column])
+    for number in range(metadata.num_row_groups):
+        found = metadata.row_group(number).column(leaf)
+        start = found.data_page_offset
+        is_plain = found.compression == "UNCOMPRESSED" and not found.has_dictionary_page
+        yield start, start + found.total_compressed_size, is_plain
+
+
+def _is_full(stream: IO[bytes], number: int, column: str) -> Iterator[bool]:
+    metadata = _opened(stream).metadata
+    (leaf,) = _leaves(metadata, [column])
+    statistics = metadata.row_group(number).column(leaf).statistics
+    yield statistics is not None and statistics.null_count == 0
+
+
+def _batches(
+    stream: IO[bytes], groups: list[int], columns: list[str] | None, rows: int
+) -> Iterator[memoryview]:
+    """Yields the rows in pieces, each from one row group, as streams of Arrow's IPC format."""
+    opened = _opened(stream)
+    metadata, num_bytes = opened.metadata, stream.seek(0, os.SEEK_END)
+    # Not of each column: asked about one whose statistics are damaged, pyarrow ends the process.
+    said = sum(metadata.row_group(number).total_byte_size for number in groups)
+    if said > most_bytes(num_bytes):
+        raise too_much(num_bytes, said)
+    taken = 0
+    for number in groups:
+        for batch in opened.iter_batches(
+            rows, row_groups=[number], columns=columns, use_threads=False
+        ):
+            taken += sum(map(_num_bytes, batch.columns))
+            if taken > most_bytes(num_bytes):
+                raise too_much(num_bytes, taken)
+            yield from _pieces(batch)
+
+
+def _num_bytes(array: pa.Array) -> int:
+    """Returns the memory of a column, each of its texts counted however often it is repeated."""
+    if pa.types.is_dictionary(array.type):
+        return int(array.dictionary_decode().nbytes)
+    if pa.types.is_struct(array.type) or pa.types.is_list(array.type):
+        below = array.flatten()
+        return array.nbytes + sum(map(_num_bytes, below if isinstance(below, list) else [below]))
+    return int(array.nbytes)
+
+
+def _pieces(batch: pa.RecordBatch) -> Iterator[memoryview]:
+    """Yields rows in pieces that are small enough for a message."""
+    if batch.nbytes > _PIECE_BYTES and batch.num_rows > 1:
+        half = batch.num_rows // 2
+        yield from _pieces(batch.slice(0, half))
+        yield from _pieces(batch.slice(half))
+        return
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, batch.schema) as writer:
+        writer.write_batch(batch)
+    yield memoryview(stream.getvalue())
+
+
+_FAULTS = (ValueError, TypeError, OverflowError, OSError, pa.ArrowException, MemoryError)
+# Unreadable and UnicodeDecodeError, from names that are not UTF-8, are ValueErrors.
 
 
 @contextlib.contextmanager
@@ -230,12 +330,10 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
     except InputError:
         raise
     except _FAULTS as error:
-        raise _unreadable(storage.join(folder, path), error, advice) from error
-
-
-def _unreadable(url: str, error: BaseException, advice: str) -> InputError:
-    said = clipped(" ".join(str(error).split()) or type(error).__name__)
-    return InputError(f"{url}: cannot be read: {said}; {advice}")
+        said = clipped(" ".join(str(error).split()) or type(error).__name__)
+        raise InputError(f"{storage.join(folder, path)}: cannot be read: {said}; {advice}") from (
+            error
+        )
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str], url: str) -> None:

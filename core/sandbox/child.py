@@ -1,19 +1,23 @@
 """A child process for native code that may crash or hang, driven by JSON lines.
 
-A request is one JSON value; a function in the child answers it with any number of values, as they
-are ready. If the child dies, or gives no sign of life for too long, the answers so far are valid,
-an error is raised, and the next request starts a fresh child. `child_main` is the other side.
+A request is one JSON value; a function in the child answers it with any number of values, JSON or
+bytes, as they are ready. A file may come with a request: the child asks for its bytes as it needs
+them. If the child dies, or gives no sign of life for too long, the answers so far are valid, an
+error is raised, and the next request starts a fresh child. `child_main` is the other side.
 """
 
 import contextlib
+import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator
 from multiprocessing.connection import wait
 from typing import IO, Any
 
@@ -23,8 +27,11 @@ from eqforge.core.sandbox.die_with_parent import TiedProcess
 from eqforge.core.signals import blocked
 
 STDERR_TAIL = 2000
+_PIPE_BYTES = 2**20
 MOST_MESSAGE_BYTES = 2**30
 """An image with the maximum number of pixels takes a third of it."""
+MOST_READ_BYTES = 2**24
+"""A child asks for at most so many bytes of a file at once."""
 
 
 class ChildDied(EqforgeError):
@@ -87,8 +94,12 @@ class Child:
         """Leaves the process out of a pickle."""
         return self.__dict__ | {"_process": None}
 
-    def ask(self, request: Any) -> Iterator[Any]:
+    def ask(self, request: Any, file: IO[bytes] | None = None) -> Generator[Any, None, None]:
         """Yields the child's answers to a request as they come.
+
+        Args:
+          request: any JSON value.
+          file: a seekable file, whose bytes the child may ask for.
 
         Raises:
           ChildDied: the process ended before the last answer.
@@ -100,9 +111,14 @@ class Child:
         is_idle = False
         try:
             process = self._running()
-            process.write(request)
+            process.write(json.dumps(request).encode() + b"\n", self._timeout_s, is_new=True)
             while not is_idle:
                 message = process.read(self._timeout_s)
+                if "read" in message:
+                    data = _part(file, message["read"])
+                    process.write(len(data).to_bytes(8), self._timeout_s)
+                    process.write(data, self._timeout_s)
+                    continue
                 is_idle = "done" in message or "error" in message
                 if "error" in message:
                     raise _failure(message)
@@ -136,6 +152,15 @@ def _failure(message: dict[str, Any]) -> Exception:
     return ChildFailed(message["error"])
 
 
+def _part(file: IO[bytes] | None, place: Any) -> bytes:
+    """Returns the part of a file that a child asks for."""
+    match place:
+        case [int(start), int(size)] if file and start >= 0 and 0 <= size <= MOST_READ_BYTES:
+            file.seek(start)
+            return file.read(size)
+    raise ChildFailed("it asks for a part that no file has")
+
+
 class _Process:
     """A running child, and its parent's ends of the pipes."""
 
@@ -151,16 +176,35 @@ class _Process:
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
             )
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._input, self._output = self._popen.stdin.fileno(), self._popen.stdout.fileno()
+        os.set_blocking(self._input, False)
+        if sys.platform == "linux":
+            for pipe in (self._input, self._output):  # a sixteenth of the changes of process
+                with contextlib.suppress(OSError):  # a user may have only so many
+                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        self._writable = select.poll()
+        self._writable.register(self._input, select.POLLOUT)
         self.end = weakref.finalize(self, _end, self._popen, self._stderr, self.parent)
 
-    def write(self, request: Any) -> None:
-        """Sends a request."""
-        self._stderr.seek(0)  # the child writes at the same offset
-        self._stderr.truncate()
-        assert self._popen.stdin is not None
+    def write(self, data: bytes, timeout_s: float, *, is_new: bool = False) -> None:
+        """Sends a request, or part of a file.
+
+        Raises:
+          ChildDied: the process has ended.
+          ChildTimeout: it does not take the data in time.
+        """
+        if is_new:
+            self._stderr.seek(0)  # the child writes at the same offset
+            self._stderr.truncate()
+        left = memoryview(data)
+        deadline = time.monotonic() + timeout_s
         try:
-            self._popen.stdin.write(json.dumps(request).encode() + b"\n")
-            self._popen.stdin.flush()
+            while left:
+                if not self._writable.poll(1000 * max(0.0, deadline - time.monotonic())):
+                    raise ChildTimeout(f"no sign of life for {timeout_s:g} s")
+                left = left[os.write(self._input, left) :]
         except BrokenPipeError as error:
             raise self._death() from error
 
@@ -172,23 +216,40 @@ class _Process:
           ChildTimeout: no message came in time.
           ChildFailed: the child sent something that is not a message.
         """
-        assert self._popen.stdout is not None
-        output = self._popen.stdout.fileno()
         deadline = time.monotonic() + timeout_s
         searched = 0
         while (end := self._unread.find(b"\n", searched)) < 0:
             searched = len(self._unread)
             if searched > MOST_MESSAGE_BYTES:
                 raise ChildFailed(f"a message of more than {MOST_MESSAGE_BYTES:,} bytes")
-            if not wait([output], max(0.0, deadline - time.monotonic())):
-                raise ChildTimeout(f"no sign of life for {timeout_s:g} s")
-            data = os.read(output, 1 << 16)
-            if not data:
+            self._wait(deadline, timeout_s)
+            if not (data := os.read(self._output, 1 << 16)):
                 raise self._death()
             self._unread += data
         line = bytes(self._unread[:end])
         del self._unread[: end + 1]
-        return _message(line)
+        message = _message(line)
+        if "bytes" in message:
+            return {"answer": self._read_bytes(message["bytes"], timeout_s)}
+        return message
+
+    def _read_bytes(self, size: Any, timeout_s: float) -> bytearray:
+        if type(size) is not int or not 0 <= size <= MOST_MESSAGE_BYTES:
+            raise ChildFailed(f"a message of more than {MOST_MESSAGE_BYTES:,} bytes")
+        data, at = bytearray(size), min(size, len(self._unread))
+        data[:at] = self._unread[:at]
+        del self._unread[:at]
+        view = memoryview(data)
+        while at < size:
+            self._wait(time.monotonic() + timeout_s, timeout_s)
+            if not (count := os.readv(self._output, [view[at:]])):
+                raise self._death()
+            at += count
+        return data
+
+    def _wait(self, deadline: float, timeout_s: float) -> None:
+        if not wait([self._output], max(0.0, deadline - time.monotonic())):
+            raise ChildTimeout(f"no sign of life for {timeout_s:g} s")
 
     def _death(self) -> ChildDied:
         self._popen.kill()  # it may have closed its output without ending

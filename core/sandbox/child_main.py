@@ -2,8 +2,9 @@
 
 Run as `python -P -m eqforge.core.sandbox.child_main LIFELINE package.module:function
 [CAGE]`, where LIFELINE is that of `die_with_parent` and CAGE what the process may do, as JSON.
-Requests come in as JSON lines; each is answered by lines {"answer": …} and one {"done": true}, or
-{"error": "traceback"}. {"alive": true} means that the work goes on.
+Requests come in as JSON lines; each is answered by lines {"answer": …}, or {"bytes": 3} and as many
+bytes, and one {"done": true} or {"error": "traceback"}. {"alive": true} means that the work goes
+on; {"read": [start, size]} asks for a part of the request's file.
 """
 
 import importlib
@@ -12,14 +13,14 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import IO, Any
 
 from eqforge.core.sandbox.die_with_parent import end_with_parent
 
 HEARTBEAT_S = 0.5
 
-Function = Callable[[Any, Callable[[], None]], Iterable[Any]]
+Function = Callable[[Any, "Parent"], Iterable[Any]]
 
 
 def main(lifeline: str, function: str, cage: str = "null") -> None:
@@ -27,18 +28,17 @@ def main(lifeline: str, function: str, cage: str = "null") -> None:
     end_with_parent(int(lifeline))
     os.set_inheritable(int(lifeline), False)
     requests, messages = _private_pipes()
-    sender = _Sender(messages)
+    parent = Parent(requests, messages)
     begin = _into_cage(json.loads(cage))
     try:
         answer = _load(function)
     except Exception:
-        sender.send({"error": traceback.format_exc()})
+        parent.send({"error": traceback.format_exc()})
         return
-    sender.send({"ready": True})
+    parent.send({"ready": True})
     for request in requests:
         begin()
-        for message in _messages(answer, json.loads(request), sender.alive):
-            sender.send(message)
+        _answer(answer, json.loads(request), parent)
 
 
 def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
@@ -56,34 +56,43 @@ def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
     return lambda: allow_time(cage)
 
 
-class _Sender:
-    """Writes messages, and signs of life at most once every HEARTBEAT_S seconds."""
+class Parent:
+    """The parent process; called, it sends a sign of life, at most one every HEARTBEAT_S."""
 
-    def __init__(self, messages: IO[bytes]) -> None:
-        self._messages = messages
+    def __init__(self, requests: IO[bytes], messages: IO[bytes]) -> None:
+        self._requests, self._messages = requests, messages
         self._sent_at = 0.0
 
-    def send(self, message: dict[str, Any]) -> None:
-        self._messages.write(json.dumps(message).encode() + b"\n")
-        self._messages.flush()
-        self._sent_at = time.monotonic()
-
-    def alive(self) -> None:
+    def __call__(self) -> None:
+        """Sends a sign of life."""
         if time.monotonic() - self._sent_at >= HEARTBEAT_S:
             self.send({"alive": True})
 
+    def send(self, message: dict[str, Any], data: Any = b"") -> None:
+        """Sends a message, and the bytes that follow it."""
+        self._messages.write(json.dumps(message).encode() + b"\n")
+        self._messages.write(data)
+        self._messages.flush()
+        self._sent_at = time.monotonic()
 
-def _messages(
-    answer: Function, request: Any, alive: Callable[[], None]
-) -> Iterator[dict[str, Any]]:
+    def read(self, start: int, size: int) -> bytes:
+        """Returns a part of the file that came with the request, of at most MOST_READ_BYTES."""
+        self.send({"read": [start, size]})
+        return self._requests.read(int.from_bytes(self._requests.read(8)))
+
+
+def _answer(function: Function, request: Any, parent: Parent) -> None:
     try:
-        for value in answer(request, alive):
-            yield {"answer": value}
+        for value in function(request, parent):
+            if isinstance(value, memoryview):
+                parent.send({"bytes": value.nbytes}, value)
+            else:
+                parent.send({"answer": value})
     except Exception as error:
         errno = error.errno if isinstance(error, OSError) else None
-        yield {"error": traceback.format_exc(), "errno": errno}
+        parent.send({"error": traceback.format_exc(), "errno": errno})
     else:
-        yield {"done": True}
+        parent.send({"done": True})
 
 
 def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:

@@ -135,16 +135,16 @@ class _Index:
 @functools.lru_cache(maxsize=REMEMBERED)
 def _index(part: Part, path: str) -> _Index:
     ids: list[bytes] = []
-    starts, lengths = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    lengths = []
     with part.open().open_file(path) as opened:
         for group in range(opened.num_groups):
             table = opened.group(group, ["image_id", "num_bytes"])
             ids += map(bytes.fromhex, table.column("image_id").to_pylist())
             lengths.append(table.column("num_bytes").to_numpy().astype(np.int64))
-            starts.append(opened.places(group, COLUMN, lengths[-1]))
+        starts = opened.places(COLUMN, lengths)
     found = np.array(ids, dtype="S32")
     order = np.argsort(found)
-    first, size = np.concatenate(starts)[order], np.concatenate(lengths)[order]
+    first, size = starts[order], np.concatenate([*lengths, np.zeros(0, np.int64)])[order]
     return _Index(found[order], np.stack([first, first + size], axis=1))
 
 

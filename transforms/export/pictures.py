@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from eqforge.core.errors import InputError, room_named
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
-from eqforge.core.files.parquet_layout import BadPages
 from eqforge.core.files.table_file import ADVICE
+from eqforge.core.files.untrusted import Unreadable
 from eqforge.schemas.dataset.picture_names import check_suffix
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.datasets import table_type
@@ -208,12 +208,9 @@ class Pictures:
         """Returns where pictures begin in a file of this machine; None if they are packed."""
         if not storage.is_local(self._dataset.folder):
             return None
-        with self._dataset.open_file(path) as opened:
-            try:
-                groups = [opened.places(n, "image.bytes", each) for n, each in enumerate(lengths)]
-            except BadPages:
-                return None
-            return np.concatenate(groups)
+        with self._dataset.open_file(path) as opened, contextlib.suppress(Unreadable):
+            return opened.places("image.bytes", lengths)
+        return None
 
     def _unpack(
         self, number: int, path: str

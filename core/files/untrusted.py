@@ -1,0 +1,148 @@
+"""Reads files of unknown origin in a child process that has no files, no network and little memory.
+
+Native readers of tables and pickles can be crashed by a file, or made to take gigabytes for a few
+kilobytes of it. Here a function that reads a file runs in a caged child, which asks its parent for
+the file's bytes; it ends past limits of memory, and its death is one sentence.
+"""
+
+import contextlib
+import importlib
+import io
+import os
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any, Final
+
+from eqforge.core.sandbox.cage import Cage
+from eqforge.core.sandbox.child import MOST_READ_BYTES, Child, ChildDied, ChildFailed, ChildTimeout
+from eqforge.core.sandbox.child_main import Parent
+
+FREE_BYTES: Final = 128 << 20
+MAX_EXPANSION: Final = 100
+"""What is read of a file may take MAX_EXPANSION times its length plus FREE_BYTES."""
+
+_SPARE_BYTES: Final = 1 << 30
+"""Address space for what readers hold beside what they return, such as packed pages."""
+_SILENCE_S, _CPU_S, _MOST_IDLE = 300.0, 3600.0, 4
+_idle: list[Child] = []
+
+
+class Unreadable(ValueError):
+    """A file is damaged, of a kind that is not read, or takes too much memory."""
+
+
+def most_bytes(num_bytes: int) -> int:
+    """Returns the memory that a file of some length may take."""
+    return FREE_BYTES + MAX_EXPANSION * num_bytes
+
+
+def too_much(num_bytes: int, taken: int | None = None) -> Unreadable:
+    """Returns the error for a file that takes more memory than its length allows."""
+    would = "more" if taken is None else f"{taken:,} and more"
+    return Unreadable(
+        f"its {num_bytes:,} bytes would take {would} in memory, {MAX_EXPANSION} times as much and "
+        f"{FREE_BYTES:,} at the most"
+    )
+
+
+def read(reader: str, stream: IO[bytes], **arguments: Any) -> Iterator[Any]:
+    """Yields what a function reads of a file, in the order in which it does.
+
+    Args:
+      reader: "package.module:name" of a function of a file and the arguments that yields JSON
+        values, or buffers of bytes.
+      stream: the file; it is read from any place to any other.
+      arguments: JSON values.
+
+    Raises:
+      Unreadable: the function fails, dies, takes too much memory, or all the time there is.
+      OSError: the file cannot be read.
+    """
+    try:
+        child = _idle.pop()
+    except IndexError:
+        cage = Cage(cpu_s=_CPU_S)
+        child = Child(f"{__name__}:serve", timeout_s=_SILENCE_S, cage=cage)
+    request = {"reader": reader, "size": stream.seek(0, os.SEEK_END), "arguments": arguments}
+    try:
+        with contextlib.closing(child.ask(request, stream)) as answers:
+            for answer in answers:
+                if isinstance(answer, dict) and "refused" in answer:
+                    next(answers, None)  # so that the child is free for the next file
+                    raise Unreadable(str(answer["refused"]))
+                yield answer
+    except ChildDied as error:
+        raise Unreadable(f"the process that reads it ends: {error.ending}") from error
+    except ChildTimeout as error:
+        raise Unreadable(f"reading it takes too long: {error}") from error
+    except ChildFailed as error:
+        raise Unreadable(f"the process that reads it fails: {error}") from error
+    finally:
+        if len(_idle) < _MOST_IDLE:
+            _idle.append(child)
+        else:
+            child.close()
+
+
+class _File(io.RawIOBase):
+    """The file of a request, as the child sees it."""
+
+    def __init__(self, parent: Parent, size: int) -> None:
+        self._parent, self._size, self._place = parent, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._place
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        self._place = max(0, offset + (0, self._place, self._size)[whence])
+        return self._place
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self._parent.read(self._place, min(len(buffer), MOST_READ_BYTES))
+        buffer[: len(data)] = data
+        self._place += len(data)
+        self._parent()
+        return len(data)
+
+    def readall(self) -> bytes:
+        return b"".join(iter(lambda: self.read(MOST_READ_BYTES) or b"", b""))
+
+
+def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
+    """Answers a request in the child."""
+    size, arguments = request["size"], request["arguments"]
+    try:
+        module, _, name = request["reader"].partition(":")
+        reader: Callable[..., Iterator[Any]] = getattr(importlib.import_module(module), name)
+        _limit_memory(most_bytes(size) + _SPARE_BYTES)
+        taken = 0
+        for answer in reader(io.BufferedReader(_File(parent, size), 1 << 20), **arguments):
+            taken += answer.nbytes if isinstance(answer, memoryview) else 0
+            if taken > most_bytes(size):
+                raise too_much(size, taken)
+            yield answer
+    except MemoryError:
+        yield {"refused": str(too_much(size))}
+    except Unreadable as error:
+        yield {"refused": str(error)}
+    except Exception as error:  # a damaged file can make readers raise anything
+        said = " ".join(str(error).split())
+        yield {"refused": f"{type(error).__name__}: {said}" if said else type(error).__name__}
+
+
+def _limit_memory(free: int) -> None:
+    """Lets this process take so many more bytes of address space."""
+    if sys.platform == "linux":
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        most = pages * os.sysconf("SC_PAGE_SIZE") + free
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
