@@ -9,16 +9,14 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, read_text_lines
-from eqforge.core.late import numpy as np
+from eqforge.core.files.pickled import read_members
 
 RELATION_KINDS = ("attention", "spatial", "contacting")
 
 FourNumbers = tuple[float, float, float, float]
-_OBJECT_BYTES = 10  # a dict of six names and values, each a reference of two bytes
 _FRAME_KEY = re.compile(r"(?P<video>[^/]+\.[A-Za-z0-9]+)/(?P<number>\d{6})\.png")
 
 
@@ -79,62 +77,22 @@ def read_action_genome(
     Raises:
       InputError: a file is missing or malformed; the message names record and field.
     """
-    from eqforge.core.files.pickle_stream import convert_members  # which needs NumPy
-
     listed = None if frame_list is None else set(_listed_frames(frame_list))
-    boxes = None if persons is None else _read_boxes(persons)
-    allowance = _Allowance(objects)
-
-    def read_frame(key: str, node: Node) -> tuple[str, AnnotatedFrame] | None:
-        if listed is not None and key not in listed:
-            return None
-        video, number = _split_key(key, node)
-        return sys.intern(video), AnnotatedFrame(
-            number=number,
-            person_boxes_xyxy=None if boxes is None else boxes.get(key, ()),
-            objects=tuple(_object(found, allowance) for found in node.elements()),
-        )
-
+    boxes = None if persons is None else {k: _xyxy(node) for k, node in read_members(persons)}
     videos: dict[str, list[AnnotatedFrame]] = {}
-    for video, frame in filter(None, convert_members(objects, read_frame).values()):
-        videos.setdefault(video, []).append(frame)
+    for key, node in read_members(objects):
+        if listed is None or key in listed:
+            video, number = _split_key(key, node)
+            frame = AnnotatedFrame(
+                number=number,
+                person_boxes_xyxy=None if boxes is None else boxes.get(key, ()),
+                objects=tuple(map(_object, node.elements())),
+            )
+            videos.setdefault(video, []).append(frame)
     return [
         SceneGraphVideo(video=video, frames=tuple(sorted(frames, key=lambda frame: frame.number)))
         for video, frames in sorted(videos.items())
     ]
-
-
-class _Allowance:
-    """Bounds what is read: a file of references to the same parts can expand without end.
-
-    Every part takes some bytes of its file; a file may be read twice.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self._left = 2 * Path(path).stat().st_size if Path(path).is_file() else 0
-
-    def take(self, node: Node, num_bytes: int) -> None:
-        """Counts a part and the least number of bytes that it takes in its file.
-
-        Raises:
-          InputError: more was read than the file can hold.
-        """
-        self._left -= num_bytes
-        if self._left < 0:
-            raise InputError(
-                f"{node.file}: {node.where}: the file refers to the same parts over and over"
-            )
-
-
-def _read_boxes(persons: str | Path) -> dict[str, tuple[FourNumbers, ...]]:
-    from eqforge.core.files.pickle_stream import convert_members  # which needs NumPy
-
-    allowance = _Allowance(persons)
-
-    def read(_: str, record: Node) -> tuple[FourNumbers, ...]:
-        return _xyxy(record, allowance)
-
-    return convert_members(persons, read)
 
 
 def _split_key(key: str, node: Node) -> tuple[str, int]:
@@ -146,8 +104,7 @@ def _split_key(key: str, node: Node) -> tuple[str, int]:
     return parts["video"], int(parts["number"])
 
 
-def _object(node: Node, allowance: _Allowance) -> FrameObject:
-    allowance.take(node, _OBJECT_BYTES)
+def _object(node: Node) -> FrameObject:
     visible = node["visible"].flag()
     box = node.get("bbox")
     if visible and box is None:
@@ -155,18 +112,17 @@ def _object(node: Node, allowance: _Allowance) -> FrameObject:
     return FrameObject(
         name=sys.intern(node["class"].name()),
         box_xywh=None if box is None else _box(box),
-        attention=_relations(node, "attention", allowance),
-        spatial=_relations(node, "spatial", allowance),
-        contacting=_relations(node, "contacting", allowance),
+        attention=_relations(node, "attention"),
+        spatial=_relations(node, "spatial"),
+        contacting=_relations(node, "contacting"),
         visible=visible,
         subset=sys.intern(node["metadata"]["set"].name()),
     )
 
 
-def _relations(node: Node, kind: str, allowance: _Allowance) -> tuple[str, ...]:
+def _relations(node: Node, kind: str) -> tuple[str, ...]:
     found = node.get(f"{kind}_relationship")
     names = () if found is None else found.names()
-    allowance.take(node, len(names))
     return tuple(sys.intern(name) for name in names)
 
 
@@ -177,15 +133,11 @@ def _box(node: Node) -> FourNumbers:
     return (values[0], values[1], values[2], values[3])
 
 
-def _xyxy(record: Node, allowance: _Allowance) -> tuple[FourNumbers, ...]:
+def _xyxy(record: Node) -> tuple[FourNumbers, ...]:
     mode = record["bbox_mode"]
     if mode.name() != "xyxy":
         mode.fail("xyxy")
-    boxes: Any = record["bbox"].value
-    if not isinstance(boxes, np.ndarray) or boxes.dtype.kind != "f" or boxes.size % 4:
-        record["bbox"].fail("a float array of shape (n, 4)")
-    allowance.take(record, boxes.nbytes)
-    return tuple((float(a), float(b), float(c), float(d)) for a, b, c, d in boxes.reshape(-1, 4))
+    return tuple(map(_box, record["bbox"].elements()))
 
 
 def _listed_frames(path: str | Path) -> Iterator[str]:

@@ -48,13 +48,6 @@ DOORS = (
         ),
     ),
     Door(
-        user="core/files/safe_pickle.py",
-        package="python",
-        version="3.11",
-        file="pickle.py",
-        texts=("class _Unpickler:", "dispatch = {}", "self.metastack", "def pop_mark("),
-    ),
-    Door(
         user="core/errors.py",
         package="python",
         version="3.11",

@@ -33,27 +33,29 @@ class Unreadable(ValueError):
     """A file is damaged, of a kind that is not read, or takes too much memory."""
 
 
-def most_bytes(num_bytes: int) -> int:
-    """Returns the memory that a file of some length may take."""
-    return FREE_BYTES + MAX_EXPANSION * num_bytes
+def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
+    """Checks that a file of some length takes no more memory than that allows.
+
+    Raises:
+      Unreadable: it does.
+    """
+    if taken > MAX_EXPANSION * num_bytes + free:
+        raise Unreadable(
+            f"its {num_bytes:,} bytes would take {taken:,} and more in memory, {MAX_EXPANSION} "
+            f"times as much and {free:,} at the most"
+        )
 
 
-def too_much(num_bytes: int, taken: int | None = None) -> Unreadable:
-    """Returns the error for a file that takes more memory than its length allows."""
-    would = "more" if taken is None else f"{taken:,} and more"
-    return Unreadable(
-        f"its {num_bytes:,} bytes would take {would} in memory, {MAX_EXPANSION} times as much and "
-        f"{FREE_BYTES:,} at the most"
-    )
-
-
-def read(reader: str, stream: IO[bytes], **arguments: Any) -> Iterator[Any]:
+def read(
+    reader: str, stream: IO[bytes], *, free: int = FREE_BYTES, **arguments: Any
+) -> Iterator[Any]:
     """Yields what a function reads of a file, in the order in which it does.
 
     Args:
       reader: "package.module:name" of a function of a file and the arguments that yields JSON
         values, or buffers of bytes.
       stream: the file; it is read from any place to any other.
+      free: the memory in bytes that its rows may take whatever its length.
       arguments: JSON values.
 
     Raises:
@@ -65,7 +67,8 @@ def read(reader: str, stream: IO[bytes], **arguments: Any) -> Iterator[Any]:
     except IndexError:
         cage = Cage(cpu_s=_CPU_S)
         child = Child(f"{__name__}:serve", timeout_s=_SILENCE_S, cage=cage)
-    request = {"reader": reader, "size": stream.seek(0, os.SEEK_END), "arguments": arguments}
+    size = stream.seek(0, os.SEEK_END)
+    request = {"reader": reader, "size": size, "free": free, "arguments": arguments}
     try:
         with contextlib.closing(child.ask(request, stream)) as answers:
             for answer in answers:
@@ -118,19 +121,18 @@ class _File(io.RawIOBase):
 
 def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
     """Answers a request in the child."""
-    size, arguments = request["size"], request["arguments"]
+    size, free, arguments = request["size"], request["free"], request["arguments"]
     try:
         module, _, name = request["reader"].partition(":")
         reader: Callable[..., Iterator[Any]] = getattr(importlib.import_module(module), name)
-        _limit_memory(most_bytes(size) + _SPARE_BYTES)
+        _limit_memory(MAX_EXPANSION * size + free + _SPARE_BYTES)
         taken = 0
         for answer in reader(io.BufferedReader(_File(parent, size), 1 << 20), **arguments):
             taken += answer.nbytes if isinstance(answer, memoryview) else 0
-            if taken > most_bytes(size):
-                raise too_much(size, taken)
+            check_taken(size, taken, free)
             yield answer
     except MemoryError:
-        yield {"refused": str(too_much(size))}
+        yield {"refused": f"its {size:,} bytes would take all memory that there is for them"}
     except Unreadable as error:
         yield {"refused": str(error)}
     except Exception as error:  # a damaged file can make readers raise anything
