@@ -29,7 +29,7 @@ class ChatServer:
         self.say, self.key, self.version = say, key, VERSION
         self.models: tuple[int, Any] = (200, {"object": "list", "data": [{"id": MODEL}]})
         self.faults: list[int] = []
-        self.retry_after = "0"
+        self.retry_after = "0.01"
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
@@ -127,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(data)))
-        if status in (429, 503):
+        if status in (408, 429) or status >= 500:
             self.send_header("Retry-After", self.chat.retry_after)
         if status in (301, 302, 307, 308):
             self.send_header("Location", body["to"])

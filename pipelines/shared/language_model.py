@@ -10,8 +10,8 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.visible import counted
 from eqforge.generators.text.llm.endpoint import Endpoint
-from eqforge.generators.text.llm.prompts import OF_THE_CODE, OF_THE_PAPER, PromptName
-from eqforge.generators.text.llm.rewrite import Taken
+from eqforge.generators.text.llm.rewrite import OF_THE_CODE, OF_THE_PAPER, Asking, Taken
+from eqforge.generators.text.llm.validate import PromptName
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.pipelines.shared.settings import Mode, RunSettings
 from eqforge.pipelines.shared.text import check_at_least, language_of_mode
@@ -19,8 +19,7 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.asking import Estimate, ask_ahead, estimate
-from eqforge.transforms.text.caption_edits import EditRules
-from eqforge.transforms.text.written import Written
+from eqforge.transforms.text.caption_edits import EditRules, Written
 
 Batches = Callable[[], Iterable[Sequence[CaptionRecord]]]
 
@@ -116,10 +115,14 @@ def written(config: ModelSettings, run: RunSettings) -> Written | None:
     kept = config.model_memory or storage.join(run.output, WORK, "done")
     return Written(
         model=_writer(config),
+        asking=Asking(
+            run_seed=run.seed,
+            prompts=config.model_prompts,
+            sample=config.model_sample,
+            retries=config.model_retries,
+            taken=config.model_answers,
+        ),
         rest=config.model_for == "rest",
-        prompts=config.model_prompts,
-        taken=config.model_answers,
-        retries=config.model_retries,
         ledger=Ledger(root=kept, step="answers", basis=None),
     )
 

@@ -17,19 +17,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqforge.core.errors import InputError
+from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.llm.decode import DecodingSettings, Request, complete
 from eqforge.generators.text.llm.model import Answer
-from eqforge.generators.text.llm.prompts import OF_THE_CODE, OF_THE_PAPER, PROMPTS, PromptName
 from eqforge.generators.text.llm.rewrite import (
+    OF_THE_CODE,
+    OF_THE_PAPER,
+    PROMPTS,
     Asking,
     Rewrite,
     RewriteRefusal,
-    Task,
     rewrite_captions,
 )
 from eqforge.generators.text.llm.validate import (
     REWRITE_REFUSALS,
     InvalidRewrite,
+    PromptName,
     check_rewrite,
     first_valid,
     lines_of,
@@ -139,17 +142,15 @@ def writer(model_folder: Path) -> CaptionWriter:
     return CaptionWriter(settings)
 
 
-def _tasks(captions: list[str], prompt: PromptName = "replace") -> list[Task]:
-    return [
-        Task(record_id=f"id/{analysis.text}", analysis=analysis, prompt=prompt)
-        for analysis in TAGGER.analyse(captions)
-    ]
+def _tasks(captions: list[str]) -> list[tuple[str, Analysis]]:
+    return [(f"id/{analysis.text}", analysis) for analysis in TAGGER.analyse(captions)]
 
 
 def _rewrite(
     writer: CaptionWriter, captions: list[str], **settings: Any
 ) -> list[Rewrite | RewriteRefusal]:
-    return rewrite_captions(_tasks(captions), writer, Asking(**{"run_seed": 7, **settings}))
+    asking = Asking(**{"run_seed": 7, "prompts": ("replace",), **settings})
+    return rewrite_captions(_tasks(captions), writer, asking)
 
 
 def test_good_answers_are_taken_and_bad_ones_become_refusals(writer: CaptionWriter) -> None:
@@ -198,9 +199,10 @@ def test_a_result_does_not_depend_on_neighbours_order_or_batch(
         model=str(model_folder), batch_size=batch_size, temperature=1.0, top_p=1.0
     )
     shuffled = random.Random(1).sample(CAPTIONS[::2], len(CAPTIONS[::2]))
-    expected = {r.record_id: r for r in _rewrite(writer, CAPTIONS, sample=True, retries=1)}
-    for result in _rewrite(CaptionWriter(settings), shuffled, sample=True, retries=1):
-        assert result == expected[result.record_id]
+    all_of_them = _rewrite(writer, CAPTIONS, sample=True, retries=1)
+    expected = dict(zip(CAPTIONS, all_of_them, strict=True))
+    found = _rewrite(CaptionWriter(settings), shuffled, sample=True, retries=1)
+    assert found == [expected[caption] for caption in shuffled]
 
 
 def test_other_seeds_draw_other_answers(writer: CaptionWriter) -> None:
@@ -362,8 +364,8 @@ def test_a_caption_the_prompt_is_not_for_is_not_asked_about() -> None:
         def answers(self, questions: Any) -> Any:
             raise AssertionError(questions)
 
-    tasks = _tasks(["a big dog"], "swap")
-    (result,) = rewrite_captions(tasks, Unasked(), Asking(run_seed=0))
+    asking = Asking(run_seed=0, prompts=("swap",))
+    (result,) = rewrite_captions(_tasks(["a big dog"]), Unasked(), asking)
     assert isinstance(result, RewriteRefusal)
     assert (result.reason, result.attempts) == ("not_applicable", 0)
 
@@ -489,7 +491,7 @@ def test_of_an_answer_that_is_cut_off_the_last_line_is_not_taken(taken: Any) -> 
             def answers(self, questions: Any) -> Any:
                 return enumerate([answer])
 
-        asking = Asking(run_seed=0, retries=0, taken=taken)
+        asking = Asking(run_seed=0, prompts=("replace",), retries=0, taken=taken)
         (result,) = rewrite_captions(_tasks([caption]), Says(), asking)
         return result.edited.text if isinstance(result, Rewrite) else result.reason
 

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -25,13 +26,10 @@ SECRET = "sk-secret-0123456789"
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No key, no waiting between tries, and no connections of other tests."""
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, and no model of another test."""
     monkeypatch.delenv(KEY, raising=False)
-    monkeypatch.setattr(endpoint, "BACKOFF_S", 0.0)
     open_model.cache_clear()
-    yield
-    endpoint._pool.cache_clear()
 
 
 def serving(say: Say, **settings: Any) -> contextlib.AbstractContextManager[ChatServer]:
@@ -202,12 +200,15 @@ def test_an_answer_that_takes_too_long_is_asked_for_again() -> None:
     assert (answer.text, len(calls)) == ("a dog", 2)
 
 
-def test_a_server_that_stays_away_stops_the_run_and_what_came_is_kept(tmp_path: Path) -> None:
+def test_a_server_that_stays_away_stops_the_run_and_what_came_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = Ledger(root=str(tmp_path), step="answers", basis=None)
     with serving(upper) as server:
         model = opened(server, batch_size=1)
         ask(model, questions("a"), memory)
-        server.faults = [503] * endpoint.TRIES
+        monkeypatch.setattr(endpoint, "TRIES", 3)
+        server.faults = [503] * 3
         with pytest.raises(BuildError, match="goes on where it stopped"):
             ask(model, questions("a", "b"), memory)
         assert ask(model, questions("a", "b"), memory)[1].text == "B"
@@ -336,6 +337,79 @@ def test_a_huge_answer_is_cut() -> None:
     with serving(lambda prompt, body: "word " * 1_000_000) as server:
         (answer,) = ask(opened(server), questions("a"))
     assert len(answer.text) == endpoint.MAX_ANSWER_CHARS
+
+
+def test_an_answer_of_too_many_bytes_is_a_refusal_of_its_question() -> None:
+    with serving(lambda prompt, body: prompt * (9 << 20 if prompt == "a" else 1)) as server:
+        first, second = ask(opened(server, batch_size=1), questions("a", "b"))
+    assert first.refusal == "the answer has more than 8,388,608 bytes"
+    assert second.text == "b"
+    assert server.prompts == ["a", "b"]  # not tried again
+
+
+@contextlib.contextmanager
+def dripping(start: bytes) -> Iterator[str]:
+    """A server that sends a letter of its answer every 50 ms, and never ends."""
+    with socket.create_server(("localhost", 0)) as listening:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    threading.Thread(target=drip, args=listening.accept()[:1], daemon=True).start()
+
+        def drip(connection: socket.socket) -> None:
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(start)
+                while True:
+                    connection.sendall(b" ")
+                    time.sleep(0.05)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"m@http://localhost:{listening.getsockname()[1]}/v1"
+
+
+@pytest.mark.parametrize(
+    "start", [b"HTTP/1.1 200 OK\r\nA: ", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n{"]
+)
+def test_an_answer_that_drips_ends_in_time(start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "TRIES", 1)
+    began = time.monotonic()
+    with dripping(start) as model, pytest.raises(BuildError, match="no answer in 1 s"):
+        ask(open_model(WriterSettings(model=model, timeout_s=1)), questions("a"))
+    assert time.monotonic() - began < 10
+
+
+def test_accounts_of_other_services_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
+        monkeypatch.setenv(name, SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:1")
+    with serving(upper) as server:
+        check_model(WriterSettings(model=server.model))
+        ask(opened(server), questions("a"))
+    for headers in server.headers:
+        assert SECRET not in str(headers)
+        assert not any(name.lower().startswith(("x-", "openai")) for name in headers)
+        assert "Authorization" not in headers
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "sk-a/b+c=d",
+        r"sk-a\/b+c=d",
+        r"sk-a\u002fb\u002Bc=d",
+        r"sk-a\\u002fb+c=d",
+        "".join(rf"\u{ord(each):04x}" for each in "sk-a/b+c=d"),
+    ],
+)
+def test_a_key_is_blotted_out_however_json_writes_it(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY, "sk-a/b+c=d")
+    said = (200, f'{{"choices": [{{"message": {{"content": "it is {form}"}}}}]}}'.encode())
+    with serving(lambda prompt, body: said) as server:
+        (answer,) = ask(opened(server), questions("a"))
+    assert answer.text == f"it is [{KEY}]"
 
 
 def test_what_the_filter_takes_is_a_refusal() -> None:

@@ -7,7 +7,7 @@ import pytest
 from eqforge.commands import verify
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import swap_coordination
-from eqforge.generators.text.llm.prompts import PROMPTS
+from eqforge.generators.text.llm.rewrite import PROMPTS
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.pipelines import hard_positives, training_captions

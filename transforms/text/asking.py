@@ -16,7 +16,6 @@ from eqforge.generators.text.llm.model import Answer, Question, key
 from eqforge.generators.text.llm.writer import open_model
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.text.caption_edits import EditRules, captions_left, positives_of
-from eqforge.transforms.text.written import first_question
 
 _CHARS_PER_TOKEN: Final = 4
 _TOKENS_AROUND: Final = 12
@@ -68,12 +67,12 @@ def estimate(batches: Iterable[Sequence[CaptionRecord]], rules: EditRules) -> Es
     names = frozenset() if written.ledger is None else written.ledger.names()
     asked: dict[Question, bool] = {}
     for record in (each for batch in batches for each in captions_left(batch, rules)):
-        first = first_question(record.caption_id, record.caption, written, rules.seed)
+        first = written.asking.question(record.caption_id, record.caption)
         if first is not None and first not in asked:
             ledger = written.ledger
             asked[first] = ledger is not None and ledger.name(key(model, first)) in names
     left = [each for each, is_known in asked.items() if not is_known]
-    return _estimate(left, known=len(asked) - len(left), tries=1 + written.retries)
+    return _estimate(left, known=len(asked) - len(left), tries=1 + written.asking.retries)
 
 
 def _estimate(questions: Sequence[Question], known: int = 0, tries: int = 1) -> Estimate:

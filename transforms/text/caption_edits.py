@@ -1,6 +1,7 @@
 """Makes a hard positive and a hard negative from free captions, by rules or a language model."""
 
 import random
+import threading
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from functools import partial
@@ -21,14 +22,20 @@ from eqforge.generators.text.hard_positives.free import reword_caption
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.llm.model import LanguageModel
-from eqforge.generators.text.llm.rewrite import Rewrite, RewriteRefusal
+from eqforge.generators.text.llm.rewrite import (
+    Asking,
+    Rewrite,
+    RewriteRefusal,
+    rewrite_captions,
+)
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
+from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.perturb import analyse_captions
-from eqforge.transforms.text.written import Written, write_captions
 
 VERSION = 4
 GENERATOR = f"eqforge.caption_edits {VERSION}"
@@ -53,6 +60,8 @@ _TIERS: tuple[tuple[NegativeKind, ...], ...] = (
     ("negation",),
 )
 """Kinds of hard negatives: negation comes last, since nearly all captions can be negated."""
+_LOCK = threading.Lock()
+"""One thread asks a language model at a time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +80,23 @@ class CaptionEdit:
     original: str | None = None
     replacement: str | None = None
     generator: str = GENERATOR
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """How a language model writes hard positives.
+
+    Attributes:
+      model: the language model.
+      asking: how it is asked.
+      rest: whether it writes only those for which no rule is found, else all.
+      ledger: where the model's answers are kept, so that no run asks twice.
+    """
+
+    model: WriterSettings
+    asking: Asking
+    rest: bool = False
+    ledger: Ledger | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -226,7 +252,9 @@ def _positives(
     ]
     if rules.written is None or not left:
         return [found for found in made if not isinstance(found, Analysis)]
-    written = iter(write_captions(left, rules.written, rules.seed, model))
+    with _LOCK:
+        found = model or open_model(rules.written.model)
+        written = iter(rewrite_captions(left, found, rules.written.asking, rules.written.ledger))
     return [_taken(next(written)) if isinstance(found, Analysis) else found for found in made]
 
 

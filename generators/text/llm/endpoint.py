@@ -1,16 +1,15 @@
 """A language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama or a hosted one.
 
-The key stands in the environment variable EQFORGE_MODEL_KEY, is read where a request is sent, and
+The key stands in the environment variable EQFORGE_MODEL_KEY, is read where questions are sent, and
 is in no setting; where a server repeats it, it is blotted out before anything is read.
 """
 
-import functools
+import contextlib
 import json
-import logging
 import os
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -24,23 +23,21 @@ from eqforge.core.visible import shortened
 from eqforge.generators.text.llm.model import Answer, Question
 
 if TYPE_CHECKING:
-    import urllib3
+    import openai
+    from anyio.from_thread import BlockingPortal
 
 ENDPOINT_VERSION: Final = 1
 KEY: Final = "EQFORGE_MODEL_KEY"
 """The environment variable that holds the key."""
-TRIES: Final = 8
-BACKOFF_S = 1.0
-"""Seconds before the second try, doubled with each further one up to BACKOFF_MAX_S."""
-BACKOFF_MAX_S: Final = 60.0
-CONNECT_S: Final = 20.0
+TRIES = 18
+"""How often a question is sent: for about two minutes, as openai waits at most 8 s between tries
+where the server does not say how long."""
 MAX_ANSWER_CHARS: Final = 20_000
 """More of an answer is cut off."""
-_PASSING: Final = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
-"""States that pass: too many requests, overload, a server that starts."""
+_PASSING: Final = frozenset((408, 409, 429))
+"""States that pass, beside the server's errors from 500 on: openai tries again."""
 _FILTERED: Final = frozenset(("content_filter", "content_policy_violation"))
 _ADDRESS: Final = re.compile(r"(?:(?P<name>\S.*?)@)?(?P<url>https?://\S*)")
-_LEAST_KEY: Final = 8
 _SEEDS: Final = 2**31  # llama.cpp's seeds have 32 bits
 
 
@@ -129,7 +126,8 @@ class Endpoint:
         Raises:
           InputError: it cannot be reached, refuses the key, or does not know the model.
         """
-        status, found = self._request("GET", f"{self.address.base}/models")
+        with self._client() as (portal, client):
+            status, found = portal.call(self._request, client, "/models", None)
         if status in (401, 403):
             raise InputError(self._denied(status))
         models = found.get("data") if isinstance(found, dict) else None
@@ -152,11 +150,12 @@ class Endpoint:
         # an answer is taken, a signal waits: it would end the loop, and they would be lost.
         waiting, under_way = iter(enumerate(questions)), dict[Future[Answer], int]()
         failure: BaseException | None = None
-        with held(), ThreadPoolExecutor(self.at_once) as pool:
+        with held(), self._client() as (portal, client):
             while True:
                 room = 0 if failure else self.at_once - len(under_way)
                 for position, question in islice(waiting, room):
-                    under_way[pool.submit(self._answer, question)] = position
+                    sent = portal.start_task_soon(self._answer, client, question)
+                    under_way[sent] = position
                 if not under_way:
                     break
                 try:
@@ -176,8 +175,20 @@ class Endpoint:
         if failure is not None:
             raise failure
 
-    def _answer(self, question: Question) -> Answer:
-        status, found = self._request("POST", self.address.url, self._body(question))
+    @contextlib.contextmanager
+    def _client(self) -> "Iterator[tuple[BlockingPortal, openai.AsyncOpenAI]]":
+        """Opens a client, and the thread in which its requests run."""
+        from anyio.from_thread import start_blocking_portal
+
+        from eqforge.generators.text.llm.client import open_client
+
+        client = open_client(self.address.base, _key(), self.at_once, self.timeout_s)
+        with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
+            yield portal, client
+
+    async def _answer(self, client: "openai.AsyncOpenAI", question: Question) -> Answer:
+        path = self.address.url.removeprefix(self.address.base)
+        status, found = await self._request(client, path, self._body(question))
         error = found.get("error") if isinstance(found, dict) else found
         if status == 200 and not error:
             return self._read(found)
@@ -185,10 +196,10 @@ class Endpoint:
         words = shortened(str(said.get("message") or said), 500)
         if status in (401, 403):
             raise InputError(self._denied(status))
-        if status in _PASSING:
+        if status in _PASSING or status >= 500:
             raise BuildError(
-                f"{self._said}: answers {status} after {TRIES} tries ({words}); the same command "
-                "goes on where it stopped"
+                f"{self._said}: still answers {status} ({words}); the same command goes on where "
+                "it stopped"
             )
         if said.get("code") in _FILTERED or status in (400, 413, 422):
             return Answer(text="", model=self.address.name, refusal=words)
@@ -236,55 +247,47 @@ class Endpoint:
             tokens_out=_count(used.get("completion_tokens")),
         )
 
-    def _request(self, method: str, url: str, body: Any = None) -> Any:
+    async def _request(
+        self, client: "openai.AsyncOpenAI", path: str, body: dict[str, Any] | None
+    ) -> tuple[int, Any]:
         """Returns the status and the JSON that a server answers, or its text.
+
+        Args:
+          client: of the server.
+          path: below its address.
+          body: of a question; None asks for the list of models, once.
 
         Raises:
           InputError, BuildError: it cannot be reached, before any work or later.
         """
-        import urllib3
+        import httpx2
+        import openai
 
-        secret = os.environ.get(KEY, "").strip()
-        if not secret.isascii() or not secret.isprintable():
-            raise InputError(f"{KEY}: holds characters that no key has")
-        is_question = body is not None
-        retries = urllib3.Retry(
-            total=TRIES - 1 if is_question else 1,
-            status=None if is_question else 0,
-            redirect=0,
-            status_forcelist=_PASSING,
-            allowed_methods=None,
-            backoff_factor=BACKOFF_S,
-            backoff_max=BACKOFF_MAX_S,
-            backoff_jitter=BACKOFF_S,
-            raise_on_status=False,
-            raise_on_redirect=False,
-            retry_after_max=600,
-        )
+        from eqforge.generators.text.llm.client import without_key
+
         try:
-            response = _pool(url, self.at_once).request(
-                method,
-                url,
-                json=body,
-                headers={"Authorization": f"Bearer {secret}"} if secret else {},
-                retries=retries,
-                timeout=urllib3.Timeout(connect=CONNECT_S, read=self.timeout_s),
-            )
-        except urllib3.exceptions.HTTPError as error:
-            reason = getattr(error, "reason", None) or error
-            said = shortened(" ".join(str(reason).split()), 300)
-            if not is_question:
+            if body is None:
+                response = await client.get(
+                    path, cast_to=httpx2.Response, options={"max_retries": 0}
+                )
+            else:
+                response = await client.post(
+                    path, cast_to=httpx2.Response, body=body, options={"max_retries": TRIES - 1}
+                )
+        except openai.APIStatusError as error:
+            response = error.response
+        except openai.APIConnectionError as error:
+            said = shortened(" ".join(str(error.__cause__ or error).split()), 300)
+            if body is None:
                 raise InputError(f"{self.title}: cannot be reached: {said}") from None
             raise BuildError(
                 f"{self._said}: does not answer ({said}); the same command goes on where it stopped"
             ) from None
-        text = response.data.decode("utf-8", "replace")
-        if len(secret) >= _LEAST_KEY:
-            text = text.replace(secret, f"[{KEY}]")
+        text = without_key(response.content.decode("utf-8", "replace"), _key(), KEY)
         try:
-            return response.status, json.loads(text)
-        except ValueError:
-            return response.status, text
+            return response.status_code, json.loads(text)
+        except (ValueError, RecursionError):
+            return response.status_code, text
 
     @property
     def _said(self) -> str:
@@ -300,24 +303,12 @@ class Endpoint:
         return f"{self.title}: the server {known} {KEY} ({status})"
 
 
-@functools.cache
-def _pool(url: str, at_once: int) -> "urllib3.PoolManager":
-    """Returns the connections of this process to a server, through the proxy that the system names.
-
-    Args:
-      url: of the server.
-      at_once: how many are kept open.
-    """
-    import urllib.request
-
-    import urllib3
-
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # it warns of each try
-    parts = urlsplit(url)
-    proxy = urllib.request.getproxies().get(parts.scheme)
-    if proxy is None or urllib.request.proxy_bypass(parts.hostname or ""):
-        return urllib3.PoolManager(maxsize=at_once)
-    return urllib3.ProxyManager(proxy, maxsize=at_once)
+def _key() -> str:
+    """Returns the key of the environment; empty for none."""
+    found = os.environ.get(KEY, "").strip()
+    if not found.isascii() or not found.isprintable():
+        raise InputError(f"{KEY}: holds characters that no key has")
+    return found
 
 
 def _plain(said: Any) -> str:

@@ -1,27 +1,130 @@
-"""Rewrites captions: asks, checks, and asks again with the next seed, a limited number of times."""
+"""Rewrites captions by the authors' prompts: asks, checks, and asks again with the next seed.
 
+The prompts' texts are those of their code, but `replace_printed`, which is the paper's: it has no
+"Input:" and "Output:", and says "this sentence". REPLACE_VERB and REPLACE_SPATIAL are only in the
+code.
+
+Source: Kamath et al. 2024, appendix C.1; github.com/amitakamath/hard_positives,
+  generate_hard_positives.py.
+"""
+
+import random
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 from eqforge.core.identity import derive_seed
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.llm.model import Answer, LanguageModel, Memory, Question, ask
-from eqforge.generators.text.llm.prompts import PROMPTS, PromptName
 from eqforge.generators.text.llm.validate import (
     InvalidRewrite,
+    PromptName,
     check_rewrite,
     first_valid,
     take_rewrite,
 )
 
-STEP_VERSION = 2
+OF_THE_CODE: Final[tuple[PromptName, ...]] = ("swap", "replace", "replace_verb", "replace_spatial")
+"""The prompts of the authors' code."""
+OF_THE_PAPER: Final[tuple[PromptName, ...]] = ("swap", "replace_printed")
+"""Those of the paper's main training set (section 5.1, appendix C.1): SWAP, and one REPLACE."""
 
 Taken = Literal["checked", "raw"]
 """Which answers are taken: those with one edit of the prompt's kind, or as the authors did, all
 that are a text like the caption."""
+
+_STEP_VERSION: Final = 2
+_DRAW_VERSION: Final = 3
+_MAX_SWAP_WORDS: Final = 15
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Prompt:
+    """A prompt with one gap for the caption.
+
+    Attributes:
+      name: the name users give.
+      template: the text; `{example}` stands for the caption.
+      max_new_tokens: maximum number of tokens of an answer, as in the paper.
+    """
+
+    name: PromptName
+    template: str
+    max_new_tokens: int
+
+    def render(self, caption: str) -> str:
+        """Returns the prompt for a caption, stripped of white space, as the authors sent it."""
+        return self.template.replace("{example}", caption).strip()
+
+    def applies_to(self, caption: str) -> bool:
+        """Tells whether the authors used the prompt on captions like this.
+
+        They used SWAP on captions with the word "and" and fewer than 15 words, the others on all.
+        """
+        words = caption.lower().split()
+        return self.name != "swap" or ("and" in words and len(words) < _MAX_SWAP_WORDS)
+
+
+_SWAP = """\
+Swap the words around the word "and" in a sentence without changing the meaning. Only respond with \
+the changed sentence.
+
+Input: three giraffes and two antelope
+Output: two antelopes and three giraffes
+
+Input: a blue and white stained glass clock shows the time
+Output: a white and blue stained glass clock shows the time
+
+Input: a mixture of rice and broccoli are put together
+Output: a mixture of broccoli and rice are put together
+
+Input: a bathroom with a sink, toilet and shower
+Output: a bathroom with a sink, shower and toilet
+
+Input: there is a man wearing glasses and holding a wine bottle
+Output: there is a man holding a wine bottle and wearing glasses
+
+Input: {example}
+Output: """
+
+_REPLACE = """\
+Replace one word in the input sentence with a synonym, without changing the meaning of the \
+sentence. Only output the changed sentence.
+Input: {example}
+Output: """
+
+_REPLACE_PRINTED = """\
+Replace one word in this sentence with a synonym, without changing the meaning of the sentence. \
+Only output the changed sentence.
+{example}"""
+
+_REPLACE_VERB = """\
+Replace one verb in this sentence with a synonym, without changing the meaning of the sentence. \
+Only output the changed sentence.
+Input: A person wearing a shirt and smiling.
+Output: A person clothed in a shirt and smiling.
+
+Input: {example}
+Output: """
+
+_REPLACE_SPATIAL = """\
+Replace a spatial preposition in this sentence with a synonym, without changing the meaning of the \
+sentence. Only output the changed sentence.
+Input: A city filled with tall buildings under a cloudy sky.
+Output: A city filled with tall buildings beneath a cloudy sky.
+
+Input: {example}
+Output: """
+
+PROMPTS: dict[PromptName, Prompt] = {
+    "swap": Prompt(name="swap", template=_SWAP, max_new_tokens=20),
+    "replace": Prompt(name="replace", template=_REPLACE, max_new_tokens=30),
+    "replace_printed": Prompt(name="replace_printed", template=_REPLACE_PRINTED, max_new_tokens=30),
+    "replace_verb": Prompt(name="replace_verb", template=_REPLACE_VERB, max_new_tokens=30),
+    "replace_spatial": Prompt(name="replace_spatial", template=_REPLACE_SPATIAL, max_new_tokens=30),
+}
+"""The prompts by name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,30 +133,42 @@ class Asking:
 
     Attributes:
       run_seed: the seed of the run.
+      prompts: what it may be asked for; SWAP is for captions with "and".
       sample: whether the first answer is sampled too.
       retries: how many more answers to ask for if one is rejected.
       taken: which answers are taken.
     """
 
     run_seed: int
+    prompts: tuple[PromptName, ...] = OF_THE_CODE
     sample: bool = False
     retries: int = 3
     taken: Taken = "checked"
 
+    def prompt_of(self, caption_id: str, caption: str) -> Prompt:
+        """Return SWAP where it applies, as in the paper; else a REPLACE prompt that is drawn."""
+        others = sorted(name for name in self.prompts if name != "swap")
+        if not others or ("swap" in self.prompts and PROMPTS["swap"].applies_to(caption)):
+            return PROMPTS["swap"]
+        seed = derive_seed(self.run_seed, caption_id, "prompt", _DRAW_VERSION)
+        return PROMPTS[random.Random(seed).choice(others)]
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Task:
-    """A caption to rewrite.
+    def question(self, caption_id: str, caption: str, attempt: int = 0) -> Question | None:
+        """Return what is asked at an attempt, the first being 0; None where no prompt applies.
 
-    Attributes:
-      record_id: the caption's id.
-      analysis: of the caption.
-      prompt: what to ask for.
-    """
-
-    record_id: str
-    analysis: Analysis
-    prompt: PromptName
+        The first answer takes the likeliest tokens, unless it is sampled; each further one is
+        sampled with a seed of its own.
+        """
+        prompt = self.prompt_of(caption_id, caption)
+        if not prompt.applies_to(caption):
+            return None
+        step = f"rewrite/{prompt.name}/{attempt}"
+        seed = derive_seed(self.run_seed, caption_id, step, _STEP_VERSION)
+        return Question(
+            prompt=prompt.render(caption),
+            seed=seed if attempt or self.sample else None,
+            max_new_tokens=prompt.max_new_tokens,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +176,6 @@ class Rewrite:
     """A caption as a language model rewrote it.
 
     Attributes:
-      record_id: the caption's id.
       prompt: the prompt used.
       edited: the caption with the model's one edit, and the spans of the edit before and after.
       attempt: number of answers rejected before this one.
@@ -69,7 +183,6 @@ class Rewrite:
       model: the model and its version.
     """
 
-    record_id: str
     prompt: PromptName
     edited: EditedText
     attempt: int
@@ -82,14 +195,12 @@ class RewriteRefusal:
     """Why a caption has no rewrite.
 
     Attributes:
-      record_id: the caption's id.
       prompt: the prompt used.
       reason: a key of REWRITE_REFUSALS, for the last answer.
       attempts: number of answers rejected.
       answer: the last answer, or the server's words where it refused.
     """
 
-    record_id: str
     prompt: PromptName
     reason: str
     attempts: int
@@ -97,93 +208,65 @@ class RewriteRefusal:
 
 
 def rewrite_captions(
-    tasks: Iterable[Task], model: LanguageModel, asking: Asking, memory: Memory | None = None
+    captions: Iterable[tuple[str, Analysis]],
+    model: LanguageModel,
+    asking: Asking,
+    memory: Memory | None = None,
 ) -> list[Rewrite | RewriteRefusal]:
-    """Returns one result per caption, in order.
-
-    The first answer takes the likeliest tokens, unless it is sampled; each further one is sampled
-    with a seed derived from the run's seed, the caption's id, the prompt and the number of the
-    attempt. A caption's result does not depend on the other captions.
+    """Return one result per caption, in order; none depends on the other captions.
 
     Args:
-      tasks: the captions.
+      captions: their ids and analyses.
       model: the language model.
       asking: how it is asked.
       memory: where its answers are kept.
     """
-    items = list(tasks)
+    items = list(captions)
+    prompts = [asking.prompt_of(name, analysis.text).name for name, analysis in items]
     results: list[Rewrite | RewriteRefusal] = [
-        _refusal(task, "not_applicable", 0, "") for task in items
+        RewriteRefusal(prompt=prompt, reason="not_applicable", attempts=0, answer="")
+        for prompt in prompts
     ]
-    pending = [n for n, task in enumerate(items) if is_asked(task.analysis.text, task.prompt)]
+    pending = list(range(len(items)))
     for attempt in range(asking.retries + 1):
-        chosen = [items[index] for index in pending]
-        questions = [
-            question(task.record_id, task.analysis.text, task.prompt, asking, attempt)
-            for task in chosen
-        ]
-        answers = ask(model, questions, memory)
-        for index, asked, answer in zip(pending, questions, answers, strict=True):
-            results[index] = _result(items[index], asked, answer, attempt, asking.taken)
-        pending = [index for index in pending if isinstance(results[index], RewriteRefusal)]
+        asked = {
+            index: question
+            for index in pending
+            if (question := asking.question(items[index][0], items[index][1].text, attempt))
+        }
+        answers = ask(model, list(asked.values()), memory)
+        for (index, question), answer in zip(asked.items(), answers, strict=True):
+            results[index] = _result(
+                items[index][1], prompts[index], question, answer, attempt, asking.taken
+            )
+        pending = [index for index in asked if isinstance(results[index], RewriteRefusal)]
     return results
 
 
-def is_asked(caption: str, prompt: PromptName) -> bool:
-    """Tells whether a prompt is for captions like this."""
-    return PROMPTS[prompt].applies_to(caption)
-
-
-def question(
-    record_id: str, caption: str, prompt: PromptName, asking: Asking, attempt: int = 0
-) -> Question:
-    """Returns what is asked about a caption at an attempt, the first being 0."""
-    form = PROMPTS[prompt]
-    is_greedy = attempt == 0 and not asking.sample
-    return Question(
-        prompt=form.render(caption),
-        seed=None if is_greedy else _seed(asking.run_seed, record_id, prompt, attempt),
-        max_new_tokens=form.max_new_tokens,
-    )
-
-
-def _seed(run_seed: int, record_id: str, prompt: PromptName, attempt: int) -> int:
-    return derive_seed(run_seed, record_id, f"rewrite/{prompt}/{attempt}", STEP_VERSION)
-
-
 def _result(
-    task: Task, asked: Question, answer: Answer, attempt: int, taken: Taken
+    analysis: Analysis,
+    prompt: PromptName,
+    asked: Question,
+    answer: Answer,
+    attempt: int,
+    taken: Taken,
 ) -> Rewrite | RewriteRefusal:
-    """Returns a rewrite, or why an answer is none."""
+    """Return a rewrite, or why an answer is none."""
+
+    def refusal(reason: str, said: str) -> RewriteRefusal:
+        return RewriteRefusal(prompt=prompt, reason=reason, attempts=attempt + 1, answer=said)
+
+    def check(line: str) -> EditedText:
+        if taken == "raw":
+            return take_rewrite(analysis.text, line)
+        return check_rewrite(analysis, line, prompt)
+
     if answer.refusal:
-        return _refusal(task, "refused", attempt + 1, answer.refusal)
+        return refusal("refused", answer.refusal)
     try:
-        edited = first_valid(
-            answer.text, task.analysis.text, partial(_edited, task, taken), is_cut=answer.is_cut
-        )
+        edited = first_valid(answer.text, analysis.text, check, is_cut=answer.is_cut)
     except InvalidRewrite as error:
-        return _refusal(task, error.reason, attempt + 1, answer.text)
+        return refusal(error.reason, answer.text)
     return Rewrite(
-        record_id=task.record_id,
-        prompt=task.prompt,
-        edited=edited,
-        attempt=attempt,
-        seed=asked.seed,
-        model=answer.model,
-    )
-
-
-def _edited(task: Task, taken: Taken, line: str) -> EditedText:
-    if taken == "raw":
-        return take_rewrite(task.analysis.text, line)
-    return check_rewrite(task.analysis, line, task.prompt)
-
-
-def _refusal(task: Task, reason: str, attempts: int, answer: str) -> RewriteRefusal:
-    return RewriteRefusal(
-        record_id=task.record_id,
-        prompt=task.prompt,
-        reason=reason,
-        attempts=attempts,
-        answer=answer,
+        prompt=prompt, edited=edited, attempt=attempt, seed=asked.seed, model=answer.model
     )

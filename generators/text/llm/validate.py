@@ -10,7 +10,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Literal
 
 from eqforge.generators.text.analysis import Analysis, Token, is_word
 from eqforge.generators.text.articles import agree_articles
@@ -20,10 +20,11 @@ from eqforge.generators.text.hard_negatives.make import find_hard_negatives
 from eqforge.generators.text.hard_negatives.records import NegativeKind
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lints.vocabulary import is_known_word
-from eqforge.generators.text.llm.prompts import PromptName
 from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.generators.text.words import word_edit
 from eqforge.schemas.records.spans import spans_of
+
+PromptName = Literal["swap", "replace", "replace_printed", "replace_verb", "replace_spatial"]
 
 MAX_WORDS_BEFORE = 2
 MAX_WORDS_AFTER = 4
