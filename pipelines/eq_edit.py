@@ -45,7 +45,7 @@ from eqforge.pipelines.shared.text import (
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.schemas.tables.edited import EDITED_PAIRS
+from eqforge.schemas.tables.generated import EDITED_PAIRS
 from eqforge.sources.caption_forms import Source
 from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import Medium, media_in, model_files

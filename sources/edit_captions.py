@@ -21,8 +21,8 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode
 from eqforge.core.identity import Namer, short_digest
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import compact_json
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.caption_forms import Source, detect_source
 from eqforge.sources.caption_sources import read_captions
 from eqforge.sources.own_captions import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.manifest import FILE_NAME
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.datasets import dataset_with
 from eqforge.sources.hugging_face import row_folder
 from eqforge.sources.simat import (

@@ -23,7 +23,7 @@ from typing import Literal, get_args
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, parse_json, read_text_lines
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 
 Part = Literal["subject", "relation", "object"]
 PARTS: tuple[Part, ...] = get_args(Part)

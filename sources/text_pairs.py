@@ -29,7 +29,7 @@ from typing import Any, Literal
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, name_of, shown
 from eqforge.core.identity import Namer, short_digest
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.pair_records import BOX, EQBEN, pair_records
 
 Design = Literal["one_image", "two_by_two"]

@@ -22,7 +22,7 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_bytes, read_lines
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

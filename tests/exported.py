@@ -14,7 +14,7 @@ from PIL import Image
 from eqforge.commands import export
 from eqforge.core.identity import bucket
 from eqforge.schemas.dataset.manifest import Manifest, to_json
-from eqforge.schemas.records.spans import Span
+from eqforge.schemas.records.values import Span
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, ImageRow, Origin, PairSample
 from eqforge.transforms.dataset.table import Table
 from tests.builds import write_shard

@@ -10,10 +10,10 @@ import numpy as np
 from PIL import Image
 
 from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.schemas.tables.rendered import Generation
+from eqforge.schemas.records.values import PixelBox
+from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.steps import WriteDataset
 from eqforge.transforms.dataset.tables import generated_tables

@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.spans import Span
+from eqforge.schemas.records.values import PixelBox, Span
+from eqforge.schemas.tables.generated import Generation, MaskRow, RenderedSample
 from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
-from eqforge.schemas.tables.rendered import Generation, MaskRow, RenderedSample
 
 ORIGIN = Origin(
     frame_id="d/v/000",

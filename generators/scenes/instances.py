@@ -9,8 +9,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import SceneCamera, Vector
+from eqforge.schemas.records.values import PixelBox
 
 NEAREST_M = 0.1
 """Near clipping distance: anything nearer is not in the picture; kubric's default."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.simat import Region
 
 CROP_REASONS = {

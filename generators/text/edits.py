@@ -8,7 +8,7 @@ can be undone. Offsets count Unicode code points, as Python's strings do.
 import dataclasses
 from collections.abc import Sequence
 
-from eqforge.schemas.records.spans import Span as Span
+from eqforge.schemas.records.values import Span as Span
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from eqforge.pipelines.shared.pilot_report import PilotYield, yield_of
 from eqforge.pipelines.shared.settings import RunSettings, selection_of
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.tables.description import DatasetType
-from eqforge.schemas.tables.rendered import GENERATED_PAIRS
+from eqforge.schemas.tables.generated import GENERATED_PAIRS
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import no_sample
 from eqforge.transforms.dataset.table import Table

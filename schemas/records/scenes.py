@@ -11,8 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.boxes import PixelBox
-from eqforge.schemas.records.numbers import Int32
+from eqforge.schemas.records.values import Int32, PixelBox
 
 Vector = tuple[float, float, float]
 Kind = Literal[

@@ -8,7 +8,7 @@ and `images` where the benchmark brings its pictures or the user names a folder 
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 

@@ -9,9 +9,8 @@ from eqforge.schemas.tables import citations
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.description import DatasetType, TableType
-from eqforge.schemas.tables.edited import EDITED_PAIRS
+from eqforge.schemas.tables.generated import EDITED_PAIRS, GENERATED_PAIRS
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
-from eqforge.schemas.tables.rendered import GENERATED_PAIRS
 from eqforge.schemas.tables.simat import SIMAT
 from eqforge.schemas.tables.texts import HARD_POSITIVES, RETRIEVAL_PERTURBATIONS, TRAINING_CAPTIONS
 from eqforge.schemas.tables.vlue import VLUE

@@ -7,9 +7,8 @@ by id) and `rejects` (one row per candidate that did not become a sample).
 from dataclasses import dataclass
 
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.numbers import Int32
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.spans import Span
+from eqforge.schemas.records.values import Int32, Span
 from eqforge.schemas.tables.description import DatasetType, PictureSuffix, TableType
 
 UNKNOWN_S = -1.0

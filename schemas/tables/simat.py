@@ -7,9 +7,8 @@ once, and `rejects` what was refused.
 
 from dataclasses import dataclass
 
-from eqforge.schemas.records.boxes import CornerBox
-from eqforge.schemas.records.numbers import Int32
 from eqforge.schemas.records.scores import Score
+from eqforge.schemas.records.values import CornerBox, Int32
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 

@@ -6,10 +6,8 @@ them, and `captions` where something is measured on each caption once.
 
 from dataclasses import dataclass
 
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.judgements import JudgeAnswer
-from eqforge.schemas.records.numbers import Int32
-from eqforge.schemas.records.spans import Span
+from eqforge.schemas.records.values import CornerBox, Int32, Span
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 

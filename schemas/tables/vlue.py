@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from eqforge.schemas.records.boxes import XywhBox
-from eqforge.schemas.records.numbers import Int32
+from eqforge.schemas.records.values import Int32, XywhBox
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 from eqforge.core.files.cells import Cell, with_names
 from eqforge.core.files.checked import Node
 from eqforge.core.identity import short_digest
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import compact_json
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 
 SPLIT: Final = "test"

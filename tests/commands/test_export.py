@@ -10,7 +10,7 @@ import pytest
 from eqforge.cli import main
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.pipelines import hard_positives
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
 from eqforge.transforms.export.note import NOTE
 from tests.builds import PUBLISHED_LEXICON, rows

@@ -16,7 +16,7 @@ from eqforge.generators.text.lints.findings import KINDS
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import WordExchange, exchanged_words
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.labelled_captions import LabelledCaptions
 from eqforge.sources.text_pairs import TextPair
 from eqforge.sources.vl_checklist import read_vl_checklist

@@ -10,8 +10,8 @@ from PIL import Image
 
 from eqforge.generators.scenes.instances import box_of, covered_px, depth_of, full_px, to_camera
 from eqforge.generators.scenes.render_child import encode_png
-from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import SceneCamera
+from eqforge.schemas.records.values import PixelBox
 
 CAMERA = SceneCamera(position=(0.0, -10.0, 0.0), look_at=(0.0, 0.0, 0.0))
 

@@ -20,8 +20,8 @@ from eqforge.generators.simat.vocabulary import (
     clean_predicate,
     load_vocabulary,
 )
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.simat import (
     Part,
     Region,

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.text_pairs import TextPair, read_text_pairs, with_hard_positives
 
 

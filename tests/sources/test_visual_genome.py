@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.visual_genome import (
     ImageData,
     Relation,

@@ -12,7 +12,7 @@ from eqforge.schemas.dataset.manifest import Manifest, run_of
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.records.spans import spans_of
+from eqforge.schemas.records.values import spans_of
 from eqforge.schemas.tables.combined import CombinedPair
 from eqforge.schemas.tables.datasets import dataset_type, table_type
 from eqforge.schemas.tables.description import TableType

@@ -22,9 +22,9 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
 from eqforge.core.late import Image
 from eqforge.core.late import numpy as np
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.dataset.media import MediaStore

@@ -9,8 +9,8 @@ import msgspec
 from eqforge.core.errors import BuildError
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.tables.description import DatasetType, TableType
+from eqforge.schemas.tables.generated import GENERATED_PAIRS
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
-from eqforge.schemas.tables.rendered import GENERATED_PAIRS
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.table import Table
 

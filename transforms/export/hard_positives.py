@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.benchmarks import replace_swap
 from eqforge.sources.benchmarks.form import source_order
 from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs

@@ -32,7 +32,7 @@ from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings, StoredImage
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
-from eqforge.schemas.tables.rendered import Generation
+from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of

@@ -22,7 +22,7 @@ from eqforge.generators.editors.registry import load_editor
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
-from eqforge.schemas.tables.rendered import Generation, MaskRow
+from eqforge.schemas.tables.generated import Generation, MaskRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view

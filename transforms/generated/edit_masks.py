@@ -19,7 +19,7 @@ from eqforge.generators.editors.lock import grow
 from eqforge.models.grounding import VERSION, Detection, Grounder, weights_of
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.rendered import MaskRow
+from eqforge.schemas.tables.generated import MaskRow
 from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.image_folder import read_named
 from eqforge.transforms.dataset.media import MediaStore

@@ -6,8 +6,7 @@ from typing import Any
 
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import StoredImage
-from eqforge.schemas.tables.edited import EditedSample
-from eqforge.schemas.tables.rendered import MaskRow
+from eqforge.schemas.tables.generated import EditedSample, MaskRow
 from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.generated.work import PairWork, samples_of
 from eqforge.transforms.text.caption_edits import NO_HARD_NEGATIVE, TRUE_OF_IMAGE

@@ -16,8 +16,8 @@ from eqforge.generators.text import words
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.tables.generated import MaskRow
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.tables.rendered import MaskRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore

@@ -27,7 +27,7 @@ from eqforge.schemas.records.scenes import (
     lean_spec,
 )
 from eqforge.schemas.records.scores import Rejection, compact_json
-from eqforge.schemas.tables.rendered import Generation
+from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.filters import minimality

@@ -9,9 +9,9 @@ from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.schemas.records.spans import spans_of
+from eqforge.schemas.records.values import spans_of
+from eqforge.schemas.tables.generated import Generation, MaskRow, RenderedSample
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.schemas.tables.rendered import Generation, MaskRow, RenderedSample
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.minimality import PairMeasures
 

@@ -16,9 +16,9 @@ from eqforge.core.identity import sha256_hex
 from eqforge.core.late import numpy as np
 from eqforge.core.versions import versions_of
 from eqforge.generators.simat.crops import CropSettings, crop_box
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.books import error_rejection

@@ -20,7 +20,7 @@ from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.words import word_edit
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.records.spans import Span, spans_of
+from eqforge.schemas.records.values import Span, spans_of
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.sources.text_pairs import TextPair
 from eqforge.transforms.dataset.image_folder import ImageFolder

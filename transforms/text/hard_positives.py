@@ -11,9 +11,9 @@ from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import REFUSALS
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.judgements import Part
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.texts import HardPositiveSample, Judgement
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.sources.text_pairs import TextPair

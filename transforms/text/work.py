@@ -8,8 +8,8 @@ from eqforge.generators.simat.crops import CROP_REASONS
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.generators.text.language import Language, refuse_language
 from eqforge.schemas.records.books import Reject, Stage, Tally
-from eqforge.schemas.records.boxes import CornerBox
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
 from eqforge.sources.caption_sources import CaptionRecord

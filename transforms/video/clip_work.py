@@ -10,7 +10,7 @@ from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FRAME_REASONS, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.schemas.records.spans import spans_of
+from eqforge.schemas.records.values import spans_of
 from eqforge.schemas.tables.pairs import UNKNOWN_S, ImageRow, Origin, PairSample
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.images import IMAGE_FILTER_REASONS

@@ -3,7 +3,7 @@
 from typing import Any
 
 from eqforge.generators.text.words import count_words
-from eqforge.schemas.records.boxes import XywhBox
+from eqforge.schemas.records.values import XywhBox
 from eqforge.schemas.tables.vlue import (
     CaptioningImage,
     Finding,

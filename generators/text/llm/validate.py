@@ -22,7 +22,7 @@ from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.generators.text.words import word_edit
-from eqforge.schemas.records.spans import spans_of
+from eqforge.schemas.records.values import spans_of
 
 PromptName = Literal["swap", "replace", "replace_printed", "replace_verb", "replace_spatial"]
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
 from eqforge.sources.benchmarks.items import read_items

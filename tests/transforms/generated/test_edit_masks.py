@@ -10,7 +10,7 @@ from PIL import Image
 
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.records.frames import StoredImage
-from eqforge.schemas.tables.rendered import MaskRow
+from eqforge.schemas.tables.generated import MaskRow
 from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.generated.edit_masks import MaskFolder, read_region

@@ -11,7 +11,6 @@ import skimage.color
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import (
     Backdrop,
     Claim,
@@ -27,6 +26,7 @@ from eqforge.schemas.records.scenes import (
     SurfaceMaterial,
 )
 from eqforge.schemas.records.scores import value_of
+from eqforge.schemas.records.values import PixelBox
 from eqforge.transforms.generated.scene_gates import OFF, SCENE_REASONS, SceneGates, gate_scenes
 from eqforge.transforms.generated.scene_scores import changed_objects, score_scenes
 from eqforge.transforms.generated.scene_view import RenderedView

@@ -18,8 +18,8 @@ import pytest
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.sandbox.child import ChildDied, ChildFailed, ChildTimeout
 from eqforge.generators.scenes import kubric_import
-from eqforge.schemas.records.boxes import PixelBox
 from eqforge.schemas.records.scenes import RenderedObject, RenderSettings
+from eqforge.schemas.records.values import PixelBox
 from eqforge.transforms.generated import scene_renderer
 from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
 from tests.renders import BALL, BRICK, SETTINGS, needs_blender, open_renderer, scene

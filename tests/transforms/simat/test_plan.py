@@ -8,7 +8,7 @@ import pytest
 from eqforge.core.errors import InputError
 from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
-from eqforge.schemas.records.boxes import CornerBox
+from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.simat import PublishedQuery, Region, Triplet
 from eqforge.sources.visual_genome import ImageData
 from eqforge.transforms.dataset.plan import Selection

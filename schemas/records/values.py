@@ -1,8 +1,27 @@
-"""Boxes in pixels of an image, (0, 0) its upper left corner, in the three forms in use."""
+"""Small values of records: whole numbers of 32 bits, spans of text, and boxes in images.
 
+Boxes are in pixels, (0, 0) the upper left corner of the image, in the three forms in use.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
-from eqforge.schemas.records.numbers import Int32
+Int32 = Annotated[int, "int32"]
+"""A whole number that a column stores in 32 bits; others have 64."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Span:
+    """The characters text[start:end], in code points; empty where start == end."""
+
+    start: int
+    end: int
+
+
+def spans_of(pairs: Iterable[tuple[int, int]]) -> tuple[Span, ...]:
+    """Return the spans of pairs of start and end."""
+    return tuple(Span(start=start, end=end) for start, end in pairs)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
