@@ -31,7 +31,7 @@ from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.evaluation.shortcuts.command import _read as read_audited
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.training.examples import read_examples
-from eqforge.evaluation.training.pictures import copy_pictures
+from eqforge.evaluation.training.feeds import copy_pictures
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.shelf import make_shelf
