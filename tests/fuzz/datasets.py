@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from eqforge import cli
 from eqforge.core.errors import InputError
-from eqforge.evaluation.efficiency.items import choose_items
+from eqforge.evaluation.efficiency.measure import choose_items
 from eqforge.evaluation.scoring.image_batches import cut_batches
 from eqforge.evaluation.scoring.index import make_index, make_pairs
 from eqforge.evaluation.scoring.pictures import Preparation
