@@ -96,7 +96,7 @@ class Vocabulary:
 
 @functools.lru_cache(maxsize=4)
 def load_vocabulary(path: Path = BUILT_IN) -> Vocabulary:
-    """Reads a vocabulary file.
+    """Read a vocabulary file.
 
     Raises:
       InputError: the file is not valid; the message says where, and what was expected.

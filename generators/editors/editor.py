@@ -18,10 +18,14 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
 from eqforge.core.late import Image
 from eqforge.core.late import numpy as np
-from eqforge.generators.diffusion.deterministic import deterministic
-from eqforge.generators.diffusion.load import ModelIndex, check_texts, load_weights
-from eqforge.generators.diffusion.prompt_tokens import check_length
-from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.alignment import check_length
+from eqforge.generators.diffusion.load import (
+    ModelIndex,
+    check_texts,
+    deterministic,
+    load_weights,
+    quiet_libraries,
+)
 from eqforge.generators.editors.canvas import Canvas, fit
 from eqforge.generators.editors.settings import EditorName, EditorSettings
 
