@@ -24,8 +24,8 @@ from eqforge.core.versions import versions_of
 from eqforge.evaluation.efficiency.command import EfficiencySettings
 from eqforge.evaluation.efficiency.result import BatchSpeed, Efficiency, spread, write_efficiency
 from eqforge.evaluation.scoring.tasks import Task, task_of
-from eqforge.models.own import device_of, load_model
 from eqforge.models.scorer import Picture, Scorer
+from eqforge.models.spec import device_of, load_model
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.shelf import make_shelf
 

@@ -1,5 +1,7 @@
 """The measurement of a model, as one JSON file."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -8,7 +8,7 @@ from typing import Any
 from eqforge.core.errors import BuildError, EqforgeError
 from eqforge.evaluation.scoring.pictures import process_context
 from eqforge.evaluation.scoring.work import Job, done, run_job
-from eqforge.models.own import load_model
+from eqforge.models.spec import load_model
 
 _POLL_S = 0.2
 

@@ -32,9 +32,9 @@ from eqforge.evaluation.scoring.work import (
     read_failures,
     run_job,
 )
-from eqforge.models.own import load_model
 from eqforge.models.pretrained import import_torch
 from eqforge.models.scorer import Scorer, is_dual_encoder
+from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.score_tables import FILE_NAME, ScoresManifest, open_scores

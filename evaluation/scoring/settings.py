@@ -100,7 +100,7 @@ class ScoreSettings:
         Raises:
           InputError: the model's name is malformed.
         """
-        from eqforge.models.own import device_of
+        from eqforge.models.spec import device_of
 
         own = self.devices or (device_of(self.model) or "cpu",)
         return tuple(device for device in own for _ in range(self.processes))

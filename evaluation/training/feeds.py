@@ -19,7 +19,7 @@ from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.evaluation.scoring.pictures import plain_errors
 from eqforge.evaluation.training.examples import Batch, Match, Plan, Unit
-from eqforge.models.captions import CaptionTokenizer
+from eqforge.models.dual_encoders import CaptionTokenizer
 from eqforge.models.pretrained import prepare_pixels
 from eqforge.models.scorer import Picture
 from eqforge.schemas.dataset.reader import Dataset

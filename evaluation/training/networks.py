@@ -14,8 +14,7 @@ from torch import Tensor, nn
 
 from eqforge.core.errors import InputError
 from eqforge.core.visible import nearest
-from eqforge.models.captions import CaptionTokenizer
-from eqforge.models.dual_encoders import ARCHITECTURES, Architecture
+from eqforge.models.dual_encoders import ARCHITECTURES, Architecture, CaptionTokenizer
 from eqforge.models.pretrained import (
     Preprocessor,
     Weights,

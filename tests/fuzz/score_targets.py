@@ -36,7 +36,7 @@ from eqforge.evaluation.training.folder import RunFolder
 from eqforge.generators.diffusion.vocabulary import load_vocabulary as load_phrases
 from eqforge.generators.simat.vocabulary import load_vocabulary
 from eqforge.generators.text.lexicon import load_lexicon
-from eqforge.models.oscar.regions import RegionFiles
+from eqforge.models.regions import RegionFiles
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.fuzz import mutate
 from tests.made_datasets import score_rows, vectors, write_dataset, write_scores

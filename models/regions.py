@@ -59,7 +59,7 @@ class RegionFiles:
         self._tags = None if tags is None else _Lines(tags)
 
     def __getitem__(self, key: str) -> Regions:
-        """Returns the regions of an image.
+        """Return the regions of an image.
 
         Raises:
           InputError: the index beside a file is not of this file.
@@ -81,7 +81,7 @@ class _Lines:
         self._starts = _index(path, path.stat().st_mtime_ns, path.stat().st_size)
 
     def __getitem__(self, key: str) -> list[str]:
-        """Returns the fields after the key; see RegionFiles for errors."""
+        """Return the fields after the key; see RegionFiles for errors."""
         if key not in self._starts:
             raise ValueError(f"{key}: {self._path.name} has no line of this image")
         with open(self._path, "rb") as stream:
@@ -100,7 +100,7 @@ def _bad_index(path: Path, what: str) -> InputError:
 
 @functools.lru_cache(maxsize=4)
 def _index(path: Path, _changed_ns: int, _num_bytes: int) -> dict[str, int]:
-    """Returns the offset of each key's line, from the two index files beside it if both exist.
+    """Return the offset of each key's line, from the two index files beside it if both exist.
 
     A published file has tens of gigabytes, so it is scanned only once as long as it is unchanged.
     """
