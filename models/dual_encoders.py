@@ -42,6 +42,11 @@ if TYPE_CHECKING:
 class CaptionTokenizer:
     """A tokenizer and the form in which a model takes captions.
 
+    A batch is padded to its longest caption, so the last bits of a caption's results depend on its
+    neighbours: sums over more padding round differently. A caller who wants scores that depend on
+    image and caption alone counts the tokens first, batches captions of similar length together
+    and names the length they are padded to.
+
     Attributes:
       tokenizer: a transformers tokenizer.
       max_tokens: longer captions are truncated to this many, special tokens included.
@@ -214,6 +219,13 @@ def compare_vectors(calibration: Sigmoid, images: Vectors, captions: Vectors) ->
 
 class ContrastiveScorer:
     """A dual encoder from transformers.
+
+    CLIP's own softmax gives the share of one caption among those of a batch, not a probability that
+    a caption is true. Here P(match) = sigmoid(scale * (cosine - centre)): `scale` is by default the
+    model's own, 100 in the published ones, and `centre` the cosine at which P is one half. Its
+    default is 0.3, the threshold that LAION-400M (Schuhmann et al. 2021, section 2) chose by human
+    inspection for ViT-B/32; other models need another. SigLIP is trained with a sigmoid for each
+    pair (Zhai et al. 2023, section 3.2), whose scale and bias come with its weights.
 
     Args:
       kind: a key of ARCHITECTURES.

@@ -62,7 +62,7 @@ class EfficiencySettings:
     """How often the bootstrap draws."""
 
     def __post_init__(self) -> None:
-        """Checks the numbers.
+        """Check the numbers.
 
         Raises:
           InputError: a number is too small, or batch sizes do not ascend.

@@ -199,11 +199,7 @@ def parse_settings(argv: list[str] | None) -> FinetuneSettings:
 
 
 def check_ranges(settings: FinetuneSettings) -> None:
-    """Check the numbers.
-
-    Raises:
-      InputError: one is out of its range.
-    """
+    """Check the numbers."""
     check_workers(settings.workers, least=0)
     above = ("learning_rate", "temperature")
     least = {"epochs": 1, "steps": 1, "batch_size": 1, "checkpoint_every": 1, "close_count": 1}

@@ -81,7 +81,6 @@ def finetune(settings: FinetuneSettings) -> str | None:
 
     Raises:
       InputError: dataset, model, settings or output folder cannot be used.
-      MissingExtra: accelerate is not installed.
       BuildError: a loss was not finite, or the device has too little memory.
     """
     objective = settings.objective()

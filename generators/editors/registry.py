@@ -62,7 +62,6 @@ def load_editor(settings: EditorSettings) -> Editor:
     Raises:
       InputError: the model cannot be found or loaded, it does not run with the editor, or a setting
         does not fit it; the message says what would.
-      MissingExtra: torch, diffusers or transformers is not installed.
     """
     import_libraries()
     if settings.model == TINY:

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from eqforge import cli
 from eqforge.core.errors import InputError
 from eqforge.evaluation.efficiency.measure import choose_items
-from eqforge.evaluation.scoring.image_batches import cut_batches
+from eqforge.evaluation.scoring.batches import cut_batches
 from eqforge.evaluation.scoring.index import make_index, make_pairs
 from eqforge.evaluation.scoring.pictures import Preparation
 from eqforge.evaluation.scoring.tasks import task_of
