@@ -32,9 +32,6 @@ def read_array(path: Path) -> NDArray[Any]:
 
     Returns:
       The numbers, in the file's dtype and shape; bfloat16, which NumPy lacks, becomes float32.
-
-    Raises:
-      InputError: the file is missing, holds something else, or declares more than it has.
     """
     is_tensor = path.suffix in TENSORS
     try:

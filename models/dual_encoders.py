@@ -232,9 +232,6 @@ class ContrastiveScorer:
       weights: the pretrained model.
       scale, centre: of the sigmoid; None takes the model's own scale, and the model's own bias if
         it has one (SigLIP), otherwise a centre of 0.3.
-
-    Raises:
-      InputError: the model cannot be loaded, or the scale is not above 0.
     """
 
     reads_pixels = True

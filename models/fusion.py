@@ -65,9 +65,6 @@ class PixelFusion(ABC):
       reader: the part of the configuration with the sizes of vocabulary and context; empty for the
         whole.
       vocabulary: how many of the tokenizer's tokens the model has to know.
-
-    Raises:
-      InputError: the model cannot be loaded, or is of another architecture.
     """
 
     reads_pixels = True

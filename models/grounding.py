@@ -49,9 +49,6 @@ class Grounder:
       detector: the weights of the detector.
       segmenter: those of the segmenter; None takes the boxes as outlines.
       least_score: the detector's score from which on a thing counts as found, in [0, 1].
-
-    Raises:
-      InputError: a model cannot be loaded.
     """
 
     def __init__(self, detector: Weights, segmenter: Weights | None, least_score: float) -> None:
@@ -165,11 +162,7 @@ def _processor(weights: Weights) -> Any:
 
 
 def weights_of(name: str, device: str) -> Weights:
-    """Return the weights of a detector or segmenter: a folder, or ID@COMMIT of the hub.
-
-    Raises:
-      InputError: there is no such folder, or the commit is missing.
-    """
+    """Return the weights of a detector or segmenter: a folder, or ID@COMMIT of the hub."""
     source, _, revision = name.rpartition("@")
     if not source or Path(name).is_dir():  # a folder's own name may hold an @
         return Weights(source=name, device=device)

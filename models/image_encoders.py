@@ -56,20 +56,12 @@ class ImageEncoder(Protocol):
 
 
 def parse_encoder(text: str) -> ScorerSpec:
-    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`.
-
-    Raises:
-      InputError: the kind or an option is unknown, or nothing follows the kind.
-    """
+    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`."""
     return parse_spec(text, OPTIONS)
 
 
 def load_encoder(spec: ScorerSpec) -> ImageEncoder:
-    """Load an encoder of pictures.
-
-    Raises:
-      InputError: a file is missing or malformed, or changed while it was loaded.
-    """
+    """Load an encoder of pictures."""
     if spec.kind != DINOV2:
         return load_scorer(spec)
     with unchanged([spec.source]):
@@ -81,9 +73,6 @@ class Dinov2Encoder:
 
     Args:
       weights: the pretrained model.
-
-    Raises:
-      InputError: the model cannot be loaded.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -120,11 +109,7 @@ class Dinov2Encoder:
 
 
 def _side(processor: Any, weights: Weights) -> int:
-    """Return the side of the square that the model reads.
-
-    Raises:
-      InputError: the image processor names none.
-    """
+    """Return the side of the square that the model reads."""
     sizes = (getattr(processor, name, None) or {} for name in ("crop_size", "size"))
     found = next((size["height"] for size in sizes if "height" in size), None)
     if found is None:

@@ -58,9 +58,6 @@ class LxmertScorer:
       features: TSV file as OSCAR reads it; each region's features are followed by its box as shares
         of width and height, x1, y1, x2, y2, and optionally by width and height, which are ignored.
       regions: how many regions are read at most, from the first.
-
-    Raises:
-      InputError: the model or the file cannot be read.
     """
 
     reads_pixels = False

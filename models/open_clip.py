@@ -54,9 +54,6 @@ class OpenClipScorer:
 
     Args:
       files: the model.
-
-    Raises:
-      InputError: the model cannot be loaded, or is not in safetensors.
     """
 
     reads_pixels = True
@@ -145,11 +142,7 @@ def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
 
 
 def _find(files: OpenClipFiles) -> tuple[str, str | None, str]:
-    """Return open_clip's name of the model, its file of weights (None for a folder), its revision.
-
-    Raises:
-      InputError: a file is missing or not in safetensors, or the model cannot be fetched.
-    """
+    """Return open_clip's name of the model, its file of weights or None, and its revision."""
     if files.checkpoint is not None:
         if files.checkpoint.suffix != ".safetensors" or not files.checkpoint.is_file():
             raise InputError(f"weights={files.checkpoint}: expected a file in safetensors")

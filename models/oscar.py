@@ -89,9 +89,6 @@ class OscarScorer:
     Args:
       files: what is read.
 
-    Raises:
-      InputError: a file is missing or malformed.
-
     Source: microsoft/Oscar, oscar/run_retrieval.py: sequence and full attention mask.
     """
 
@@ -267,10 +264,6 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
 
     The latter is a pickle, of which torch reads tensors and nothing else. The classifier stays in
     float32 whatever the precision of the rest.
-
-    Raises:
-      InputError: a file is missing or unreadable, a tensor is missing or of another shape, or the
-        head does not have two classes.
     """
     torch = import_torch()
     check_device(device)

@@ -37,9 +37,6 @@ class Weights:
       revision: the commit on the hub, 40 hexadecimal digits; None for a folder.
       precision: type of the weights.
       device: as torch names it, such as `cuda:0`.
-
-    Raises:
-      InputError: there is no such folder, or an id on the hub comes without its commit.
     """
 
     source: str
@@ -160,11 +157,7 @@ def device_here(device: str) -> str:
 
 
 def check_device(device: str) -> None:
-    """Check that torch can put a tensor on a device, unless it is another machine's.
-
-    Raises:
-      InputError: it cannot.
-    """
+    """Check that torch can put a tensor on a device, unless it is another machine's."""
     torch = import_torch()
     try:
         torch.empty(1, device=device_here(device))
@@ -174,11 +167,7 @@ def check_device(device: str) -> None:
 
 
 def onto_device(model: Any, device: str) -> Any:
-    """Move a loaded model to a device, for inference.
-
-    Raises:
-      InputError: the device's memory does not suffice.
-    """
+    """Move a loaded model to a device, for inference."""
     torch = import_torch()
     try:
         return model.to(device).eval()
@@ -188,22 +177,14 @@ def onto_device(model: Any, device: str) -> Any:
 
 
 def load_preprocessor(weights: Weights) -> Preprocessor:
-    """Load image processor and tokenizer.
-
-    Raises:
-      InputError: they are missing, or need a package that is not installed.
-    """
+    """Load image processor and tokenizer."""
     image, tokenizer = load_image_processor(weights), load_tokenizer(weights)
     parts = [image.to_json_string(), *_tokenizer_parts(tokenizer)]
     return Preprocessor(image=image, tokenizer=tokenizer, digest=fingerprint(parts))
 
 
 def load_image_processor(weights: Weights) -> Any:
-    """Load the image processor alone, for a model that reads no text.
-
-    Raises:
-      InputError: it is missing, or needs a package that is not installed.
-    """
+    """Load the image processor alone, for a model that reads no text."""
     import_torch()
     auto: Any = importlib.import_module("transformers")
     try:
@@ -216,11 +197,7 @@ def load_image_processor(weights: Weights) -> Any:
 
 
 def load_tokenizer(weights: Weights) -> Any:
-    """Load the tokenizer alone, for a model that reads no pixels.
-
-    Raises:
-      InputError: it is missing, or needs a package that is not installed.
-    """
+    """Load the tokenizer alone, for a model that reads no pixels."""
     import_torch()
     auto: Any = importlib.import_module("transformers")
     try:
@@ -280,9 +257,6 @@ def load_model(weights: Weights, architecture: str) -> Any:
     Args:
       weights: where it is.
       architecture: name of the class, such as `CLIPModel`.
-
-    Raises:
-      InputError: it cannot be loaded, or lacks weights of the architecture.
     """
     torch = import_torch()
     check_device(weights.device)
@@ -322,12 +296,8 @@ def _quiet(transformers: Any) -> Iterator[None]:
 
 
 def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
-    """Check that a tokenizer belongs to a model.
-
-    Raises:
-      InputError: it has more tokens than the model, or fewer than half as many: transformers makes
-        an almost empty tokenizer where files are missing.
-    """
+    """Check that a tokenizer belongs to a model."""
+    # transformers makes an almost empty tokenizer where files are missing.
     if not embeddings / 2 <= tokens <= embeddings:
         raise InputError(
             f"{model}: the tokenizer has {tokens} tokens, the model {embeddings}: they do "

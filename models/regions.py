@@ -49,9 +49,6 @@ class RegionFiles:
     Args:
       features: the file of features, of any size: only the offsets of its lines are in memory.
       tags: the file of tags; None if the model reads none.
-
-    Raises:
-      InputError: a file is missing or has two lines of a key.
     """
 
     def __init__(self, features: Path, tags: Path | None) -> None:

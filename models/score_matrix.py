@@ -76,10 +76,6 @@ class MatrixScorer:
 
     Args:
       files: what is read.
-
-    Raises:
-      InputError: a file is missing or malformed, a key occurs twice, or a score is not a
-        probability.
     """
 
     reads_pixels = False
@@ -135,11 +131,7 @@ def _log_odds(probabilities: NDArray[np.float64], published: np.dtype[Any]) -> N
 
 
 def read_table(files: MatrixFiles) -> ScoreTable:
-    """Read scores and their keys.
-
-    Raises:
-      InputError, MissingExtra: see MatrixScorer.
-    """
+    """Read scores and their keys."""
     if not files.scores.is_file():
         raise InputError(f"{files.scores}: no such file")
     table = _read_parquet(files.scores) if _is_list(files.scores) else _read_matrix(files)

@@ -48,11 +48,7 @@ class ScorerSpec:
         return dict(self.options).get(name)
 
     def number(self, name: str) -> float | None:
-        """Return an option's number; None if it is not given.
-
-        Raises:
-          InputError: it is not a number.
-        """
+        """Return an option's number; None if it is not given."""
         text = self.text(name)
         try:
             return None if text is None else float(text)
@@ -60,11 +56,7 @@ class ScorerSpec:
             raise InputError(f"{name}={text}: expected a number") from error
 
     def whole(self, name: str, default: int) -> int:
-        """Return an option's whole number, at least 0; the default if it is not given.
-
-        Raises:
-          InputError: it is not a whole number.
-        """
+        """Return an option's whole number, at least 0; the default if it is not given."""
         text = self.text(name) or str(default)
         if not text.isdecimal():
             raise InputError(f"{name}={text}: expected a whole number")
@@ -77,11 +69,7 @@ class ScorerSpec:
 
     @property
     def precision(self) -> Precision:
-        """The type of the weights.
-
-        Raises:
-          InputError: it is unknown.
-        """
+        """The type of the weights."""
         found = self.text("precision") or "float32"
         for known in get_args(Precision):
             if found == known:
@@ -107,11 +95,7 @@ class ScorerSpec:
         return dataclasses.replace(self, options=tuple(sorted(options)))
 
     def weights(self) -> Weights:
-        """Return the pretrained model that is named.
-
-        Raises:
-          InputError: it is not named unambiguously, or the precision is unknown.
-        """
+        """Return the pretrained model that is named."""
         return Weights(
             source=self.source,
             revision=self.revision,
@@ -121,11 +105,7 @@ class ScorerSpec:
 
 
 def parse_specs(text: str) -> tuple[ScorerSpec, ...]:
-    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`, or several of them with `+` between.
-
-    Raises:
-      InputError: a kind or an option is unknown, or nothing follows the kind.
-    """
+    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`, or several of them with `+` between."""
     kinds = "|".join(SCORERS)
     options = {kind: known.options for kind, known in SCORERS.items()}
     return tuple(parse_spec(part, options) for part in re.split(rf"\+(?=(?:{kinds}):)", text))
@@ -137,9 +117,6 @@ def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
     Args:
       text: what a user wrote.
       kinds: the options of each kind.
-
-    Raises:
-      InputError: the kind or an option is unknown, or nothing follows the kind.
     """
     kind, _, rest = text.partition(":")
     if kind not in kinds or not rest:
@@ -183,9 +160,6 @@ def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Iden
     Args:
       spec: names the model.
       load: loads it.
-
-    Raises:
-      InputError: it cannot be loaded, or its device is not there.
     """
     if spec.text("device") is not None:
         check_device(spec.device)
@@ -193,11 +167,7 @@ def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Iden
 
 
 def load_scorer(spec: ScorerSpec) -> Scorer:
-    """Load a scorer.
-
-    Raises:
-      InputError: a file is missing or malformed, or changed while it was loaded.
-    """
+    """Load a scorer."""
     with unchanged([spec.source, *(value for _, value in spec.options)]):
         scorer = SCORERS[spec.kind].load(spec)
         _ = scorer.identity  # it hashes the files, and is cached
@@ -287,11 +257,7 @@ _NEEDED = ("identity", "reads_pixels", "prepare", "encode_images", "match")
 
 
 def device_of(text: str) -> str | None:
-    """Return the device that a model's name asks for; None if it names none.
-
-    Raises:
-      InputError: the model is not named as expected.
-    """
+    """Return the device that a model's name asks for; None if it names none."""
     if text.startswith(PREFIX):
         return _parse(text)[2].get("device")
     return _one(text).text("device")
@@ -303,9 +269,6 @@ def load_model(text: str, device: str) -> Scorer:
     Args:
       text: `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...` or `python:MODULE:FACTORY[,OPTION=VALUE]...`.
       device: as torch names it; a user's own factory gets it as its option `device`.
-
-    Raises:
-      InputError: the model is not named as expected, or cannot be loaded.
     """
     if text.startswith(PREFIX):
         module, factory, options = _parse(text)

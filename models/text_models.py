@@ -33,9 +33,6 @@ class YesNoTokens:
     Args:
       tokenizer: of transformers.
       model: its name, for the message.
-
-    Raises:
-      InputError: no token tells a yes from a no.
     """
 
     def __init__(self, tokenizer: Any, model: str) -> None:
@@ -70,9 +67,6 @@ class TextYesNo:
 
     Args:
       weights: where it is.
-
-    Raises:
-      InputError: it cannot be loaded, or its tokenizer does not tell yes from no.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -123,9 +117,6 @@ class CausalLikelihood:
 
     Args:
       weights: where it is.
-
-    Raises:
-      InputError: it cannot be loaded, or has no token that a text begins or ends with.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -187,9 +178,6 @@ class NliModel:
 
     Args:
       weights: where it is.
-
-    Raises:
-      InputError: it cannot be loaded, or its classes are not those of inference.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -232,11 +220,7 @@ class NliModel:
 
 
 def class_places(names: dict[Any, str], model: str) -> list[int]:
-    """Return where a classifier has the three classes, by their names in any order and case.
-
-    Raises:
-      InputError: it has others.
-    """
+    """Return where a classifier has the three classes, by their names in any order and case."""
     found = [
         [place for place, name in names.items() if name.strip().lower().startswith(beginning)]
         for beginning in _BEGINNINGS

@@ -62,11 +62,7 @@ class EfficiencySettings:
     """How often the bootstrap draws."""
 
     def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-          InputError: a number is too small, or batch sizes do not ascend.
-        """
+        """Check the numbers."""
         for name in ("items", "repeats", "max_pixels", "resamples"):
             if getattr(self, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')}: expected at least 1")
@@ -102,11 +98,7 @@ def summary(found: "Efficiency") -> str:
 
 
 def efficiency_command(settings: EfficiencySettings) -> int:
-    """Measure a model and print the summary; returns 0.
-
-    Raises:
-      InputError, MissingExtra: see measure_efficiency.
-    """
+    """Measure a model and print the summary; return 0."""
     from eqforge.evaluation.efficiency.measure import measure_efficiency
 
     print(summary(measure_efficiency(settings)))

@@ -70,10 +70,6 @@ def from_measurements(
       scores: for each result, in order, a folder or file of scores of that model.
       metric: such as `group`.
       rules: ties, seed and resamples.
-
-    Raises:
-      InputError: a file is malformed, times were not measured alike, scores are of another model
-        or are missing.
     """
     if len(results) != len(scores):
         raise InputError(
@@ -151,9 +147,6 @@ def from_table(path: Path, rules: Rules) -> Contest:
     Args:
       path: the table.
       rules: seed and resamples.
-
-    Raises:
-      InputError: the table is malformed.
     """
     rows = _read_rows(path)
     names = [row.model for row in rows]
@@ -230,9 +223,6 @@ def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
     Args:
       paths: the files of the measurements, for the message.
       measured: their content, in the same order.
-
-    Raises:
-      InputError: two of them differ in something other than the model that affects times.
     """
     expected = dict(_conditions(measured[0]))
     for path, one in zip(paths[1:], measured[1:], strict=True):

@@ -55,11 +55,7 @@ class Ready:
 
 
 def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
-    """Measure a model, write the result file and return its content.
-
-    Raises:
-      InputError: dataset, model or settings cannot be used.
-    """
+    """Measure a model, write the result file and return its content."""
     dataset = open_dataset(settings.dataset)
     task = task_of(dataset, settings.task)
     device = device_of(settings.model) or "cpu"
@@ -148,9 +144,6 @@ def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[It
         the first caption column, the second with the second.
       count: maximum number of items.
       seed: of the draw.
-
-    Raises:
-      InputError: there is no image with a caption.
     """
 
     def rank(item: tuple[str, str]) -> tuple[int, tuple[str, str]]:
@@ -216,9 +209,6 @@ def time_items(
     Returns:
       The seconds of each stage of STAGES, one per item; the prepared items; and the number of
       unusable items by error.
-
-    Raises:
-      InputError: no item can be used.
     """
     wait = _synchroniser(device)
     seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
@@ -257,7 +247,7 @@ def _time_one(scorer: Scorer, item: Item, max_pixels: int, wait: Action) -> tupl
 
 
 def run_batch(scorer: Scorer, inputs: Sequence[Any], captions: Sequence[str]) -> None:
-    """Run the model on prepared images, each with its caption, and discards the scores."""
+    """Run the model on prepared images, each with its caption, and discard the scores."""
     rows = np.arange(len(inputs), dtype=np.int64)
     scorer.match(scorer.encode_images(inputs), captions, np.stack([rows, rows], axis=1))
 

@@ -94,11 +94,7 @@ class Front:
 
 
 def pareto_command(settings: ParetoSettings) -> int:
-    """Print the front, and writes it if an output file is given; returns 0.
-
-    Raises:
-      EqforgeError: the input cannot be used.
-    """
+    """Print the front, and write it if an output file is given; return 0."""
     if settings.resamples < 1 or settings.seed < 0 or not settings.results:
         raise InputError("expected results, --resamples of at least 1 and --seed of at least 0")
     front = make_front(_contest(settings), settings)
@@ -160,11 +156,7 @@ def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
 
 
 def read_front(path: Path) -> Front:
-    """Read what `--output` wrote.
-
-    Raises:
-      InputError: the file is not a front.
-    """
+    """Read what `--output` wrote."""
     found = decode(read_bytes(path), Front, f"{path}: is no file of eqforge pareto")
     if found.format != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}")

@@ -122,11 +122,7 @@ def write_efficiency(path: Path, found: Efficiency) -> None:
 
 
 def read_efficiency(path: Path) -> Efficiency:
-    """Read a measurement.
-
-    Raises:
-      InputError: the file is not a measurement.
-    """
+    """Read a measurement."""
     found = decode(read_bytes(path), Efficiency, f"{path}: is no file of eqforge efficiency")
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION) or not found.seconds:
         raise InputError(f"{path}: expected format {FORMAT} {FORMAT_VERSION}")

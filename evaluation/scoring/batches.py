@@ -58,11 +58,7 @@ def by_length(
 
 
 def _check(scorer: Scorer, fits: bool, what: str, count: int, found: Any) -> None:
-    """Check what a model, which may be a user's own, made of a batch.
-
-    Raises:
-      InputError: it has another shape.
-    """
+    """Check what a model, which may be a user's own, made of a batch."""
     if not fits:
         of = "captions" if what == "vectors" else "pairs"
         raise InputError(
@@ -194,9 +190,6 @@ def cut_batches(
 
     Returns:
       The batches, units ascending from 0, and the ids that are not in the dataset.
-
-    Raises:
-      InputError: a file is missing or damaged, or has an image twice.
     """
     batches: list[Batch] = []
     seen = np.zeros(len(numbers), dtype=bool)

@@ -88,11 +88,7 @@ class ScoreSettings:
         check_workers(self.workers, least=0)
 
     def all_devices(self) -> tuple[str, ...]:
-        """Return the device of every process.
-
-        Raises:
-          InputError: the model's name is malformed.
-        """
+        """Return the device of every process."""
         from eqforge.models.spec import device_of
 
         own = self.devices or (device_of(self.model) or "cpu",)
@@ -140,11 +136,7 @@ def _lacks_scores(manifest: "ScoresManifest") -> bool:
 
 
 def score_command(settings: ScoreSettings) -> int:
-    """Score a dataset and prints a summary; returns 0, or 1 if nothing could be scored.
-
-    Raises:
-      EqforgeError: the input cannot be scored, or the work ended before it was done.
-    """
+    """Score a dataset and print a summary; return 0, or 1 if nothing could be scored."""
     from eqforge.evaluation.scoring.run import score_dataset
 
     manifest = score_dataset(settings)

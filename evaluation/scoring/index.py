@@ -208,9 +208,6 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
       dataset_sha256: digest of the manifest of the dataset that the vectors must be of.
       index: the images and captions; one without a vector has only the pairs that others choose.
       top: how many to take, at least 1; ties go to lower numbers.
-
-    Raises:
-      InputError: the folder holds no vectors, or those of another dataset.
     """
     scores = open_scores(folder)
     if "image_vectors" not in scores.manifest.tables:

@@ -58,7 +58,7 @@ _UNIT_BATCHES = 4
 
 
 def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> ScoresManifest:
-    """Score a dataset with a model and returns the manifest of the scores.
+    """Score a dataset with a model and return the manifest of the scores.
 
     Args:
       settings: what is scored, with what, and where the scores go.
@@ -238,11 +238,7 @@ _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy", "pyarrow
 def make_header(
     dataset: Dataset, task: Task, scorer: Scorer, settings: ScoreSettings
 ) -> ScoresManifest:
-    """Return the manifest of scores without counts and files.
-
-    Raises:
-      InputError: the folder of candidates holds no scores.
-    """
+    """Return the manifest of scores without counts and files."""
     identity = scorer.identity
     return ScoresManifest(
         dataset=dataset.manifest.dataset,

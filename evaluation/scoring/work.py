@@ -100,7 +100,7 @@ def _finish(folder: Path, kind: str, unit: int, failures: list[Failure], *maps: 
 
 
 def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
-    """Do the work of one process; yields the name of each unit's note once it is written.
+    """Do the work of one process; yield the name of each unit's note once it is written.
 
     Raises:
       InputError: a file of the dataset is missing or damaged.
@@ -196,11 +196,7 @@ class _Vectors:
 
 
 def _stacked(scorer: Scorer, found: Sequence[Any]) -> NDArray[np.float32]:
-    """Return vectors of images as an array [images, dimensions].
-
-    Raises:
-      InputError: a user's own model made something else.
-    """
+    """Return vectors of images as an array [images, dimensions]."""
     vectors = [np.asarray(vector, dtype=np.float32) for vector in found]
     shapes = sorted({vector.shape for vector in vectors})
     if len(shapes) > 1 or len(shapes[0]) != 1:
@@ -231,7 +227,7 @@ class _Scores:
 
 
 def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
-    """Memory-map a float32 file of a given shape; creates it, with zeros, if it is missing."""
+    """Memory-map a float32 file of a given shape; create it, with zeros, if it is missing."""
     path = folder / f"{name}.npy"
     if not path.exists():
         temporary = folder / f".{name}-{uuid.uuid4().hex}.npy"
@@ -271,7 +267,7 @@ def share(job: Job, devices: Sequence[str]) -> list[Job]:
 
 
 def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) -> None:
-    """Run jobs in parallel and waits for all; when one fails the others are stopped.
+    """Run jobs in parallel and wait for all; when one fails the others are stopped.
 
     Args:
       jobs: one per process.

@@ -124,11 +124,7 @@ class FinetuneSettings:
     """Seed of the order and of what is drawn."""
 
     def objective(self) -> Objective:
-        """Return the training objective.
-
-        Raises:
-          InputError: a loss is unknown or its weight is not a number above 0.
-        """
+        """Return the training objective."""
         return Objective(
             weights=parse_weights(self.loss or ("infonce=1",)),
             negatives_in_contrast=self.negatives_in_contrast,
@@ -217,7 +213,7 @@ def check_ranges(settings: FinetuneSettings) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Train what the command line names; returns 0.
+    """Train what the command line names; return 0.
 
     Raises:
       SystemExit: 1 if the training broke off, 2 for input that cannot be trained on; see

@@ -84,9 +84,6 @@ def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
     Args:
       dataset: of one of the four kinds.
       split: the only split to keep; None keeps all.
-
-    Raises:
-      InputError: the dataset is of another kind, or has no example.
     """
     left_out: Counter[str] = Counter()
     units = sorted(_read(dataset, split, left_out), key=lambda unit: unit.unit_id)
@@ -221,11 +218,7 @@ class Plan:
 
 
 def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> int:
-    """Return the number of batches of a run: `steps`, or if None those of all epochs.
-
-    Raises:
-      InputError: there are fewer units than the batch size.
-    """
+    """Return the number of batches of a run: `steps`, or if None those of all epochs."""
     if units < batch_size:
         raise InputError(
             f"--batch-size {batch_size}: the dataset has {units} samples; take at most that many"

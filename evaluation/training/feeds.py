@@ -32,11 +32,7 @@ _SCHEMA = pa.schema([pa.field("image_id", pa.string()), pa.field("data", pa.larg
 
 
 def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> None:
-    """Write the encoded bytes of some images of a dataset into one Arrow file; nulls become empty.
-
-    Raises:
-      InputError: the dataset lacks one of them.
-    """
+    """Copy the encoded bytes of some images into one Arrow file; nulls become empty."""
     missing = set(image_ids)
     with (
         storage.open_atomic(str(path)) as stream,
@@ -78,11 +74,7 @@ class Pictures:
         return data
 
     def pixels(self, image_id: str) -> NDArray[np.uint8]:
-        """Return an image, uint8 of shape (height, width, 3), RGB.
-
-        Raises:
-          InputError: it cannot be decoded, or exceeds Pillow's limit for decompression bombs.
-        """
+        """Return an image, uint8 of shape (height, width, 3), RGB."""
         try:
             return read_pixels(self.read(image_id))
         except (BadImage, TooManyPixels) as error:

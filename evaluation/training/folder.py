@@ -30,9 +30,6 @@ class RunFolder:
       folder: a local folder; created if missing.
       identity: everything that decides the weights, as JSON values; a run resumes only with an
         equal identity.
-
-    Raises:
-      InputError: the folder holds something else.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
@@ -95,12 +92,9 @@ class RunFolder:
         accelerator.wait_for_everyone()
 
     def load_checkpoint(self, accelerator: Any) -> int:
-        """Load the last checkpoint into what `accelerator` prepared; returns its step, or 0.
+        """Load the last checkpoint into what `accelerator` prepared; return its step, or 0.
 
         accelerate reads tensors and plain values only; nothing in the files is executed.
-
-        Raises:
-          InputError: the checkpoint is damaged, or of other networks or numbers of processes.
         """
         if not (found := self._checkpoints()):
             return 0

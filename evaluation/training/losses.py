@@ -85,11 +85,7 @@ class Encoded:
 
 
 def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
-    """Parse `NAME=WEIGHT` or `NAME` (weight 1), one per loss.
-
-    Raises:
-      InputError: a loss is unknown or repeated, or a weight is not a number above 0.
-    """
+    """Parse `NAME=WEIGHT` or `NAME` (weight 1), one per loss."""
     weights: dict[LossName, float] = {}
     for text in given:
         found, _, number = text.partition("=")

@@ -109,9 +109,6 @@ def fold_heads(model: Any, heads: HeadsNetwork) -> None:
     A head H with bias b after a projection W of y, the output of the last layer norm, is the
     projection HW of y + d where HW d = b; d joins the bias of that layer norm, and 1 / temperature
     becomes the model's scale.
-
-    Raises:
-      InputError: an encoder is narrower than its projection, so such a d may not exist.
     """
     check_foldable(model)
     norms = (model.vision_model.post_layernorm, model.text_model.final_layer_norm)
@@ -128,11 +125,7 @@ def fold_heads(model: Any, heads: HeadsNetwork) -> None:
 
 
 def check_foldable(model: Any) -> None:
-    """Check that `fold_heads` will find what it needs.
-
-    Raises:
-      InputError: an encoder is narrower than its projection.
-    """
+    """Check that `fold_heads` will find what it needs."""
     for name in ("visual_projection", "text_projection"):
         projection = getattr(model, name)
         if projection.in_features < projection.out_features:
@@ -181,9 +174,6 @@ def load_start(model: str, heads: bool) -> Start:
     Args:
       model: as on a command line, such as `clip:FOLDER`.
       heads: whether heads will be folded into it.
-
-    Raises:
-      InputError: it is not a single dual encoder in float32, or cannot be loaded.
     """
     specs = parse_specs(model)
     kind = specs[0].kind

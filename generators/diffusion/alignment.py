@@ -67,9 +67,6 @@ class TokenizedPrompt:
         """Return the positions of a word's tokens, in every place where the prompt has it.
 
         Case is ignored.
-
-        Raises:
-          InputError: the prompt does not have it.
         """
         found = self._at(name) if isinstance(name, int) else self._all(name)
         if not found:
@@ -92,14 +89,11 @@ class TokenizedPrompt:
 
 
 def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
-    """Split a prompt into words, and finds the tokens of each.
+    """Split a prompt into words, and find the tokens of each.
 
     Args:
       prompt: the text.
       tokenizer: a CLIP tokenizer of transformers with offset mapping.
-
-    Raises:
-      InputError: the prompt has no word, or more tokens than the encoder reads.
     """
     encoded = tokenizer(prompt, return_offsets_mapping=True, truncation=False)
     ids, length = tuple(encoded["input_ids"]), int(tokenizer.model_max_length)
@@ -126,9 +120,6 @@ def check_length(prompt: str, pipeline: Any) -> None:
 
     Of FLUX, CLIP reads only the start, for the gist, and T5 all; language models have no limit
     that a prompt would meet.
-
-    Raises:
-      InputError: the prompt has more tokens than one reads.
     """
     encoders = {
         suffix: type(getattr(pipeline, f"text_encoder{suffix}", None)).__name__
@@ -179,9 +170,6 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
     maps to all of them in equal parts. The end of the text maps to the end of the text, and all
     attention is preserved: every row of the mapper sums to 1.
 
-    Raises:
-      InputError: the prompts have different numbers of words.
-
     Source: `get_replacement_mapper_` of prompt-to-prompt, except after the last replaced
       word: it aligns that by position, so a word with more tokens shifts the rest.
     """
@@ -213,7 +201,7 @@ def _flat(exchanged: list[_Tokens]) -> _Tokens:
 
 
 def map_word(mapper: np.ndarray, one: Sequence[int], other: Sequence[int]) -> None:
-    """Map the tokens of one word to those of another; modifies the mapper in place."""
+    """Map the tokens of one word to those of another; modify the mapper in place."""
     if len(one) == len(other):
         mapper[one, other] = 1
     else:
@@ -232,9 +220,6 @@ def refinement(
 
     Padding is aligned by position, as in the authors' code; if the second prompt is shorter,
     from the end of the text on, since its padding would otherwise align with words of the first.
-
-    Raises:
-      InputError: the prompts differ in more than the changed words.
 
     Source: `get_mapper` of prompt-to-prompt.
     """
@@ -323,11 +308,7 @@ def published_tokens(prompt: TokenizedPrompt, tokenizer: Any, name: WordName) ->
 def published_replacement(
     first: TokenizedPrompt, second: TokenizedPrompt, tokenizer: Any
 ) -> Alignment:
-    """Align two prompts word by word.
-
-    Raises:
-      InputError: the prompts have different numbers of words.
-    """
+    """Align two prompts word by word."""
     pieces = [prompt.prompt.split(" ") for prompt in (first, second)]
     if len(pieces[0]) != len(pieces[1]):
         raise InputError(

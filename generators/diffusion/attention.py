@@ -136,11 +136,7 @@ class ControlledAttention:
 
 @contextmanager
 def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
-    """Apply the control to the network's attention for the block, and restores it afterwards.
-
-    Raises:
-      InputError: the network's attention is not the ordinary one of diffusers.
-    """
+    """Apply the control to the network's attention for the block, and restore it afterwards."""
     plain = dict(unet.attn_processors)
     modules = dict(unet.named_modules())
     processors = {}
@@ -192,15 +188,12 @@ _ROWS: dict[int, tuple[Row, ...]] = {
 
 @contextmanager
 def limited_rows(unet: Any, rows: int, control: AttentionControl | None) -> Iterator[None]:
-    """Limit the network to `rows` rows at a time for the block, and tells the control which.
+    """Limit the network to `rows` rows at a time for the block, and tell the control which.
 
     Args:
       unet: the network; its `forward` is restored afterwards.
       rows: 4, 2 or 1.
       control: control of the pair; None for none.
-
-    Raises:
-      InputError: at the first call, if the pipeline batches differently.
     """
     plain, replaced = unet.forward, "forward" in vars(unet)
 

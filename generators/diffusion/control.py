@@ -87,9 +87,6 @@ def plan_control(
       latents: any latents of the pair, [2, channels, side, side], for their dtype and device.
       sides: of the network's cross-attention maps at this size; the one nearest to 16, or to a
         quarter of a larger latent, is used. Without them exactly that side is.
-
-    Raises:
-      InputError: prompts, words or spans do not fit; see `alignment` and `schedules`.
     """
     alignment = align(prompts, control, tokenizer)
     # A scheduler of second order calls more than once a step; the authors' table ends there, ours
@@ -111,11 +108,7 @@ def plan_control(
 
 
 def align(prompts: tuple[str, str], control: EditControl, tokenizer: Any) -> Alignment:
-    """Align two prompts as the control says.
-
-    Raises:
-      InputError: they do not fit together; see `alignment`.
-    """
+    """Align two prompts as the control says."""
     first, second = (tokenize(prompt, tokenizer) for prompt in prompts)
     match control.method, control.alignment:
         case "replace", "exact":
@@ -189,11 +182,7 @@ def _read_words(control: EditControl, alignment: Alignment) -> np.ndarray:
 
 
 def span_bounds(span: Span, length: int) -> range:
-    """Return the steps of a span as a range in [0, length].
-
-    Raises:
-      InputError: a fraction is outside [0, 1], or the span ends before it starts.
-    """
+    """Return the steps of a span as a range in [0, length]."""
     start, end = span if isinstance(span, tuple) else (0.0, span)
     if not 0 <= start <= end <= 1:
         raise InputError(
@@ -216,9 +205,6 @@ def cross_schedule(
       steps: denoising steps.
       tokens: tokens of a padded prompt.
       find: returns the tokens of a word.
-
-    Raises:
-      InputError: a span is invalid.
     """
     by_word: dict[WordName, Span] = (
         dict(spans) if isinstance(spans, Mapping) else {DEFAULT_WORDS: spans}
@@ -282,11 +268,7 @@ class AttentionControl:
         self._maps += maps
 
     def blend_heat(self) -> "torch.Tensor":
-        """Return the attention to the words of the local blend so far, [2, pixels].
-
-        Raises:
-          InputError: the network has no map of the requested side.
-        """
+        """Return the attention to the words of the local blend so far, [2, pixels]."""
         if not self._maps:
             side = round((self.plan.heat_pixels or 0) ** 0.5)
             raise InputError(

@@ -36,9 +36,6 @@ class PairGenerator:
 
     Args:
       settings: the model, and how it is sampled.
-
-    Raises:
-      InputError: the model cannot be loaded, or the settings do not fit it.
     """
 
     def __init__(self, settings: DiffusionSettings) -> None:
@@ -217,11 +214,7 @@ def _summary(control: AttentionControl) -> AttentionSummary:
 
 
 def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
-    """Return the side of the square images in pixels.
-
-    Raises:
-      InputError: the model cannot generate that size.
-    """
+    """Return the side of the square images in pixels."""
     channels, latent = pipeline.unet.config.in_channels, pipeline.vae.config.latent_channels
     if channels != latent:
         inpaints = "; it inpaints: `eqforge build eq-edit --editor inpaint`"

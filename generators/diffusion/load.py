@@ -30,11 +30,7 @@ _FILES = frozenset({".json", ".txt", ".safetensors", ".model", ".jinja"})
 
 
 def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
-    """Load the pipeline, and returns it with the identity of its weights.
-
-    Raises:
-      InputError: the model cannot be found or controlled; the message says how to get it.
-    """
+    """Load the pipeline, and return it with the identity of its weights."""
     import_libraries()
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
@@ -63,11 +59,7 @@ def import_libraries() -> None:
 
 
 def revision_of(settings: ModelSettings) -> str | None:
-    """Return the commit of a model on the hub; None for one in a folder.
-
-    Raises:
-      InputError: it is a file, a folder with a commit, or no folder and without one.
-    """
+    """Return the commit of a model on the hub; None for one in a folder."""
     if Path(settings.model).is_dir():
         if settings.revision is not None:
             raise InputError(
@@ -96,11 +88,7 @@ def revision_of(settings: ModelSettings) -> str | None:
 
 
 def find_folder(settings: ModelSettings) -> Path:
-    """Return the model's folder; downloads it from the hub if needed.
-
-    Raises:
-      InputError: the model cannot be found; the message says how to get it.
-    """
+    """Return the model's folder; download it from the hub if needed."""
     from diffusers import DiffusionPipeline
 
     revision = revision_of(settings)
@@ -138,11 +126,7 @@ class ModelIndex:
 
 
 def read_index(folder: Path, model: str) -> ModelIndex:
-    """Read a pipeline's model_index.json, after checking that no part has code of its own.
-
-    Raises:
-      InputError: there is none, or a part wants its own code.
-    """
+    """Read a pipeline's model_index.json, after checking that no part has code of its own."""
     try:
         index = json.loads((folder / "model_index.json").read_bytes())
         parts = {key: value for key, value in index.items() if not key.startswith("_")}
@@ -166,7 +150,7 @@ def load_weights(
     pipeline: str = "DiffusionPipeline",
     offload: bool = False,
 ) -> tuple[Any, ModelIdentity]:
-    """Load a pipeline, and returns it with the identity of its weights.
+    """Load a pipeline, and return it with the identity of its weights.
 
     Args:
       folder: where it is.
@@ -174,9 +158,6 @@ def load_weights(
       settings: the model's name, device and precision.
       pipeline: the class of diffusers to load; `DiffusionPipeline` takes that of the index.
       offload: whether a part is moved to the device only while it works.
-
-    Raises:
-      InputError: the weights cannot be loaded.
     """
     import diffusers
     import torch
@@ -273,7 +254,7 @@ def _first_line(error: Exception) -> str:
 
 @contextmanager
 def deterministic(threads: int) -> Iterator[None]:
-    """Make torch compute bit-reproducibly for the block, and restores its settings.
+    """Make torch compute bit-reproducibly for the block, and restore its settings.
 
     On the CPU the number of threads decides how an image is split, and the ends of a part are
     rounded differently. If torch has no deterministic GPU algorithm for an operation, it warns.

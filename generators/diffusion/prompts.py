@@ -250,11 +250,7 @@ def prompt_pairs(
     language: Language,
     additions: bool = False,
 ) -> Iterator[PromptPair]:
-    """Yield the pairs of some numbers of each kind, the kinds taking turns; see `prompt_pair`.
-
-    Raises:
-      InputError: the vocabulary does not have enough pairs of a kind.
-    """
+    """Yield the pairs of some numbers of each kind, the kinds taking turns; see `prompt_pair`."""
     for kind, asked in numbers.items():
         most = num_pairs(vocabulary, kind, seed, additions) if asked else 0
         if asked and asked.stop > most:

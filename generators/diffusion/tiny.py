@@ -43,9 +43,6 @@ def make_tiny_pipeline(
       seed: of the weights.
       flag_above: if given, a pipeline of Stable Diffusion has a safety checker that flags pictures
         whose cosine similarity to one of its 17 concepts is above this number in [-1, 1].
-
-    Raises:
-      InputError: there is no tiny pipeline of that class.
     """
     import torch
 

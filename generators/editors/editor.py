@@ -89,9 +89,6 @@ class Editor(ABC):
       needs: the parts of a request that may not be None.
       runs: the pipeline that edits, for the class that a model was saved as.
       knobs: arguments of the pipeline, for the settings that it has.
-
-    Raises:
-      InputError: a setting is given that the pipeline does not have, or does not fit it.
     """
 
     name: ClassVar[EditorName]
@@ -111,11 +108,7 @@ class Editor(ABC):
 
     @classmethod
     def load(cls, folder: Path, index: ModelIndex, settings: EditorSettings) -> Editor:
-        """Load the weights in a folder into the pipeline that edits.
-
-        Raises:
-          InputError: the weights cannot be loaded, or a setting does not fit them.
-        """
+        """Load the weights in a folder into the pipeline that edits."""
         pipeline, identity = load_weights(
             folder, index, settings, cls.runs[index.pipeline], settings.offload
         )

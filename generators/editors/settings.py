@@ -68,11 +68,7 @@ class EditorSettings:
     """Threads that compute on the CPU. The bytes depend on it, so no machine decides it."""
 
     def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-          InputError: one is out of its range, or the precision does not fit the device.
-        """
+        """Check the numbers."""
         for name in ("steps", "resolution", "cpu_threads"):
             number = getattr(self, name)
             if number is not None and number < 1:
