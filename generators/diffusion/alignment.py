@@ -17,6 +17,8 @@ Source: `get_word_inds` in ptp_utils.py, `get_replacement_mapper_` and `get_mapp
   seq_aligner.py of prompt-to-prompt.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,9 +26,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from eqforge.core.errors import InputError
+from eqforge.core.late import numpy as np
 from eqforge.generators.diffusion.records import WordName
 
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")  # noqa: RUF001 - the typographic apostrophe
