@@ -18,9 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from eqforge.generators.diffusion.deterministic import deterministic
 from eqforge.generators.diffusion.generate import PairGenerator, initial_latents
-from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.load import deterministic, quiet_libraries
 from eqforge.generators.diffusion.records import EditControl, LocalBlend, PairRequest
 from eqforge.generators.diffusion.settings import DiffusionSettings
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
@@ -49,7 +48,7 @@ def make_large_pipeline(folder: Path, device: str, precision: str) -> Path:
     )
     from transformers import CLIPTextConfig, CLIPTextModel
 
-    from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
+    from eqforge.generators.diffusion.tiny import make_tokenizer
 
     tokenizer = make_tokenizer(77)
     text = CLIPTextConfig(

@@ -38,8 +38,7 @@ from eqforge.evaluation.metrics.retrieval import (
     relevance_of,
     vector_rows,
 )
-from eqforge.evaluation.scoring.folder import Folder, Gathered
-from eqforge.evaluation.scoring.gather_crossed import gather_grid, gather_vectors
+from eqforge.evaluation.scoring.gather import Folder, Gathered, gather_grid, gather_vectors
 from eqforge.evaluation.scoring.index import Index, Pairs
 from eqforge.evaluation.tables.command import main as metrics
 from eqforge.schemas.dataset import score_tables

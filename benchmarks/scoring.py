@@ -26,10 +26,10 @@ import pyarrow.parquet as pq
 
 from eqforge.core.files import storage
 from eqforge.core.files.pictures import read_pixels
+from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.scoring.run import score_dataset
-from eqforge.evaluation.scoring.settings import ScoreSettings
-from eqforge.models.own import load_model
 from eqforge.models.scorer import Picture
+from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import open_scores

@@ -28,14 +28,10 @@ MAX_REASON_CHARS = 300
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """Reads an array of numbers (.npy) or a tensor (.pt, .pth); nothing in the file is executed.
+    """Read an array of numbers (.npy) or a tensor (.pt, .pth); nothing in the file is executed.
 
     Returns:
       The numbers, in the file's dtype and shape; bfloat16, which NumPy lacks, becomes float32.
-
-    Raises:
-      InputError: the file is missing, holds something else, or declares more than it has.
-      MissingExtra: the file is a tensor and torch is not installed.
     """
     is_tensor = path.suffix in TENSORS
     try:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
 from eqforge.models.pretrained import Weights, import_torch, load_model, tokenizer_digest
-from eqforge.models.yes_no import YesNoTokens
+from eqforge.models.text_models import YesNoTokens
 from eqforge.schemas.records.scores import Identity
 
 ARCHITECTURE = "AutoModelForImageTextToText"
@@ -162,15 +162,7 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
             "with --chat-template"
         )
     model = load_model(weights, ARCHITECTURE)
-    identity = Identity(
-        kind="chat",
-        family=model.config.model_type,
-        model=weights.name,
-        revision=weights.digest(),
-        precision=weights.precision,
-        preprocessing=_digest(processor),
-        calibration="none",
-    )
+    identity = weights.identity("chat", model.config.model_type, _digest(processor))
     return ChatModel(model=model, processor=processor, identity=identity)
 
 

@@ -1,13 +1,19 @@
-"""What fusion encoders that read pixels have in common."""
+"""Fusion encoders of transformers that read pixels: BLIP, BLIP-2 and ViLT with their heads.
+
+A head is computed in float32: bfloat16 keeps 8 significant bits, so between 4 and 8 there are 128
+numbers, 0.03 apart, and the scores of a minimal pair often round to the same one. A head is cheap,
+so it computes in float32 whatever the type of the rest of the model.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from eqforge.core.late import numpy as np
-from eqforge.models.captions import CaptionTokenizer
+from eqforge.models.dual_encoders import CaptionTokenizer
 from eqforge.models.pretrained import (
     Preprocessor,
     Weights,
@@ -16,14 +22,39 @@ from eqforge.models.pretrained import (
     load_model,
     load_preprocessor,
     prepare_pixels,
+    stack_pixels,
 )
-from eqforge.models.scorer import Identity, Picture
+from eqforge.models.scorer import IndexPairs, Matches, Picture, sigmoid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_LONGEST = 1333 / 800
+"""The longer side of ViLT's resized image is at most this times the shorter side's setting."""
 
-class PixelFusion:
+
+def run_head(head: Any, states: Any) -> Any:
+    """Apply a head in float32, whatever the type of the states and within any autocast.
+
+    Args:
+      head: a torch module; its weights become float32 and stay so.
+      states: a tensor of the shape that the head takes.
+    """
+    with import_torch().autocast(states.device.type, enabled=False):
+        return head.float()(states.float())
+
+
+def match_classes(classes: Any) -> Matches:
+    """Return the difference of two classes, and P(match), the softmax over them.
+
+    Args:
+      classes: a head's float32 tensor of shape (pairs, 2): no match, match.
+    """
+    logits: NDArray[np.float32] = (classes[:, 1] - classes[:, 0]).cpu().numpy()
+    return Matches(logits=logits, probabilities=sigmoid(logits))
+
+
+class PixelFusion(ABC):
     """A fusion encoder from transformers with its tokenizer and image processor.
 
     Args:
@@ -34,10 +65,6 @@ class PixelFusion:
       reader: the part of the configuration with the sizes of vocabulary and context; empty for the
         whole.
       vocabulary: how many of the tokenizer's tokens the model has to know.
-
-    Raises:
-      InputError: the model cannot be loaded, or is of another architecture.
-      MissingExtra: torch or transformers is not installed.
     """
 
     reads_pixels = True
@@ -50,7 +77,7 @@ class PixelFusion:
         *,
         kind: str,
         family: str,
-        calibration: str,
+        calibration: str = "softmax of the matching head",
         reader: str = "",
         vocabulary: Callable[[Preprocessor], int] = lambda found: len(found.tokenizer),
     ) -> None:
@@ -66,20 +93,169 @@ class PixelFusion:
         self.preparer: Callable[[Picture], NDArray[np.float32]] = partial(
             prepare_pixels, self._preprocessor.image
         )
-        self.identity = Identity(
-            kind=kind,
-            family=family,
-            model=weights.name,
-            revision=weights.digest(),
-            precision=weights.precision,
-            preprocessing=self._preprocessor.digest,
-            calibration=calibration,
-        )
+        self.identity = weights.identity(kind, family, self._preprocessor.digest, calibration)
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        """Returns the resized and normalised image, float32 of shape (3, height, width)."""
+        """Return the resized and normalised image, float32 of shape (3, height, width)."""
         return self.preparer(picture)
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
-        """Returns how many tokens the model reads of each caption."""
+        """Return how many tokens the model reads of each caption."""
         return self._captions.count(captions)
+
+    def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
+        """Return each image's patch states, a tensor of shape (patches + 1, hidden)."""
+        with self._torch.inference_mode():
+            vision = self._model.vision_model
+            pixels = stack_pixels(prepared, self._weights.device, vision.dtype)
+            return list(vision(pixel_values=pixels).last_hidden_state)
+
+    def match(
+        self,
+        images: Sequence[Any],
+        captions: Sequence[str],
+        pairs: IndexPairs,
+        length: int | None = None,
+    ) -> Matches:
+        """Score pairs of encoded images and captions, in one batch.
+
+        For `length`, see ContrastiveScorer.encode_captions.
+        """
+        with self._torch.inference_mode():
+            read = [captions[index] for index in pairs[:, 1]]
+            tokens = self._captions.encode(read, self._weights.device, length)
+            return self._fuse([images[index] for index in pairs[:, 0]], tokens)
+
+    @abstractmethod
+    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
+        """Score encoded images with the tokens of one caption each."""
+
+
+class BlipItmScorer(PixelFusion):
+    """BLIP with its matching head, a fusion encoder (Li et al. 2022, section 3.2).
+
+    P(match) is the softmax over the head's two classes; as log-odds, their difference.
+
+    Args:
+      weights: a checkpoint of BlipForImageTextRetrieval.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__(
+            weights,
+            "BlipForImageTextRetrieval",
+            kind="blip-itm",
+            family="blip",
+            reader="text_config",
+        )
+
+    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
+        states = self._torch.stack(list(images))
+        fused = self._model.text_encoder(
+            input_ids=tokens["input_ids"],
+            attention_mask=tokens["attention_mask"],
+            encoder_hidden_states=states,
+            encoder_attention_mask=self._torch.ones(states.shape[:2], device=states.device),
+        )
+        return match_classes(run_head(self._model.itm_head, fused.last_hidden_state[:, 0, :]))
+
+
+class Blip2ItmScorer(PixelFusion):
+    """BLIP-2's first stage with its matching head, a fusion encoder (Li et al. 2023, section 3.2).
+
+    Learnt queries attend to an image and a caption; the head's logits are averaged over the
+    queries. P(match) is the softmax over the two classes; as log-odds, their difference.
+
+    Args:
+      weights: a checkpoint of Blip2ForImageTextRetrieval.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__(
+            weights,
+            "Blip2ForImageTextRetrieval",
+            kind="blip2-itm",
+            family="blip2",
+            reader="qformer_config",
+            # Checkpoints add an image placeholder token, which the Q-Former never reads.
+            vocabulary=lambda found: int(found.tokenizer.vocab_size),
+        )
+
+    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
+        torch, model = self._torch, self._model
+        states = torch.stack(list(images))
+        queries = model.query_tokens.expand(len(states), -1, -1)
+        count, attended = queries.shape[1], tokens["attention_mask"]
+        fused = model.qformer(
+            query_embeds=model.embeddings(input_ids=tokens["input_ids"], query_embeds=queries),
+            query_length=count,
+            attention_mask=torch.cat([attended.new_ones((len(states), count)), attended], 1),
+            encoder_hidden_states=states,
+            encoder_attention_mask=attended.new_ones(states.shape[:2]),
+        ).last_hidden_state[:, :count]
+        return match_classes(run_head(model.itm_head, fused).mean(dim=1))
+
+
+class ViltScorer(PixelFusion):
+    """ViLT fine-tuned for retrieval, a fusion encoder (Kim et al. 2021, section 3.1).
+
+    One transformer reads a caption's words and an image's patches. The score is the ranking head's
+    one logit, which training compares among captions by a softmax; its sigmoid is therefore no
+    probability that a caption is true.
+
+    transformers' own forward pass draws the order of an image's patches from torch's global random
+    generator, and pads images of a batch to the largest. The order changes only the last bits of a
+    score; here patches stay in order and every image is padded to the most patches there can be.
+
+    Args:
+      weights: a checkpoint of ViltForImageAndTextRetrieval.
+    """
+
+    gives_log_odds = False
+
+    def __init__(self, weights: Weights) -> None:
+        super().__init__(
+            weights,
+            "ViltForImageAndTextRetrieval",
+            kind="vilt",
+            family="vilt",
+            calibration="sigmoid of the ranking head",
+        )
+        side = int(self._preprocessor.image.size["shortest_edge"])
+        patch = int(self._model.config.patch_size)
+        self._states = 1 + (side // patch) * (int(_LONGEST * side) // patch)
+
+    def encode_images(self, prepared: Sequence[Any]) -> list[Any]:
+        """Return each image's patch embeddings, a tensor of shape (patches + 1, hidden).
+
+        Images are embedded one by one, as their sizes differ.
+        """
+        with self._torch.inference_mode():
+            return [self._embed(pixels) for pixels in prepared]
+
+    def _embed(self, pixels: Any) -> Any:
+        torch, embeddings = self._torch, self._model.vilt.embeddings
+        tensor = torch.as_tensor(pixels).to(self._weights.device, self._model.dtype)
+        patches = embeddings.patch_embeddings(tensor[None])
+        _, hidden, height, width = patches.shape
+        places = embeddings.position_embeddings
+        side = self._model.config.image_size // self._model.config.patch_size
+        grid = places[:, 1:].transpose(1, 2).reshape(1, hidden, side, side)
+        grid = torch.nn.functional.interpolate(
+            grid, size=(height, width), mode="bilinear", align_corners=True
+        )
+        embedded = (patches + grid).flatten(2).transpose(1, 2)[0]
+        return torch.cat([(embeddings.cls_token + places[:, :1])[0], embedded])
+
+    def _fuse(self, images: Sequence[Any], tokens: Any) -> Matches:
+        longest = max(self._states, *(len(states) for states in images))
+        padded = images[0].new_zeros((len(images), longest, images[0].shape[1]))
+        attended = self._torch.zeros(padded.shape[:2], dtype=self._torch.long, device=padded.device)
+        for row, states in enumerate(images):
+            padded[row, : len(states)] = states
+            attended[row, : len(states)] = 1
+        # Given patch embeddings, ViLT takes the mask of patches as `pixel_mask`.
+        fused = self._model.vilt(image_embeds=padded, pixel_mask=attended, **tokens)
+        answer = run_head(self._model.rank_output, fused.pooler_output)
+        logits: NDArray[np.float32] = answer[:, 0].cpu().numpy()
+        return Matches(logits=logits, probabilities=sigmoid(logits))

@@ -49,10 +49,6 @@ class Grounder:
       detector: the weights of the detector.
       segmenter: those of the segmenter; None takes the boxes as outlines.
       least_score: the detector's score from which on a thing counts as found, in [0, 1].
-
-    Raises:
-      InputError: a model cannot be loaded.
-      MissingExtra: torch or transformers is not installed.
     """
 
     def __init__(self, detector: Weights, segmenter: Weights | None, least_score: float) -> None:
@@ -66,7 +62,7 @@ class Grounder:
         }
 
     def detect(self, pixels: NDArray[np.uint8], phrases: Sequence[str]) -> list[Detection]:
-        """Returns what is found of each phrase, in the order of the phrases, best first.
+        """Return what is found of each phrase, in the order of the phrases, best first.
 
         Each phrase is asked for by itself, so that what is found of it depends on no other.
 
@@ -77,7 +73,7 @@ class Grounder:
         return [found for phrase in phrases for found in self._detect(pixels, phrase)]
 
     def outline(self, pixels: NDArray[np.uint8], boxes: Sequence[Detection]) -> NDArray[np.bool_]:
-        """Returns which pixels belong to some things, bool of shape (height, width)."""
+        """Return which pixels belong to some things, bool of shape (height, width)."""
         mask = np.zeros(pixels.shape[:2], dtype=np.bool_)
         if self._segmenter is not None and boxes:
             return self._segment(self._segmenter, pixels, boxes)
@@ -145,7 +141,7 @@ class _Loaded:
         return post is not None and "input_ids" in inspect.signature(post).parameters
 
     def inputs(self, **given: Any) -> dict[str, Any]:
-        """Returns what the processor makes of texts and pictures, on the model's device."""
+        """Return what the processor makes of texts and pictures, on the model's device."""
         torch, made = import_torch(), self.processor(return_tensors="pt", **given)
         return {
             name: value.to(self.device, self.model.dtype if value.is_floating_point() else None)
@@ -166,11 +162,7 @@ def _processor(weights: Weights) -> Any:
 
 
 def weights_of(name: str, device: str) -> Weights:
-    """Returns the weights of a detector or segmenter: a folder, or ID@COMMIT of the hub.
-
-    Raises:
-      InputError: there is no such folder, or the commit is missing.
-    """
+    """Return the weights of a detector or segmenter: a folder, or ID@COMMIT of the hub."""
     source, _, revision = name.rpartition("@")
     if not source or Path(name).is_dir():  # a folder's own name may hold an @
         return Weights(source=name, device=device)

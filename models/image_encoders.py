@@ -49,28 +49,19 @@ class ImageEncoder(Protocol):
         """Which model this is."""
 
     def prepare(self, picture: Picture) -> Any:
-        """Returns the model's input for one picture."""
+        """Return the model's input for one picture."""
 
     def encode_images(self, prepared: Sequence[Any]) -> Sequence[NDArray[np.float32]]:
-        """Returns a unit vector for each picture, float32 of shape (dimensions,)."""
+        """Return a unit vector for each picture, float32 of shape (dimensions,)."""
 
 
 def parse_encoder(text: str) -> ScorerSpec:
-    """Reads `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`.
-
-    Raises:
-      InputError: the kind or an option is unknown, or nothing follows the kind.
-    """
+    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`."""
     return parse_spec(text, OPTIONS)
 
 
 def load_encoder(spec: ScorerSpec) -> ImageEncoder:
-    """Loads an encoder of pictures.
-
-    Raises:
-      InputError: a file is missing or malformed, or changed while it was loaded.
-      MissingExtra: a package is not installed.
-    """
+    """Load an encoder of pictures."""
     if spec.kind != DINOV2:
         return load_scorer(spec)
     with unchanged([spec.source]):
@@ -82,10 +73,6 @@ class Dinov2Encoder:
 
     Args:
       weights: the pretrained model.
-
-    Raises:
-      InputError: the model cannot be loaded.
-      MissingExtra: torch or transformers is not installed.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -93,18 +80,12 @@ class Dinov2Encoder:
         self._processor = load_image_processor(weights)
         self._model = load_model(weights, "Dinov2Model")
         self._side = _side(self._processor, weights)
-        self.identity = Identity(
-            kind=DINOV2,
-            family=DINOV2,
-            model=weights.name,
-            revision=weights.digest(),
-            precision=weights.precision,
-            preprocessing=fingerprint([self._processor.to_json_string(), "whole picture"]),
-            calibration="none",
+        self.identity = weights.identity(
+            DINOV2, DINOV2, fingerprint([self._processor.to_json_string(), "whole picture"])
         )
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        """Returns the resized and normalised picture, float32 of shape (3, side, side).
+        """Return the resized and normalised picture, float32 of shape (3, side, side).
 
         DINOv2's own preparation crops the middle; here the whole picture becomes a square, so that
         what changes at its edge counts.
@@ -119,7 +100,7 @@ class Dinov2Encoder:
         return np.asarray(values[0], dtype=np.float32)
 
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
-        """Returns a unit vector for each picture, float32 of shape (dimensions,)."""
+        """Return a unit vector for each picture, float32 of shape (dimensions,)."""
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
             tokens = self._model(pixel_values=pixels).pooler_output.float()
@@ -128,11 +109,7 @@ class Dinov2Encoder:
 
 
 def _side(processor: Any, weights: Weights) -> int:
-    """Returns the side of the square that the model reads.
-
-    Raises:
-      InputError: the image processor names none.
-    """
+    """Return the side of the square that the model reads."""
     sizes = (getattr(processor, name, None) or {} for name in ("crop_size", "size"))
     found = next((size["height"] for size in sizes if "height" in size), None)
     if found is None:

@@ -12,9 +12,8 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.core.late import numpy as np
-from eqforge.models.captions import CaptionTokenizer
-from eqforge.models.heads import match_classes, run_head
-from eqforge.models.oscar.regions import RegionFiles
+from eqforge.models.dual_encoders import CaptionTokenizer
+from eqforge.models.fusion import match_classes, run_head
 from eqforge.models.pretrained import (
     Weights,
     check_vocabulary,
@@ -23,6 +22,7 @@ from eqforge.models.pretrained import (
     load_tokenizer,
     tokenizer_digest,
 )
+from eqforge.models.regions import RegionFiles
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
 
 if TYPE_CHECKING:
@@ -58,10 +58,6 @@ class LxmertScorer:
       features: TSV file as OSCAR reads it; each region's features are followed by its box as shares
         of width and height, x1, y1, x2, y2, and optionally by width and height, which are ignored.
       regions: how many regions are read at most, from the first.
-
-    Raises:
-      InputError: the model or the file cannot be read.
-      MissingExtra: torch or transformers is not installed.
     """
 
     reads_pixels = False
@@ -85,18 +81,15 @@ class LxmertScorer:
     def identity(self) -> Identity:
         """Which model and which features; computed on first use, since it hashes all of them."""
         detected = storage.digest(str(self._features))[1]
-        return Identity(
-            kind="lxmert",
-            family="lxmert",
-            model=self._weights.name,
-            revision=self._weights.digest(),
-            precision=self._weights.precision,
-            preprocessing=fingerprint([detected, tokenizer_digest(self._tokenizer), self._count]),
-            calibration="softmax of the matching head",
+        return self._weights.identity(
+            "lxmert",
+            "lxmert",
+            fingerprint([detected, tokenizer_digest(self._tokenizer), self._count]),
+            "softmax of the matching head",
         )
 
     def prepare(self, picture: Picture) -> LxmertImage:
-        """Returns the regions listed under the picture's key.
+        """Return the regions listed under the picture's key.
 
         Raises:
           ValueError: there are none, or this model reads features of another length.
@@ -115,11 +108,11 @@ class LxmertScorer:
         return LxmertImage(features=padded[:, :wide], boxes=padded[:, wide:], attended=attended)
 
     def encode_images(self, prepared: Sequence[LxmertImage]) -> Sequence[LxmertImage]:
-        """Returns the regions as they are: the model reads image and caption together."""
+        """Return the regions as they are: the model reads image and caption together."""
         return list(prepared)
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
-        """Returns how many tokens the model reads of each caption."""
+        """Return how many tokens the model reads of each caption."""
         return self._captions.count(captions)
 
     def match(
@@ -129,7 +122,7 @@ class LxmertScorer:
         pairs: IndexPairs,
         length: int | None = None,
     ) -> Matches:
-        """Scores pairs of images and captions, in one batch.
+        """Score pairs of images and captions, in one batch.
 
         For `length`, see ContrastiveScorer.encode_captions.
         """

@@ -16,7 +16,7 @@ from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.core.late import numpy as np
-from eqforge.models.contrastive import CENTRE, Sigmoid, compare_vectors
+from eqforge.models.dual_encoders import CENTRE, Sigmoid, compare_vectors
 from eqforge.models.pretrained import Weights, check_device, import_torch, onto_device, stack_pixels
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, Vectors, match_vectors
 
@@ -54,10 +54,6 @@ class OpenClipScorer:
 
     Args:
       files: the model.
-
-    Raises:
-      InputError: the model cannot be loaded, or is not in safetensors.
-      MissingExtra: torch, transformers, open_clip or torchvision is not installed.
     """
 
     reads_pixels = True
@@ -96,27 +92,27 @@ class OpenClipScorer:
         )
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        """Returns the resized and normalised image, float32 of shape (3, height, width)."""
+        """Return the resized and normalised image, float32 of shape (3, height, width)."""
         return self.preparer(picture)
 
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
-        """Returns a unit vector for each image, float32 of shape (dimensions,)."""
+        """Return a unit vector for each image, float32 of shape (dimensions,)."""
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._device, self._dtype)
             return list(self._unit(self._model.encode_image(pixels)))
 
     def encode_captions(self, captions: Sequence[str]) -> Vectors:
-        """Returns unit vectors, float32 of shape (captions, dimensions)."""
+        """Return unit vectors, float32 of shape (captions, dimensions)."""
         with self._torch.inference_mode():
             tokens = self._tokenizer(list(captions)).to(self._device)
             return self._unit(self._model.encode_text(tokens))
 
     def compare(self, images: Vectors, captions: Vectors) -> Matches:
-        """Scores image i with caption i."""
+        """Score image i with caption i."""
         return compare_vectors(self.calibration, images, captions)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        """Scores pairs of encoded images and captions."""
+        """Score pairs of encoded images and captions."""
         return match_vectors(self, images, captions, pairs)
 
     def _unit(self, features: Any) -> Vectors:
@@ -126,11 +122,7 @@ class OpenClipScorer:
 
 
 def import_open_clip() -> Any:
-    """Imports open_clip.
-
-    Raises:
-      MissingExtra: it, or torchvision, which it needs, is not installed.
-    """
+    """Import open_clip."""
     try:
         importlib.import_module("torchvision")
         return importlib.import_module("open_clip")
@@ -150,11 +142,7 @@ def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
 
 
 def _find(files: OpenClipFiles) -> tuple[str, str | None, str]:
-    """Returns open_clip's name of the model, its file of weights (None for a folder), its revision.
-
-    Raises:
-      InputError: a file is missing or not in safetensors, or the model cannot be fetched.
-    """
+    """Return open_clip's name of the model, its file of weights or None, and its revision."""
     if files.checkpoint is not None:
         if files.checkpoint.suffix != ".safetensors" or not files.checkpoint.is_file():
             raise InputError(f"weights={files.checkpoint}: expected a file in safetensors")

@@ -16,7 +16,7 @@ from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint, sha256_hex
 from eqforge.core.late import numpy as np
-from eqforge.models.scorer import Picture
+from eqforge.models.scorer import Identity, Picture
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,9 +37,6 @@ class Weights:
       revision: the commit on the hub, 40 hexadecimal digits; None for a folder.
       precision: type of the weights.
       device: as torch names it, such as `cuda:0`.
-
-    Raises:
-      InputError: there is no such folder, or an id on the hub comes without its commit.
     """
 
     source: str
@@ -48,7 +45,7 @@ class Weights:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        """Checks that the weights are named unambiguously."""
+        """Check that the weights are named unambiguously."""
         if self.folder is not None and self.revision is not None:
             raise InputError(f"{self.source}: a folder has no revision; found {self.revision!r}")
         if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
@@ -70,14 +67,28 @@ class Weights:
         return self.source if self.folder is None else self.folder.resolve().name
 
     def digest(self) -> str:
-        """Returns the commit, or `sha256:` and a digest of the names and bytes of the files."""
+        """Return the commit, or `sha256:` and a digest of the names and bytes of the files."""
         if self.folder is None:
             return str(self.revision)
         return folder_digest(self.folder)
 
+    def identity(
+        self, kind: str, family: str, preprocessing: str, calibration: str = "none"
+    ) -> Identity:
+        """Return the identity of a model with these weights."""
+        return Identity(
+            kind=kind,
+            family=family,
+            model=self.name,
+            revision=self.digest(),
+            precision=self.precision,
+            preprocessing=preprocessing,
+            calibration=calibration,
+        )
+
 
 def folder_digest(folder: Path) -> str:
-    """Returns `sha256:` and a digest of the names and bytes of a model's files."""
+    """Return `sha256:` and a digest of the names and bytes of a model's files."""
     files = sorted(file for file in folder.rglob("*") if file.suffix in _READ and file.is_file())
     digests = [
         (file.relative_to(folder).as_posix(), storage.digest(str(file))[1]) for file in files
@@ -101,11 +112,7 @@ class Preprocessor:
 
 
 def import_torch() -> Any:
-    """Imports torch.
-
-    Raises:
-      MissingExtra: torch or transformers is not installed.
-    """
+    """Import torch."""
     try:
         importlib.import_module("transformers")
         return importlib.import_module("torch")
@@ -115,7 +122,7 @@ def import_torch() -> Any:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limits torch to one thread for the block: the number of threads changes how sums round.
+    """Limit torch to one thread for the block: the number of threads changes how sums round.
 
     Several workers on one machine would also compete for cores.
     """
@@ -136,7 +143,7 @@ _elsewhere = ContextVar("elsewhere", default=False)
 
 @contextlib.contextmanager
 def devices_elsewhere() -> Iterator[None]:
-    """Assumes, within the block, that models will run on other machines, on their devices."""
+    """Assume, within the block, that models will run on other machines, on their devices."""
     token = _elsewhere.set(True)
     try:
         yield
@@ -145,17 +152,12 @@ def devices_elsewhere() -> Iterator[None]:
 
 
 def device_here(device: str) -> str:
-    """Returns the device to try a model on here: the CPU if the device is another machine's."""
+    """Return the device to try a model on here: the CPU if the device is another machine's."""
     return "cpu" if _elsewhere.get() else device
 
 
 def check_device(device: str) -> None:
-    """Checks that torch can put a tensor on a device, unless it is another machine's.
-
-    Raises:
-      InputError: it cannot.
-      MissingExtra: torch or transformers is not installed.
-    """
+    """Check that torch can put a tensor on a device, unless it is another machine's."""
     torch = import_torch()
     try:
         torch.empty(1, device=device_here(device))
@@ -165,11 +167,7 @@ def check_device(device: str) -> None:
 
 
 def onto_device(model: Any, device: str) -> Any:
-    """Moves a loaded model to a device, for inference.
-
-    Raises:
-      InputError: the device's memory does not suffice.
-    """
+    """Move a loaded model to a device, for inference."""
     torch = import_torch()
     try:
         return model.to(device).eval()
@@ -179,24 +177,14 @@ def onto_device(model: Any, device: str) -> Any:
 
 
 def load_preprocessor(weights: Weights) -> Preprocessor:
-    """Loads image processor and tokenizer.
-
-    Raises:
-      InputError: they are missing, or need a package that is not installed.
-      MissingExtra: torch or transformers is not installed.
-    """
+    """Load image processor and tokenizer."""
     image, tokenizer = load_image_processor(weights), load_tokenizer(weights)
     parts = [image.to_json_string(), *_tokenizer_parts(tokenizer)]
     return Preprocessor(image=image, tokenizer=tokenizer, digest=fingerprint(parts))
 
 
 def load_image_processor(weights: Weights) -> Any:
-    """Loads the image processor alone, for a model that reads no text.
-
-    Raises:
-      InputError: it is missing, or needs a package that is not installed.
-      MissingExtra: torch or transformers is not installed.
-    """
+    """Load the image processor alone, for a model that reads no text."""
     import_torch()
     auto: Any = importlib.import_module("transformers")
     try:
@@ -209,12 +197,7 @@ def load_image_processor(weights: Weights) -> Any:
 
 
 def load_tokenizer(weights: Weights) -> Any:
-    """Loads the tokenizer alone, for a model that reads no pixels.
-
-    Raises:
-      InputError: it is missing, or needs a package that is not installed.
-      MissingExtra: torch or transformers is not installed.
-    """
+    """Load the tokenizer alone, for a model that reads no pixels."""
     import_torch()
     auto: Any = importlib.import_module("transformers")
     try:
@@ -226,7 +209,7 @@ def load_tokenizer(weights: Weights) -> Any:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Returns the SHA-256 of a tokenizer's configuration."""
+    """Return the SHA-256 of a tokenizer's configuration."""
     return fingerprint(_tokenizer_parts(tokenizer))
 
 
@@ -239,7 +222,7 @@ def _tokenizer_parts(tokenizer: Any) -> list[Any]:
 
 
 def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
-    """Returns the pixel values that an image processor makes, float32 (3, height, width).
+    """Return the pixel values that an image processor makes, float32 (3, height, width).
 
     Raises:
       ValueError: the picture has no pixels.
@@ -254,7 +237,7 @@ def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
 
 
 def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
-    """Returns prepared images as one tensor on a device, (images, 3, height, width).
+    """Return prepared images as one tensor on a device, (images, 3, height, width).
 
     Args:
       prepared: arrays of one shape, or a tensor of them stacked; one in pinned memory is copied
@@ -269,15 +252,11 @@ def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
 
 
 def load_model(weights: Weights, architecture: str) -> Any:
-    """Loads a transformers model from safetensors alone, for inference.
+    """Load a transformers model from safetensors alone, for inference.
 
     Args:
       weights: where it is.
       architecture: name of the class, such as `CLIPModel`.
-
-    Raises:
-      InputError: it cannot be loaded, or lacks weights of the architecture.
-      MissingExtra: torch or transformers is not installed.
     """
     torch = import_torch()
     check_device(weights.device)
@@ -317,12 +296,8 @@ def _quiet(transformers: Any) -> Iterator[None]:
 
 
 def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
-    """Checks that a tokenizer belongs to a model.
-
-    Raises:
-      InputError: it has more tokens than the model, or fewer than half as many: transformers makes
-        an almost empty tokenizer where files are missing.
-    """
+    """Check that a tokenizer belongs to a model."""
+    # transformers makes an almost empty tokenizer where files are missing.
     if not embeddings / 2 <= tokens <= embeddings:
         raise InputError(
             f"{model}: the tokenizer has {tokens} tokens, the model {embeddings}: they do "
@@ -331,7 +306,7 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
 
 
 def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
-    """Returns what is said of a model that cannot be loaded."""
+    """Return what is said of a model that cannot be loaded."""
     if weights.folder is not None:
         advice = "expected a folder that transformers saved, with its weights in safetensors"
     else:

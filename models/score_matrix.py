@@ -60,7 +60,7 @@ class ScoreTable:
     probabilities: NDArray[np.floating[Any]]
 
     def find(self, image: int, caption: str) -> float:
-        """Returns the score of an image, by its index, and a caption; NaN if there is none."""
+        """Return the score of an image, by its index, and a caption; NaN if there is none."""
         if caption not in self.captions:
             return np.nan
         cell = image * len(self.captions) + self.captions[caption]
@@ -76,11 +76,6 @@ class MatrixScorer:
 
     Args:
       files: what is read.
-
-    Raises:
-      InputError: a file is missing or malformed, a key occurs twice, or a score is not a
-        probability.
-      MissingExtra: the scores are a .pt file and torch is not installed.
     """
 
     reads_pixels = False
@@ -106,7 +101,7 @@ class MatrixScorer:
         )
 
     def prepare(self, picture: Picture) -> int:
-        """Returns the index of the picture's key.
+        """Return the index of the picture's key.
 
         Raises:
           ValueError: there is none.
@@ -116,11 +111,11 @@ class MatrixScorer:
         return self._table.images[picture.key]
 
     def encode_images(self, prepared: Sequence[int]) -> list[int]:
-        """Returns the indices as they are."""
+        """Return the indices as they are."""
         return list(prepared)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        """Returns the published scores of pairs, NaN for a pair without one."""
+        """Return the published scores of pairs, NaN for a pair without one."""
         table = self._table
         found = np.array([table.find(images[image], captions[text]) for image, text in pairs])
         logits = _log_odds(found, table.probabilities.dtype)
@@ -128,7 +123,7 @@ class MatrixScorer:
 
 
 def _log_odds(probabilities: NDArray[np.float64], published: np.dtype[Any]) -> NDArray[np.float32]:
-    """Returns finite log-odds: 0 and 1 count as the next numbers of the published type inside."""
+    """Return finite log-odds: 0 and 1 count as the next numbers of the published type inside."""
     zero, one = np.array([0, 1], published)
     within = probabilities.clip(float(np.nextafter(zero, one)), float(np.nextafter(one, zero)))
     logits = np.log(within) - np.log1p(-within)
@@ -136,11 +131,7 @@ def _log_odds(probabilities: NDArray[np.float64], published: np.dtype[Any]) -> N
 
 
 def read_table(files: MatrixFiles) -> ScoreTable:
-    """Reads scores and their keys.
-
-    Raises:
-      InputError, MissingExtra: see MatrixScorer.
-    """
+    """Read scores and their keys."""
     if not files.scores.is_file():
         raise InputError(f"{files.scores}: no such file")
     table = _read_parquet(files.scores) if _is_list(files.scores) else _read_matrix(files)

@@ -71,17 +71,17 @@ class Scorer(Protocol):
         """Whether `prepare` looks at the pixels; otherwise at the key alone."""
 
     def prepare(self, picture: Picture) -> Any:
-        """Returns the model's input for one image.
+        """Return the model's input for one image.
 
         Raises:
           ValueError: the image cannot be used, or nothing is known under its key.
         """
 
     def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
-        """Returns what the model computes from each image alone, in order."""
+        """Return what the model computes from each image alone, in order."""
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        """Scores pairs of encoded images and captions, in one batch."""
+        """Score pairs of encoded images and captions, in one batch."""
 
 
 class DualEncoder(Scorer, Protocol):
@@ -91,10 +91,10 @@ class DualEncoder(Scorer, Protocol):
     """
 
     def encode_captions(self, captions: Sequence[str]) -> Vectors:
-        """Returns the captions' vectors, in one batch."""
+        """Return the captions' vectors, in one batch."""
 
     def compare(self, images: Vectors, captions: Vectors) -> Matches:
-        """Scores image i with caption i, for two arrays of equal shape."""
+        """Score image i with caption i, for two arrays of equal shape."""
 
 
 class GivesLogOdds(Protocol):
@@ -116,7 +116,7 @@ class CountsTokens(Protocol):
     """
 
     def count_tokens(self, captions: Sequence[str]) -> Sequence[int]:
-        """Returns how many tokens the model reads of each caption, padding not counted."""
+        """Return how many tokens the model reads of each caption, padding not counted."""
 
 
 class SendsPreparer(Protocol):
@@ -124,42 +124,42 @@ class SendsPreparer(Protocol):
 
     @property
     def preparer(self) -> Callable[[Picture], Any]:
-        """Does what `prepare` does; it can be pickled and is small."""
+        """Do what `prepare` does; it can be pickled and is small."""
 
 
 # isinstance() would look past what a scorer hands on by `__getattr__`, since Python 3.12.
 
 
 def is_dual_encoder(scorer: Scorer) -> TypeGuard[DualEncoder]:
-    """Tells whether a scorer encodes captions alone."""
+    """Return whether a scorer encodes captions alone."""
     return hasattr(scorer, "encode_captions") and hasattr(scorer, "compare")
 
 
 def gives_log_odds(scorer: Scorer | GivesLogOdds) -> bool:
-    """Tells whether a scorer says that its logits are log-odds."""
+    """Return whether a scorer says that its logits are log-odds."""
     return bool(getattr(scorer, "gives_log_odds", False))
 
 
 def counts_tokens(scorer: Scorer | CountsTokens) -> TypeGuard[CountsTokens]:
-    """Tells whether a scorer pads captions to a length that its caller names."""
+    """Return whether a scorer pads captions to a length that its caller names."""
     return hasattr(scorer, "count_tokens")
 
 
 def sends_preparer(scorer: Scorer | SendsPreparer) -> TypeGuard[SendsPreparer]:
-    """Tells whether a scorer's preparation of images can be sent to other processes."""
+    """Return whether a scorer's preparation of images can be sent to other processes."""
     return hasattr(scorer, "preparer")
 
 
 def match_vectors(
     model: DualEncoder, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs
 ) -> Matches:
-    """Scores pairs with a dual encoder; each caption is encoded once."""
+    """Score pairs with a dual encoder; each caption is encoded once."""
     vectors = model.encode_captions(captions)
     return model.compare(np.stack(list(images))[pairs[:, 0]], vectors[pairs[:, 1]])
 
 
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Returns 1 / (1 + exp(-x)) in float64, without overflow."""
+    """Return 1 / (1 + exp(-x)) in float64, without overflow."""
     exact = logits.astype(np.float64)
     small = np.exp(-np.abs(exact))
     return np.where(exact >= 0, 1 / (1 + small), small / (1 + small))

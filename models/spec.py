@@ -1,25 +1,23 @@
 """Scorers by name, as a setting or a command line gives them."""
 
 import dataclasses
+import importlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol, get_args
+from typing import Any, Protocol, get_args
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.visible import nearest
-from eqforge.models.blip2_itm import Blip2ItmScorer
-from eqforge.models.blip_itm import BlipItmScorer
-from eqforge.models.contrastive import ContrastiveScorer
-from eqforge.models.dual_encoders import ARCHITECTURES
+from eqforge.models.dual_encoders import ARCHITECTURES, ContrastiveScorer
+from eqforge.models.fusion import Blip2ItmScorer, BlipItmScorer, ViltScorer
 from eqforge.models.lxmert import REGIONS, LxmertScorer
 from eqforge.models.open_clip import OpenClipFiles, OpenClipScorer
-from eqforge.models.oscar.scorer import MAX_REGIONS, MAX_TOKENS, OscarFiles, OscarScorer
+from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarFiles, OscarScorer
 from eqforge.models.pretrained import Precision, Weights, check_device
 from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
 from eqforge.models.scorer import Identity, Scorer
-from eqforge.models.vilt import ViltScorer
 
 NO_TAGS = "none"
 """As OSCAR's option `tags`: the model reads no object tags."""
@@ -46,15 +44,11 @@ class ScorerSpec:
     options: tuple[tuple[str, str], ...] = ()
 
     def text(self, name: str) -> str | None:
-        """Returns an option; None if it is not given."""
+        """Return an option; None if it is not given."""
         return dict(self.options).get(name)
 
     def number(self, name: str) -> float | None:
-        """Returns an option's number; None if it is not given.
-
-        Raises:
-          InputError: it is not a number.
-        """
+        """Return an option's number; None if it is not given."""
         text = self.text(name)
         try:
             return None if text is None else float(text)
@@ -62,28 +56,20 @@ class ScorerSpec:
             raise InputError(f"{name}={text}: expected a number") from error
 
     def whole(self, name: str, default: int) -> int:
-        """Returns an option's whole number, at least 0; the default if it is not given.
-
-        Raises:
-          InputError: it is not a whole number.
-        """
+        """Return an option's whole number, at least 0; the default if it is not given."""
         text = self.text(name) or str(default)
         if not text.isdecimal():
             raise InputError(f"{name}={text}: expected a whole number")
         return int(text)
 
     def path(self, name: str) -> Path | None:
-        """Returns an option's path; None if it is not given."""
+        """Return an option's path; None if it is not given."""
         text = self.text(name)
         return None if text is None else Path(text)
 
     @property
     def precision(self) -> Precision:
-        """The type of the weights.
-
-        Raises:
-          InputError: it is unknown.
-        """
+        """The type of the weights."""
         found = self.text("precision") or "float32"
         for known in get_args(Precision):
             if found == known:
@@ -97,23 +83,19 @@ class ScorerSpec:
         return self.text("device") or "cpu"
 
     def on_cpu(self) -> "ScorerSpec":
-        """Returns the same scorer on the CPU; what it is does not depend on where it runs."""
+        """Return the same scorer on the CPU; what it is does not depend on where it runs."""
         options = tuple(option for option in self.options if option[0] != "device")
         return dataclasses.replace(self, options=options)
 
     def on(self, device: str) -> "ScorerSpec":
-        """Returns the same scorer on a device; one that runs on none stays as it is."""
+        """Return the same scorer on a device; one that runs on none stays as it is."""
         if "device" not in SCORERS[self.kind].options:
             return self
         options = (*self.on_cpu().options, ("device", device))
         return dataclasses.replace(self, options=tuple(sorted(options)))
 
     def weights(self) -> Weights:
-        """Returns the pretrained model that is named.
-
-        Raises:
-          InputError: it is not named unambiguously, or the precision is unknown.
-        """
+        """Return the pretrained model that is named."""
         return Weights(
             source=self.source,
             revision=self.revision,
@@ -123,25 +105,18 @@ class ScorerSpec:
 
 
 def parse_specs(text: str) -> tuple[ScorerSpec, ...]:
-    """Reads `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`, or several of them with `+` between.
-
-    Raises:
-      InputError: a kind or an option is unknown, or nothing follows the kind.
-    """
+    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`, or several of them with `+` between."""
     kinds = "|".join(SCORERS)
     options = {kind: known.options for kind, known in SCORERS.items()}
     return tuple(parse_spec(part, options) for part in re.split(rf"\+(?=(?:{kinds}):)", text))
 
 
 def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
-    """Reads `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`.
+    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`.
 
     Args:
       text: what a user wrote.
       kinds: the options of each kind.
-
-    Raises:
-      InputError: the kind or an option is unknown, or nothing follows the kind.
     """
     kind, _, rest = text.partition(":")
     if kind not in kinds or not rest:
@@ -178,17 +153,13 @@ class Identified(Protocol):
 
 
 def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Identity:
-    """Returns the identity of a model that workers will load; it is loaded once, as a check.
+    """Return the identity of a model that workers will load; it is loaded once, as a check.
 
     Here it is loaded on the CPU: the accelerator's memory is for the workers.
 
     Args:
       spec: names the model.
       load: loads it.
-
-    Raises:
-      InputError: it cannot be loaded, or its device is not there.
-      MissingExtra: a package is not installed.
     """
     if spec.text("device") is not None:
         check_device(spec.device)
@@ -196,12 +167,7 @@ def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Iden
 
 
 def load_scorer(spec: ScorerSpec) -> Scorer:
-    """Loads a scorer.
-
-    Raises:
-      InputError: a file is missing or malformed, or changed while it was loaded.
-      MissingExtra: a package is not installed.
-    """
+    """Load a scorer."""
     with unchanged([spec.source, *(value for _, value in spec.options)]):
         scorer = SCORERS[spec.kind].load(spec)
         _ = scorer.identity  # it hashes the files, and is cached
@@ -283,3 +249,73 @@ SCORERS: Mapping[str, _Kind] = {
 _OF_PAIRS = ("blip", "blip2", "vilt", "lxmert", "oscar")
 FAMILIES = tuple(dict.fromkeys([*(each.family for each in ARCHITECTURES.values()), *_OF_PAIRS]))
 """The families of the models; that of a matrix may be any."""
+
+
+PREFIX = "python:"
+_OWN = f"{PREFIX}MODULE:FACTORY[,OPTION=VALUE]..."
+_NEEDED = ("identity", "reads_pixels", "prepare", "encode_images", "match")
+
+
+def device_of(text: str) -> str | None:
+    """Return the device that a model's name asks for; None if it names none."""
+    if text.startswith(PREFIX):
+        return _parse(text)[2].get("device")
+    return _one(text).text("device")
+
+
+def load_model(text: str, device: str) -> Scorer:
+    """Load a model by name onto a device.
+
+    Args:
+      text: `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...` or `python:MODULE:FACTORY[,OPTION=VALUE]...`.
+      device: as torch names it; a user's own factory gets it as its option `device`.
+    """
+    if text.startswith(PREFIX):
+        module, factory, options = _parse(text)
+        return _call(module, factory, options | {"device": device})
+    return load_scorer(_one(text).on(device))
+
+
+def _one(text: str) -> Any:
+    try:
+        specs = parse_specs(text)
+    except InputError as error:
+        if text.partition(":")[0] in SCORERS:
+            raise
+        end = "" if str(error).endswith("?") else ","
+        raise InputError(f"{error}{end} or, for a model of your own, {_OWN}") from error
+    if len(specs) != 1:
+        raise InputError(f"{text!r}: expected one model; score several one after the other")
+    return specs[0]
+
+
+def _parse(text: str) -> tuple[str, str, dict[str, str]]:
+    name, *given = text.removeprefix(PREFIX).split(",")
+    module, _, factory = name.partition(":")
+    options = dict(option.partition("=")[::2] for option in given)
+    if not module or not factory or "" in options:
+        raise InputError(f"{text!r}: expected {_OWN}")
+    return module, factory, options
+
+
+def _call(module: str, factory: str, options: dict[str, str]) -> Scorer:
+    try:
+        make: Callable[..., Any] = getattr(importlib.import_module(module), factory)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            f"{PREFIX}{module}:{factory}: {error} (expected a module that Python can import, such "
+            "as one in a folder of PYTHONPATH, and a function in it)"
+        ) from error
+    try:
+        scorer = make(**options)
+    except TypeError as error:
+        raise InputError(f"{PREFIX}{module}:{factory}: {error}") from error
+    missing = [name for name in _NEEDED if not hasattr(scorer, name)]
+    if missing or not isinstance(scorer.identity, Identity):
+        lacks = ", ".join(missing) or "an identity of the class Identity"
+        raise InputError(
+            f"{PREFIX}{module}:{factory} returned a {type(scorer).__name__} without {lacks}; see "
+            "docs/guides/scoring.md for what a model has"
+        )
+    made: Scorer = scorer
+    return made

@@ -17,9 +17,9 @@ from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.generators.diffusion.edits import EDIT_KINDS
 from eqforge.generators.diffusion.load import revision_of
 from eqforge.generators.diffusion.prompts import (
+    EDIT_KINDS,
     Language,
     PairCounts,
     PromptPair,

@@ -20,7 +20,7 @@ from PIL import Image
 from eqforge.cli import main
 from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex
-from eqforge.evaluation.scoring.folder import Folder
+from eqforge.evaluation.scoring.gather import Folder
 from eqforge.evaluation.scoring.index import Index
 from eqforge.evaluation.scoring.tasks import TASKS
 from eqforge.generators.demo.workspace import workspace_at

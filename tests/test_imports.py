@@ -29,7 +29,10 @@ FOLDERS = (
 )
 
 # Modules of torch's own classes, which only functions import.
-TORCH_MODULES = ("eqforge.evaluation.training.networks",)
+TORCH_MODULES = (
+    "eqforge.evaluation.training.finetune",
+    "eqforge.evaluation.training.networks",
+)
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 import {package} as package

@@ -16,7 +16,7 @@ def save_owlv2(folder: Path) -> Path:
         Owlv2Processor,
     )
 
-    from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
+    from eqforge.generators.diffusion.tiny import make_tokenizer
 
     torch.manual_seed(0)
     tokenizer = make_tokenizer(16)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.load import quiet_libraries
 from eqforge.generators.diffusion.tiny import (
     TOKENS,
+    byte_letters,
     make_tiny_pipeline,
+    make_tokenizer,
     tiny_text_config,
     tiny_vae,
 )
-from eqforge.generators.diffusion.tiny_tokenizer import byte_letters, make_tokenizer
 
 _WIDTH = 32  # of what text encoders give
 _LATENT = 4  # channels

@@ -35,7 +35,7 @@ from eqforge.evaluation.conversations.parsing import read_answer
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, Arrangement, ask
 from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.conversations.side_by_side import Pixels, side_by_side
-from eqforge.evaluation.scoring.header import device_name
+from eqforge.evaluation.scoring.run import device_name
 from eqforge.models.chat_model import ChatModel, QuestionTooLong, load_chat_model
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset

@@ -1,21 +1,24 @@
-"""Models with their scores and times, and resamples of both, from measurements or a table."""
+"""The Pareto front of scores against times, with each model's probability of being on it.
+
+A model is on the front when no other is at least as good in both and better in one. VLUE's sentence
+asks that no other "outperforms" it on both; the two differ only where scores or times are equal.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, name_of
 from eqforge.core.files.foreign_tables import csv_rows
-from eqforge.evaluation.efficiency.clock import draw_medians
-from eqforge.evaluation.efficiency.conditions import check_alike
-from eqforge.evaluation.efficiency.result import Efficiency, read_efficiency
+from eqforge.evaluation.efficiency.result import Efficiency, draw_medians, read_efficiency
 from eqforge.evaluation.metrics.ties import Credits, Unit
-from eqforge.evaluation.statistics.bootstrap import Numbers, Resampled, resample_means
-from eqforge.evaluation.statistics.shares import Interval
+from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
 from eqforge.evaluation.tables.report import Rules, model_names
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.tables.scores import places_of, read_file, read_folder
@@ -24,6 +27,9 @@ from eqforge.schemas.dataset.reader import Dataset
 
 _SIGMAS = 1.959963984540054
 """Half the width of a 95 % interval of a normal distribution, in standard deviations."""
+_MACHINE = ("cpu", "gpu", "cuda", "cudnn", "tf32", "torch_threads", "python")
+_GPU = ("driver_version", "clocks.max.sm", "power.limit")
+_SETTINGS = ("task", "items", "seed", "warm_up", "max_pixels", "decoder")
 _COLUMNS = {"model"} | {
     f"{name}{end}" for name in ("score", "seconds") for end in ("", "_low", "_high")
 }
@@ -54,7 +60,7 @@ class Contest:
 def from_measurements(
     results: Sequence[Path], dataset: Dataset, scores: Sequence[Path], metric: str, rules: Rules
 ) -> Contest:
-    """Returns the contest of models that were measured and that scored a dataset.
+    """Return the contest of models that were measured and that scored a dataset.
 
     Samples are drawn by clusters, the same ones for all models; times independently.
 
@@ -64,10 +70,6 @@ def from_measurements(
       scores: for each result, in order, a folder or file of scores of that model.
       metric: such as `group`.
       rules: ties, seed and resamples.
-
-    Raises:
-      InputError: a file is malformed, times were not measured alike, scores are of another model
-        or are missing.
     """
     if len(results) != len(scores):
         raise InputError(
@@ -98,7 +100,12 @@ def from_measurements(
         models=tuple(model_names([found.model.name for found in measured], list(results))),
         scores=drawn.values,
         seconds=np.array([np.median(found.seconds) for found in measured]),
-        score_bounds=np.array([_bounds(drawn, place, unit) for place, unit in enumerate(units)]),
+        score_bounds=np.array(
+            [
+                (drawn.share_interval if unit == "share" else drawn.interval)(place)
+                for place, unit in enumerate(units)
+            ]
+        ),
         score_draws=drawn.draws,
         second_draws=np.column_stack(times),
         what=f"{metric} of {dataset.manifest.dataset}",
@@ -130,12 +137,8 @@ def _credits(
     return verdict.credits[metric], verdict.units.get(metric, "share")
 
 
-def _bounds(drawn: Resampled, place: int, unit: Unit) -> Interval:
-    return drawn.share_interval(place) if unit == "share" else drawn.interval(place)
-
-
 def from_table(path: Path, rules: Rules) -> Contest:
-    """Returns the contest of a CSV table, such as a paper's.
+    """Return the contest of a CSV table, such as a paper's.
 
     Its columns are `model`, `score` and `seconds`, and optionally the 95 % intervals `score_low`,
     `score_high`, `seconds_low` and `seconds_high`. With an interval a score is drawn from the
@@ -144,17 +147,17 @@ def from_table(path: Path, rules: Rules) -> Contest:
     Args:
       path: the table.
       rules: seed and resamples.
-
-    Raises:
-      InputError: the table is malformed.
     """
     rows = _read_rows(path)
+    names = [row.model for row in rows]
+    if len(set(names)) < len(names):
+        raise InputError(f"{max(names, key=names.count)}: is named twice")
     noise = np.random.default_rng(rules.seed).standard_normal((2, rules.resamples, len(rows)))
     scores, seconds = np.array([row.score for row in rows]), np.array([row.seconds for row in rows])
     widths = np.array([_sigma(row.score_interval) for row in rows])
     shares = np.array([_sigma(tuple(map(math.log, row.seconds_interval))) for row in rows])
     return Contest(
-        models=_distinct([row.model for row in rows]),
+        models=tuple(names),
         scores=scores,
         seconds=seconds,
         score_bounds=np.array([row.score_interval for row in rows]),
@@ -214,7 +217,70 @@ def _sigma(interval: tuple[float, ...]) -> float:
     return (interval[1] - interval[0]) / (2 * _SIGMAS)
 
 
-def _distinct(names: Sequence[str]) -> tuple[str, ...]:
-    if len(set(names)) < len(names):
-        raise InputError(f"{max(names, key=list(names).count)}: is named twice")
-    return tuple(names)
+def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
+    """Check that models were timed on one kind of machine, with the same images and captions.
+
+    Args:
+      paths: the files of the measurements, for the message.
+      measured: their content, in the same order.
+    """
+    expected = dict(_conditions(measured[0]))
+    for path, one in zip(paths[1:], measured[1:], strict=True):
+        for name, value in _conditions(one):
+            if value != expected[name]:
+                raise InputError(
+                    f"{path}: its times cannot be compared with those of {paths[0]}: {name} is "
+                    f"{value}, there {expected[name]}; measure both again on one machine (numbers "
+                    "of other machines can be named in a CSV table)"
+                )
+
+
+def _conditions(found: Efficiency) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) of what has to be equal; None where a machine lacks or hides it."""
+    before = found.clocks.get("before") or {}
+    yield from ((name, found.machine.get(name)) for name in _MACHINE)
+    libraries = found.machine.get("libraries") or {}
+    yield "the libraries", ", ".join(f"{name} {libraries[name]}" for name in sorted(libraries))
+    yield "the governor", before.get("cpu_governor")
+    yield from ((f"the GPU's {name}", (before.get("nvidia_smi") or {}).get(name)) for name in _GPU)
+    yield "the dataset's SHA-256", found.dataset_sha256
+    yield from ((name, found.settings.get(name)) for name in _SETTINGS)
+
+
+def on_front(
+    scores: NDArray[Any], seconds: NDArray[Any], *, strict: bool = False
+) -> NDArray[np.bool_]:
+    """Return which models are on the front.
+
+    Args:
+      scores: of the models [..., models]; higher is better.
+      seconds: of the models [..., models]; lower is better.
+      strict: a model is dominated only by one that is better in both, as VLUE's sentence says.
+
+    Returns:
+      Whether each model is on the front [..., models]. Models equal in both are all on it or all
+      off it.
+
+    Source: VLUE (Zhou et al. 2022), section 3.3.
+    """
+    better = scores[..., None, :] > scores[..., :, None]
+    faster = seconds[..., None, :] < seconds[..., :, None]
+    if strict:
+        return np.asarray(~(better & faster).any(axis=-1))
+    no_worse = (scores[..., None, :] >= scores[..., :, None]) & (
+        seconds[..., None, :] <= seconds[..., :, None]
+    )
+    return np.asarray(~(no_worse & (better | faster)).any(axis=-1))
+
+
+def membership(scores: Numbers, seconds: Numbers, *, strict: bool = False) -> Numbers:
+    """Return the share of resamples in which each model is on the front [models].
+
+    Args:
+      scores: of each resample [resamples, models].
+      seconds: of each resample [resamples, models].
+      strict: see on_front.
+    """
+    blocks = np.array_split(np.arange(len(scores)), max(1, scores.size * scores.shape[1] // 10**6))
+    counts = sum(on_front(scores[b], seconds[b], strict=strict).sum(axis=0) for b in blocks)
+    return np.asarray(counts / len(scores), dtype=np.float64)

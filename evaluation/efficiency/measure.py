@@ -1,42 +1,49 @@
-"""Times a model: one image with one caption at a time, then batches of growing size."""
+"""Measures a model: one image with one caption at a time, then batches of growing size."""
 
+import contextlib
+import heapq
+import os
+import platform
+import re
+import subprocess
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from eqforge.core.errors import InputError
+from eqforge.core.files import pictures
 from eqforge.core.files.pictures import read_pixels
-from eqforge.evaluation.efficiency.clock import seconds_of, spread, synchroniser
-from eqforge.evaluation.efficiency.items import Item
-from eqforge.evaluation.efficiency.result import BatchSpeed
+from eqforge.core.identity import derive_seed
+from eqforge.core.versions import versions_of
+from eqforge.evaluation.efficiency.command import EfficiencySettings
+from eqforge.evaluation.efficiency.result import BatchSpeed, Efficiency, spread, write_efficiency
+from eqforge.evaluation.scoring.tasks import Task, task_of
 from eqforge.models.scorer import Picture, Scorer
+from eqforge.models.spec import device_of, load_model
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.dataset.shelf import make_shelf
 
 STAGES = ("decode", "prepare", "model")
+_PROTOCOL = ("warm_up", "repeats", "batches", "max_pixels", "seed", "resamples")
+_LIBRARIES = ("eqforge", "torch", "transformers", "tokenizers", "numpy", "pillow", "pyarrow")
+_ASKED = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.limit,persistence_mode"
+
+Action = Callable[[], object]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Protocol:
-    """How times are measured.
+class Item:
+    """An encoded image and a caption."""
 
-    Attributes:
-      device: the model's device, as torch names it.
-      warm_up: uncounted runs before the items, and before every batch size.
-      repeats: counted runs of every batch size.
-      batches: sizes of batches, ascending.
-      max_pixels: images with more pixels are skipped.
-      seed, resamples: settings of the bootstrap.
-    """
-
-    device: str
-    warm_up: int
-    repeats: int
-    batches: tuple[int, ...]
-    max_pixels: int
-    seed: int
-    resamples: int
+    image_id: str
+    image: bytes
+    caption: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -47,30 +54,169 @@ class Ready:
     captions: list[str]
 
 
-def time_items(
-    scorer: Scorer, items: Sequence[Item], protocol: Protocol
-) -> tuple[dict[str, list[float]], Ready, Counter[str]]:
-    """Times each image with its caption by itself, after a warm-up on the first ones.
+def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
+    """Measure a model, write the result file and return its content."""
+    dataset = open_dataset(settings.dataset)
+    task = task_of(dataset, settings.task)
+    device = device_of(settings.model) or "cpu"
+    scorer = load_model(settings.model, device)
+    _check_detector(scorer, settings)
+    items = choose_items(dataset, task, settings.items, settings.seed)
+    with _threads(settings.threads):
+        before = clocks(device)
+        seconds, ready, failures = time_items(scorer, items, settings, device)
+        speeds, stopped = sweep(scorer, ready, settings, device)
+        after, described = clocks(device), machine(device)
+    if settings.detector_s is not None:
+        seconds["detector"] = [settings.detector_s] * len(ready.inputs)
+    total = [sum(parts) for parts in zip(*seconds.values(), strict=True)]
+    found = Efficiency(
+        model=scorer.identity,
+        dataset=dataset.manifest.dataset,
+        dataset_sha256=dataset.sha256,
+        machine=described,
+        clocks={"before": before, "after": after},
+        settings={
+            "task": task.name,
+            "items": len(items),
+            **{name: getattr(settings, name) for name in _PROTOCOL},
+            "decoder": pictures.VERSION,
+        },
+        detector_s=settings.detector_s,
+        stages={
+            stage: spread(times, settings.resamples, settings.seed)
+            for stage, times in (*seconds.items(), ("total", total))
+        },
+        seconds=total,
+        sweep=speeds,
+        best_batch=max(speeds, key=lambda speed: speed.per_second).batch,
+        stopped=stopped,
+        failures=dict(sorted(failures.items())),
+        warnings=list(_warnings(before["load_average"][0], len(total))),
+    )
+    write_efficiency(settings.output, found)
+    return found
+
+
+def _check_detector(scorer: Scorer, settings: EfficiencySettings) -> None:
+    if scorer.reads_pixels and settings.detector_s is not None:
+        raise InputError(
+            f"--detector-s: {scorer.identity.name} reads pixels; its time is measured whole"
+        )
+    if not scorer.reads_pixels and settings.detector_s is None:
+        raise InputError(
+            f"{scorer.identity.name} reads what was detected beforehand: give the seconds that "
+            "takes for an image with --detector-s, or its times could not be compared"
+        )
+
+
+def _warnings(load: float, items: int) -> Iterator[str]:
+    cores = len(os.sched_getaffinity(0))
+    if load > cores / 2:
+        yield (
+            f"the machine was busy before: a load of {load:.1f} on {cores} cores; measure again "
+            "when it is idle"
+        )
+    if items < 30:
+        yield f"{items} times are few for an interval"
+
+
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[Item]:
+    """Return images with a caption each, in an order that depends only on the seed and the ids.
+
+    Captions need not describe their images: it makes no difference to the time.
 
     Args:
-      scorer: the model.
-      items: the pairs to time, each once.
-      protocol: how to time.
+      dataset: a dataset with images.
+      task: names the columns of images and captions; the first image column is paired with
+        the first caption column, the second with the second.
+      count: maximum number of items.
+      seed: of the draw.
+    """
+
+    def rank(item: tuple[str, str]) -> tuple[int, tuple[str, str]]:
+        return derive_seed(seed, "\n".join(item), "efficiency", 1), item
+
+    chosen = heapq.nsmallest(count, set(_named(dataset, task)), key=rank)
+    images = make_shelf(dataset).read([image for image, _ in chosen])
+    items = [
+        Item(image_id=image, image=images[image], caption=caption)
+        for image, caption in chosen
+        if image in images
+    ]
+    if not items:
+        raise InputError(f"{dataset.folder}: has no image with a caption")
+    return items
+
+
+def _named(dataset: Dataset, task: Task) -> Iterator[tuple[str, str]]:
+    if task.images[0].table != task.captions[0].table:
+        texts = sorted(set(_values(dataset, task.captions[0].table, task.captions[0].name)))
+        ids = sorted(set(_values(dataset, task.images[0].table, task.images[0].name)))
+        yield from zip(ids, cycle(texts), strict=False)
+        return
+    for image, caption in zip(task.images, task.captions, strict=False):
+        for batch in dataset.batches(image.table, [image.name, caption.name], 20_000):
+            columns = (batch.column(one.name).to_pylist() for one in (image, caption))
+            rows = zip(*columns, strict=True)
+            yield from ((key, text) for key, text in rows if key and text)
+
+
+def _values(dataset: Dataset, table: str, name: str) -> Iterator[str]:
+    for batch in dataset.batches(table, [name], 20_000):
+        yield from (value for value in batch.column(name).to_pylist() if value)
+
+
+def seconds_of(
+    action: Action, wait: Action, clock: Callable[[], float] = time.perf_counter
+) -> float:
+    """Return how long an action takes by a clock, until the device has finished it."""
+    wait()
+    start = clock()
+    action()
+    wait()
+    return clock() - start
+
+
+def _synchroniser(device: str) -> Action:
+    """Return a function that waits until the device has finished all queued work."""
+    name = device.partition(":")[0]
+    if name not in ("cuda", "mps", "xpu"):
+        return lambda: None
+    import torch
+
+    kind = getattr(torch, name)
+    return lambda: kind.synchronize() if device == "mps" else kind.synchronize(device)
+
+
+def time_items(
+    scorer: Scorer, items: Sequence[Item], settings: EfficiencySettings, device: str
+) -> tuple[dict[str, list[float]], Ready, Counter[str]]:
+    """Time each image with its caption by itself, after a warm-up on the first ones.
 
     Returns:
       The seconds of each stage of STAGES, one per item; the prepared items; and the number of
       unusable items by error.
-
-    Raises:
-      InputError: no item can be used.
     """
-    wait = synchroniser(protocol.device)
+    wait = _synchroniser(device)
     seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
     ready, failures = Ready(inputs=[], captions=[]), Counter[str]()
-    warm = items[: protocol.warm_up]
+    warm = items[: settings.warm_up]
     for number, item in enumerate([*warm, *items]):
         try:
-            times, prepared = _time_one(scorer, item, protocol, wait)
+            times, prepared = _time_one(scorer, item, settings.max_pixels, wait)
         except ValueError as error:  # a broken image, or one the model cannot take
             failures[type(error).__name__] += number >= len(warm)
             continue
@@ -84,12 +230,12 @@ def time_items(
     return seconds, ready, +failures
 
 
-def _time_one(scorer: Scorer, item: Item, protocol: Protocol, wait: Any) -> tuple[list[float], Any]:
+def _time_one(scorer: Scorer, item: Item, max_pixels: int, wait: Action) -> tuple[list[float], Any]:
     kept: dict[str, Any] = {"pixels": None}
 
     def decoded() -> None:
         if scorer.reads_pixels:
-            kept["pixels"] = read_pixels(item.image, protocol.max_pixels)
+            kept["pixels"] = read_pixels(item.image, max_pixels)
 
     def prepared() -> None:
         kept["input"] = scorer.prepare(Picture(key=item.image_id, pixels=kept["pixels"]))
@@ -101,70 +247,112 @@ def _time_one(scorer: Scorer, item: Item, protocol: Protocol, wait: Any) -> tupl
 
 
 def run_batch(scorer: Scorer, inputs: Sequence[Any], captions: Sequence[str]) -> None:
-    """Runs the model on prepared images, each with its caption, and discards the scores."""
+    """Run the model on prepared images, each with its caption, and discard the scores."""
     rows = np.arange(len(inputs), dtype=np.int64)
     scorer.match(scorer.encode_images(inputs), captions, np.stack([rows, rows], axis=1))
 
 
-def sweep(scorer: Scorer, ready: Ready, protocol: Protocol) -> tuple[list[BatchSpeed], str | None]:
-    """Times batches of growing size until GPU memory is exhausted.
-
-    Args:
-      scorer: the model.
-      ready: images and captions; they are repeated where a batch is larger.
-      protocol: how to time.
+def sweep(
+    scorer: Scorer, ready: Ready, settings: EfficiencySettings, device: str
+) -> tuple[list[BatchSpeed], str | None]:
+    """Time batches of growing size until GPU memory is exhausted.
 
     Returns:
       The speed of every size, and why larger ones are missing, or None.
     """
     import torch
 
+    wait, on_gpu = _synchroniser(device), device.startswith("cuda")
     found: list[BatchSpeed] = []
-    try:
-        found.extend(_speeds(scorer, ready, protocol, found))
-    except torch.OutOfMemoryError:
-        if not found:
-            raise
-        return found, f"out of memory at a batch of {_next(protocol, found)}"
-    return found, None
-
-
-def _next(protocol: Protocol, found: Sequence[BatchSpeed]) -> int:
-    return protocol.batches[len(found)]
-
-
-def _speeds(
-    scorer: Scorer, ready: Ready, protocol: Protocol, found: Sequence[BatchSpeed]
-) -> Iterator[BatchSpeed]:
-    wait = synchroniser(protocol.device)
-    for batch in protocol.batches[len(found) :]:
+    for batch in settings.batches:
         places = [place % len(ready.inputs) for place in range(batch)]
         inputs = [ready.inputs[place] for place in places]
         captions = [ready.captions[place] for place in places]
-        _reset_peak(protocol.device)
-        seconds = [
-            seconds_of(lambda i=inputs, c=captions: run_batch(scorer, i, c), wait)  # type: ignore[misc]
-            for _ in range(protocol.warm_up + protocol.repeats)
-        ][protocol.warm_up :]
-        times = spread(seconds, protocol.resamples, protocol.seed)
-        yield BatchSpeed(
-            batch=batch,
-            seconds=times,
-            per_second=batch / times.median,
-            peak_memory_mib=_peak_mib(protocol.device),
+        if on_gpu:
+            torch.cuda.reset_peak_memory_stats(device)
+        try:
+            seconds = [
+                seconds_of(lambda i=inputs, c=captions: run_batch(scorer, i, c), wait)  # type: ignore[misc]
+                for _ in range(settings.warm_up + settings.repeats)
+            ][settings.warm_up :]
+        except torch.OutOfMemoryError:
+            if not found:
+                raise
+            return found, f"out of memory at a batch of {batch}"
+        times = spread(seconds, settings.resamples, settings.seed)
+        peak = round(torch.cuda.max_memory_allocated(device) / 2**20, 1) if on_gpu else None
+        found.append(
+            BatchSpeed(
+                batch=batch,
+                seconds=times,
+                per_second=batch / times.median,
+                peak_memory_mib=peak,
+            )
         )
+    return found, None
 
 
-def _reset_peak(device: str) -> None:
-    if device.startswith("cuda"):
-        import torch
-
-        torch.cuda.reset_peak_memory_stats(device)
-
-
-def _peak_mib(device: str) -> float | None:
-    if not device.startswith("cuda"):
-        return None
+def machine(device: str) -> dict[str, Any]:
+    """Return what a time depends on besides the model, as far as this machine reports it."""
     import torch
 
-    return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    found: dict[str, Any] = {
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "libraries": versions_of(*_LIBRARIES),
+        "cpu": _cpu_name(),
+        "cpu_cores": len(os.sched_getaffinity(0)),
+        "memory_gib": _memory_gib(),
+        "torch_threads": torch.get_num_threads(),
+        "device": device,
+    }
+    if device.startswith("cuda"):
+        found["gpu"] = torch.cuda.get_device_name(device)
+        cudnn: Any = torch.backends.cudnn
+        found["cuda"], found["cudnn"] = torch.version.cuda, cudnn.version()
+        found["tf32"] = torch.backends.cuda.matmul.allow_tf32
+    return found
+
+
+def clocks(device: str) -> dict[str, Any]:
+    """Return the current clock rates and load of the machine."""
+    found: dict[str, Any] = {
+        "load_average": list(os.getloadavg()),
+        "cpu_mhz": _cpu_mhz(),
+        "cpu_governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    }
+    if device.startswith("cuda"):
+        found["nvidia_smi"] = _nvidia(device)
+    return found
+
+
+def _cpu_name() -> str:
+    names = re.findall(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
+    return names[0] if names else platform.machine()
+
+
+def _cpu_mhz() -> list[float]:
+    found = re.findall(r"^cpu MHz\s*:\s*([\d.]+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
+    return [float(mhz) for mhz in found]
+
+
+def _memory_gib() -> float | None:
+    found = re.search(r"^MemTotal:\s*(\d+) kB$", _text("/proc/meminfo") or "", re.MULTILINE)
+    return round(int(found[1]) / 2**20, 1) if found else None
+
+
+def _nvidia(device: str) -> dict[str, str] | None:
+    number = device.partition(":")[2] or "0"
+    command = ["nvidia-smi", f"--id={number}", f"--query-gpu={_ASKED}", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return dict(zip(_ASKED.split(","), done.stdout.strip().split(", "), strict=False))
+
+
+def _text(path: str) -> str | None:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except OSError:
+        return None

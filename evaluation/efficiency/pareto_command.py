@@ -13,7 +13,6 @@ from eqforge.core.files import storage
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.core.shell import shell
 from eqforge.core.visible import in_lines, visible
-from eqforge.evaluation.efficiency.pareto import on_front
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.report import Rules
@@ -95,11 +94,7 @@ class Front:
 
 
 def pareto_command(settings: ParetoSettings) -> int:
-    """Prints the front, and writes it if an output file is given; returns 0.
-
-    Raises:
-      EqforgeError: the input cannot be used.
-    """
+    """Print the front, and write it if an output file is given; return 0."""
     if settings.resamples < 1 or settings.seed < 0 or not settings.results:
         raise InputError("expected results, --resamples of at least 1 and --seed of at least 0")
     front = make_front(_contest(settings), settings)
@@ -126,10 +121,10 @@ def _contest(settings: ParetoSettings) -> "Contest":
 
 
 def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
-    """Returns all models and which are on the front, fastest first."""
+    """Return all models and which are on the front, fastest first."""
     import numpy as np
 
-    from eqforge.evaluation.efficiency.pareto import membership
+    from eqforge.evaluation.efficiency.contest import membership, on_front
     from eqforge.evaluation.statistics.bootstrap import percentile_interval
 
     chosen = on_front(contest.scores, contest.seconds, strict=settings.strict)
@@ -161,11 +156,7 @@ def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
 
 
 def read_front(path: Path) -> Front:
-    """Reads what `--output` wrote.
-
-    Raises:
-      InputError: the file is not a front.
-    """
+    """Read what `--output` wrote."""
     found = decode(read_bytes(path), Front, f"{path}: is no file of eqforge pareto")
     if found.format != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}")
@@ -173,7 +164,7 @@ def read_front(path: Path) -> Front:
 
 
 def as_text(front: Front) -> str:
-    """Returns the front as a table, fastest model first."""
+    """Return the front as a table, fastest model first."""
     rows = [["model", visible(front.what), "ms", "on the front", "probability"]]
     for model in front.models:
         rows.append(

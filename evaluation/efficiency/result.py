@@ -1,19 +1,41 @@
 """The measurement of a model, as one JSON file."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.typed_json import decode, read_bytes
-from eqforge.evaluation.efficiency.clock import Spread
+from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval
 from eqforge.schemas.records.scores import Identity
 
 FORMAT = "eqforge efficiency"
 FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spread:
+    """Summary of some times, in seconds.
+
+    Attributes:
+      median: the median.
+      low, high: bootstrap 95 % interval of the median.
+      mean: the arithmetic mean, which the paper reports.
+      runs: number of times.
+    """
+
+    median: float
+    low: float
+    high: float
+    mean: float
+    runs: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,24 +94,35 @@ class Efficiency:
     failures: dict[str, int] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
-    @property
-    def best(self) -> BatchSpeed:
-        """The speed of the best batch."""
-        return next(speed for speed in self.sweep if speed.batch == self.best_batch)
+
+def draw_medians(seconds: Sequence[float] | Numbers, resamples: int, seed: int) -> Numbers:
+    """Return medians of times [n] resampled with replacement [resamples]."""
+    values = np.sort(np.asarray(seconds, dtype=np.float64))
+    rng = np.random.default_rng(seed)
+    drawn = [rng.integers(0, len(values), len(values)) for _ in range(resamples)]
+    return np.array([np.median(values[places]) for places in drawn])
+
+
+def spread(seconds: Sequence[float], resamples: int, seed: int) -> Spread:
+    """Return the median of some times, its interval, and the mean."""
+    low, high = percentile_interval(draw_medians(seconds, resamples, seed))
+    return Spread(
+        median=float(np.median(seconds)),
+        low=low,
+        high=high,
+        mean=float(np.mean(seconds)),
+        runs=len(seconds),
+    )
 
 
 def write_efficiency(path: Path, found: Efficiency) -> None:
-    """Writes a measurement as indented JSON."""
+    """Write a measurement as indented JSON."""
     data = msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
     storage.write_bytes(str(path), data)
 
 
 def read_efficiency(path: Path) -> Efficiency:
-    """Reads a measurement.
-
-    Raises:
-      InputError: the file is not a measurement.
-    """
+    """Read a measurement."""
     found = decode(read_bytes(path), Efficiency, f"{path}: is no file of eqforge efficiency")
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION) or not found.seconds:
         raise InputError(f"{path}: expected format {FORMAT} {FORMAT_VERSION}")

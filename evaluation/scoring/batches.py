@@ -6,6 +6,7 @@ whose captions are padded to the next multiple of 16 tokens; an incomplete batch
 repeating its last row, and the results of the repetitions are dropped.
 """
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.evaluation.scoring.index import Pairs
 from eqforge.models.scorer import DualEncoder, Scorer, Vectors, counts_tokens
+from eqforge.schemas.dataset.reader import Dataset
 
 LENGTH_STEP = 16
 
@@ -22,7 +24,7 @@ Item = TypeVar("Item")
 
 
 def full(items: Sequence[Item], size: int) -> Sequence[Item]:
-    """Returns the items, padded to `size` by repeating the last; a tensor stays a tensor."""
+    """Return the items, padded to `size` by repeating the last; a tensor stays a tensor."""
     short = size - len(items)
     if short <= 0:
         return items
@@ -38,7 +40,7 @@ def full(items: Sequence[Item], size: int) -> Sequence[Item]:
 def by_length(
     scorer: Scorer, captions: Sequence[str], batch_size: int
 ) -> Iterator[tuple[NDArray[np.int64], int | None]]:
-    """Yields for each batch the indices of its captions and the number of tokens to pad to.
+    """Yield for each batch the indices of its captions and the number of tokens to pad to.
 
     Captions of one padded length stay in order. For a scorer that counts no tokens the length is
     None, and the batches are the captions in order.
@@ -56,11 +58,7 @@ def by_length(
 
 
 def _check(scorer: Scorer, fits: bool, what: str, count: int, found: Any) -> None:
-    """Checks what a model, which may be a user's own, made of a batch.
-
-    Raises:
-      InputError: it has another shape.
-    """
+    """Check what a model, which may be a user's own, made of a batch."""
     if not fits:
         of = "captions" if what == "vectors" else "pairs"
         raise InputError(
@@ -70,7 +68,7 @@ def _check(scorer: Scorer, fits: bool, what: str, count: int, found: Any) -> Non
 
 
 def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: int) -> Vectors:
-    """Returns the vectors of some captions [captions, d], each encoded once."""
+    """Return the vectors of some captions [captions, d], each encoded once."""
     found: list[tuple[NDArray[np.int64], Vectors]] = []
     for places, length in by_length(scorer, captions, batch_size):
         read = full([captions[place] for place in places], batch_size)
@@ -86,7 +84,7 @@ def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: in
 
 
 def encode_images(scorer: Scorer, inputs: Any, batch_size: int) -> Sequence[Any]:
-    """Returns what a model computes from the prepared images of one batch."""
+    """Return what a model computes from the prepared images of one batch."""
     read = full(inputs, batch_size)
     found = scorer.encode_images(read)
     if len(found) != len(read):
@@ -105,7 +103,7 @@ def score_pairs(
     captions: Sequence[str],
     batch_size: int,
 ) -> list[NDArray[np.float32]]:
-    """Scores the images of one batch with all of their captions, each pair once.
+    """Score the images of one batch with all of their captions, each pair once.
 
     Args:
       scorer: reads image and caption together.
@@ -147,3 +145,88 @@ def _pair_batches(
         places = np.flatnonzero(of_pairs == length)
         for start in range(0, len(places), batch_size):
             yield places[start : start + batch_size], None if length < 0 else length
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Piece:
+    """Some images of one row group.
+
+    Attributes:
+      path: the Parquet file, relative to the dataset's folder.
+      group: its row group.
+      rows: int64, rows of the row group.
+      images: int64, the number of each row's image.
+    """
+
+    path: str
+    group: int
+    rows: NDArray[np.int64]
+    images: NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Batch:
+    """Where the images of one batch are stored.
+
+    Attributes:
+      unit: the unit of work it belongs to.
+      pieces: its images by row group, in the order of the dataset.
+    """
+
+    unit: int
+    pieces: tuple[Piece, ...]
+
+
+def cut_batches(
+    dataset: Dataset, numbers: dict[str | None, int], batch_images: int, unit_batches: int
+) -> tuple[list[Batch], list[str]]:
+    """Cut the requested images into batches, and these into units of several batches.
+
+    Args:
+      dataset: the dataset.
+      numbers: the number of every requested image, by id.
+      batch_images: maximum number of images per batch.
+      unit_batches: batches per unit.
+
+    Returns:
+      The batches, units ascending from 0, and the ids that are not in the dataset.
+    """
+    batches: list[Batch] = []
+    seen = np.zeros(len(numbers), dtype=bool)
+    pieces: list[Piece] = []
+    room = batch_images
+
+    def close() -> None:
+        nonlocal room
+        if pieces:
+            batches.append(Batch(unit=len(batches) // unit_batches, pieces=tuple(pieces)))
+        pieces.clear()
+        room = batch_images
+
+    for path, group, rows, found in _wanted(dataset, numbers):
+        if seen[found].any() or len(np.unique(found)) < len(found):
+            raise InputError(f"{dataset.url(path)}: an image appears twice in the table of images")
+        seen[found] = True
+        start = 0
+        while start < len(rows):
+            part = slice(start, start + room)
+            pieces.append(Piece(path=path, group=group, rows=rows[part], images=found[part]))
+            start += len(pieces[-1].rows)
+            room -= len(pieces[-1].rows)
+            if room == 0:
+                close()
+    close()
+    missing = [image for image, number in numbers.items() if not seen[number]]
+    return batches, sorted(str(image) for image in missing)
+
+
+def _wanted(
+    dataset: Dataset, numbers: dict[str | None, int]
+) -> Iterator[tuple[str, int, NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield path, row group, requested rows, and the numbers of their images."""
+    for file in dataset.files("images"):
+        for group, table in enumerate(dataset.groups(file.path, ["image_id"])):
+            ids = table.column("image_id").to_pylist()
+            found = np.array([numbers.get(image, -1) for image in ids], dtype=np.int64)
+            rows = np.flatnonzero(found >= 0)
+            yield file.path, group, rows, found[rows]

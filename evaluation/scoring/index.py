@@ -8,13 +8,17 @@ import dataclasses
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
 from eqforge.evaluation.scoring.tasks import Task
+from eqforge.models.scorer import Vectors
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
 
 ROWS = 20_000
 MISSING = -1
@@ -35,28 +39,25 @@ class Index:
     samples: int
 
     def image_numbers(self) -> dict[str | None, int]:
-        """Returns the number of every image by id."""
+        """Return the number of every image by id."""
         return {image: number for number, image in enumerate(self.images)}
 
     def caption_numbers(self) -> dict[str | None, int]:
-        """Returns the number of every caption by text."""
+        """Return the number of every caption by text."""
         return {caption: number for number, caption in enumerate(self.captions)}
 
     def digest(self) -> str:
-        """Returns the SHA-256 of its content."""
+        """Return the SHA-256 of its content."""
         return fingerprint([self.images, self.captions, self.samples])
 
 
 def make_index(dataset: Dataset, task: Task, more_captions: Sequence[str] = ()) -> Index:
-    """Returns the index of a task, reading its columns once.
+    """Return the index of a task, reading its columns once.
 
     Args:
       dataset: the dataset.
       task: what is scored.
       more_captions: further texts to encode, which need not be in the dataset.
-
-    Raises:
-      InputError: a file is missing or damaged.
     """
     images: set[str] = set()
     captions: set[str] = set(more_captions)
@@ -98,14 +99,14 @@ class Pairs:
         return int(self.starts[-1])
 
     def captions_of(self, image: int) -> NDArray[np.int64]:
-        """Returns the numbers of an image's captions."""
+        """Return the numbers of an image's captions."""
         start, stop = self.starts[image], self.starts[image + 1]
         if self.captions is None:
             return np.arange(stop - start, dtype=np.int64)
         return self.captions[start:stop].astype(np.int64)
 
     def place(self, images: NDArray[np.int64], captions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Returns the positions of the scores of some pairs [pairs]."""
+        """Return the positions of the scores of some pairs [pairs]."""
         if self.captions is None:
             return self.starts[images] + captions
         return np.searchsorted(self._keys, images * self._width + captions)
@@ -122,14 +123,14 @@ class Pairs:
         return np.repeat(np.arange(len(sizes)), sizes) * self._width + self.captions
 
     def save(self, folder: Path) -> None:
-        """Writes the two arrays, for other processes to memory-map."""
+        """Write the two arrays, for other processes to memory-map."""
         np.save(folder / "starts.npy", self.starts)
         if self.captions is not None:
             np.save(folder / "captions.npy", self.captions)
 
 
 def load_pairs(folder: Path) -> Pairs:
-    """Memory-maps what Pairs.save wrote."""
+    """Memory-map what Pairs.save wrote."""
     captions = folder / "captions.npy"
     return Pairs(
         starts=np.load(folder / "starts.npy", mmap_mode="r"),
@@ -138,11 +139,7 @@ def load_pairs(folder: Path) -> Pairs:
 
 
 def make_pairs(dataset: Dataset, task: Task, index: Index) -> Pairs:
-    """Returns the distinct pairs of a task.
-
-    Raises:
-      InputError: a file is missing or damaged.
-    """
+    """Return the distinct pairs of a task."""
     width = len(index.captions)
     if task.crossed:
         return Pairs(starts=np.arange(len(index.images) + 1, dtype=np.int64) * width, captions=None)
@@ -179,7 +176,7 @@ class NumberedRows:
 def numbered(
     dataset: Dataset, task: Task, index: Index, files: Sequence[int] | None = None
 ) -> Iterator[NumberedRows]:
-    """Yields the samples of a task in chunks; only those of `files` if given."""
+    """Yield the samples of a task in chunks; only those of `files` if given."""
     images, captions = index.image_numbers(), index.caption_numbers()
     columns = [column.name for column in (*task.images, *task.captions)]
     table = dataset.files("samples")
@@ -198,3 +195,61 @@ def _numbers(columns: list[list[str | None]], known: dict[str | None, int]) -> N
     return np.array(
         [[known.get(value, MISSING) for value in column] for column in columns], dtype=np.int64
     ).T
+
+
+_CELLS = 8_000_000
+
+
+def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) -> Pairs:
+    """Return the union of the `top` captions of each image and the `top` images of each caption.
+
+    Args:
+      folder: folder of a dual encoder's vectors.
+      dataset_sha256: digest of the manifest of the dataset that the vectors must be of.
+      index: the images and captions; one without a vector has only the pairs that others choose.
+      top: how many to take, at least 1; ties go to lower numbers.
+    """
+    scores = open_scores(folder)
+    if "image_vectors" not in scores.manifest.tables:
+        raise InputError(f"--candidates {folder}: holds no vectors; expected a dual encoder's")
+    if scores.manifest.dataset_sha256 != dataset_sha256:
+        raise InputError(f"--candidates {folder}: the scores are of another dataset")
+    images, image_vectors = _vectors(scores, "image", index.image_numbers())
+    captions, caption_vectors = _vectors(scores, "caption", index.caption_numbers())
+    width = len(index.captions)
+    keys = [np.empty(0, np.int64)]
+    for start, best in _best(image_vectors, caption_vectors, top):
+        keys.append((images[start : start + len(best), None] * width + captions[best]).ravel())
+    for start, best in _best(caption_vectors, image_vectors, top):
+        keys.append((images[best] * width + captions[start : start + len(best), None]).ravel())
+    rows, columns = np.divmod(np.unique(np.concatenate(keys)), width)
+    starts = np.searchsorted(rows, np.arange(len(index.images) + 1)).astype(np.int64)
+    return Pairs(starts=starts, captions=columns.astype(np.int32))
+
+
+def _vectors(
+    scores: ScoresFolder, kind: str, numbers: dict[str | None, int]
+) -> tuple[NDArray[np.int64], Vectors]:
+    """Return the numbers, ascending, and the vectors of the keys in `numbers`."""
+    key = "image_id" if kind == "image" else "caption"
+    found: list[NDArray[np.int64]] = []
+    vectors: list[Any] = []
+    for batch in scores.batches(f"{kind}_vectors"):
+        known = np.array([numbers.get(name, -1) for name in batch.column(key).to_pylist()])
+        column = batch.column("vector")
+        wide = column.type.list_size
+        values = column.flatten().to_numpy(zero_copy_only=False).reshape(-1, wide)
+        found.append(known[known >= 0])
+        vectors.append(values[known >= 0])
+    if not found:
+        raise InputError(f"{scores.folder}: holds no {kind} vectors")
+    order = np.argsort(np.concatenate(found))
+    return np.concatenate(found)[order], np.concatenate(vectors)[order]
+
+
+def _best(rows: Vectors, columns: Vectors, top: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield, for blocks of rows, the first row and the top columns of each [rows, top]."""
+    step = max(1, _CELLS // max(1, len(columns)))
+    for start in range(0, len(rows), step):
+        cosines = rows[start : start + step] @ columns.T
+        yield start, np.argsort(-cosines, axis=1, kind="stable")[:, :top]

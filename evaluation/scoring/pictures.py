@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
-from eqforge.evaluation.scoring.image_batches import Batch
+from eqforge.evaluation.scoring.batches import Batch
 from eqforge.models.scorer import Picture
 from eqforge.schemas.dataset.reader import Dataset
 
@@ -47,7 +47,7 @@ class Prepared:
     failures: list[Failure]
 
     def pin_memory(self) -> "Prepared":
-        """Returns the batch in pinned memory; called by torch's DataLoader."""
+        """Return the batch in pinned memory; called by torch's DataLoader."""
         if isinstance(self.inputs, list):
             return self
         return dataclasses.replace(self, inputs=self.inputs.pin_memory())
@@ -72,15 +72,11 @@ class Preparation:
     max_pixels: int
 
     def __len__(self) -> int:
-        """Returns how many batches there are."""
+        """Return how many batches there are."""
         return len(self.batches)
 
     def __getitem__(self, number: int) -> Prepared:
-        """Returns a prepared batch; an unusable image does not affect the others.
-
-        Raises:
-          InputError: a file is missing or damaged.
-        """
+        """Return a prepared batch; an unusable image does not affect the others."""
         batch = self.batches[number]
         numbers: list[int] = []
         inputs: list[Any] = []
@@ -151,7 +147,7 @@ _GROUPS = _Groups()
 
 
 def process_context() -> Any:
-    """Returns the multiprocessing context: a fork server with the libraries preloaded.
+    """Return the multiprocessing context: a fork server with the libraries preloaded.
 
     A fork of this process would hold its threads' locks and its GPU context.
     """
@@ -181,7 +177,7 @@ class _Context(ForkServerContext):
 
 @contextlib.contextmanager
 def plain_errors() -> Iterator[None]:
-    """Removes the worker's traceback that torch adds to the message of an InputError."""
+    """Remove the worker's traceback that torch adds to the message of an InputError."""
     try:
         yield
     except InputError as error:
@@ -192,7 +188,7 @@ def plain_errors() -> Iterator[None]:
 def prepared_batches(
     preparation: Preparation, workers: int, prefetch: int, device: str
 ) -> Iterator[Prepared]:
-    """Yields the batches in order, prepared by worker processes or, without any, in this one.
+    """Yield the batches in order, prepared by worker processes or, without any, in this one.
 
     Args:
       preparation: the batches.
@@ -201,7 +197,6 @@ def prepared_batches(
       device: the model's device; for a GPU batches are pinned.
 
     Raises:
-      InputError: a file is missing or damaged.
       BuildError: a worker was killed.
     """
     from torch.utils.data import DataLoader

@@ -1,50 +1,64 @@
 """Scores a dataset: index, work, tables, manifest, in this order; a killed run resumes."""
 
 import dataclasses
+import platform
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
+from eqforge.core.files import pictures, storage
 from eqforge.core.identity import fingerprint
 from eqforge.core.ticker import Ticker
-from eqforge.evaluation.scoring.candidates import candidate_pairs
-from eqforge.evaluation.scoring.folder import Folder, Gathered
-from eqforge.evaluation.scoring.gather_crossed import gather_grid, gather_vectors
-from eqforge.evaluation.scoring.gather_samples import cosines, gather_samples, logits
-from eqforge.evaluation.scoring.header import make_header
-from eqforge.evaluation.scoring.image_batches import Batch, cut_batches
-from eqforge.evaluation.scoring.index import Index, Pairs, make_index, make_pairs
+from eqforge.core.versions import versions_of
+from eqforge.evaluation.scoring.batches import LENGTH_STEP, Batch, cut_batches
+from eqforge.evaluation.scoring.command import ScoreSettings
+from eqforge.evaluation.scoring.gather import (
+    Folder,
+    Gathered,
+    cosines,
+    gather_grid,
+    gather_samples,
+    gather_vectors,
+    logits,
+)
+from eqforge.evaluation.scoring.index import Index, Pairs, candidate_pairs, make_index, make_pairs
 from eqforge.evaluation.scoring.pictures import Failure
-from eqforge.evaluation.scoring.processes import run_processes, share
-from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.scoring.tasks import Task, task_of
 from eqforge.evaluation.scoring.work import (
     Job,
+    caption_unit,
     done,
     make_map,
     note_name,
     read_failures,
     run_job,
+    run_processes,
+    share,
 )
-from eqforge.models.own import load_model
 from eqforge.models.pretrained import import_torch
-from eqforge.models.scorer import Scorer, is_dual_encoder
+from eqforge.models.scorer import Identity, Scorer, gives_log_odds, is_dual_encoder
+from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.dataset.score_tables import FILE_NAME, ScoresManifest, open_scores
+from eqforge.schemas.dataset.score_tables import (
+    FILE_NAME,
+    Quantity,
+    ScoresManifest,
+    open_scores,
+)
 from eqforge.schemas.dataset.score_tables import to_json as scores_json
 
 _UNIT_BATCHES = 4
 
 
 def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> ScoresManifest:
-    """Scores a dataset with a model and returns the manifest of the scores.
+    """Score a dataset with a model and return the manifest of the scores.
 
     Args:
       settings: what is scored, with what, and where the scores go.
@@ -55,7 +69,6 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
       InputError: dataset, model or settings cannot be used, the folder holds something else, or
         no image could be scored.
       BuildError: out of memory, or a process was killed; the next run resumes.
-      MissingExtra: a package is not installed.
     """
     dataset = open_dataset(settings.dataset)
     task = task_of(dataset, settings.task)
@@ -108,7 +121,7 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
 
 
 def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
-    """Refuses settings that would have no effect."""
+    """Reject settings that would have no effect."""
     if settings.captions is not None and not task.crossed:
         raise InputError(
             f"--captions: the task {task.name} scores the captions of its samples alone"
@@ -132,7 +145,7 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
 
 
 def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
-    """Makes the work folder, or checks that the one there belongs to the same scores."""
+    """Make the work folder, or checks that the one there belongs to the same scores."""
     plan = work / "plan.json"
     wanted = msgspec.json.encode([fingerprint(msgspec.to_builtins(header)), index.digest()])
     if plan.exists():
@@ -166,12 +179,12 @@ def _do(
     scorer: Scorer,
     devices: Sequence[str],
 ) -> None:
-    """Runs all units that are not done yet."""
-    sizes, before = settings.sizes(), done(work)
-    count = -(-len(index.captions) // sizes.caption_unit) if is_dual_encoder(scorer) else 0
+    """Run all units that are not done yet."""
+    before, unit_captions = done(work), caption_unit(settings)
+    count = -(-len(index.captions) // unit_captions) if is_dual_encoder(scorer) else 0
     captions = [unit for unit in range(count) if note_name("captions", unit) not in before]
     left = [batch for batch in batches if note_name("images", batch.unit) not in before]
-    sizes_of = _unit_sizes(batches, len(index.captions) if count else 0, sizes.caption_unit)
+    sizes_of = _unit_sizes(batches, len(index.captions) if count else 0, unit_captions)
     finished = set(before)
     ticker = Ticker(
         sizes_of.total(), "images and captions", before=sum(sizes_of[name] for name in before)
@@ -188,15 +201,11 @@ def _do(
         caption_units=captions,
         captions=index.captions,
         images=len(index.images),
-        sizes=sizes,
         device=devices[0],
-        autocast=settings.autocast is not None,
-        workers=settings.workers,
-        prefetch=settings.prefetch,
-        max_pixels=settings.max_pixels,
+        settings=settings,
     )
     if len(devices) > 1:
-        run_processes(settings.model, share(job, devices), show)
+        run_processes(share(job, devices), show)
     else:
         for name in run_job(job, scorer):
             show([name])
@@ -204,7 +213,7 @@ def _do(
 
 
 def _unit_sizes(batches: Sequence[Batch], captions: int, caption_unit: int) -> Counter[str]:
-    """Returns how many images or captions each unit has, by the name of its note."""
+    """Return how many images or captions each unit has, by the name of its note."""
     found: Counter[str] = Counter()
     for batch in batches:
         found[note_name("images", batch.unit)] += sum(len(piece.rows) for piece in batch.pieces)
@@ -221,3 +230,86 @@ def _gather(
         return gather_vectors(folder, work) if pairs is None else gather_grid(folder, work, pairs)
     values = cosines(work) if pairs is None else logits(work, pairs)
     return gather_samples(folder, dataset, task, values, header)
+
+
+_LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy", "pyarrow")
+
+
+def make_header(
+    dataset: Dataset, task: Task, scorer: Scorer, settings: ScoreSettings
+) -> ScoresManifest:
+    """Return the manifest of scores without counts and files."""
+    identity = scorer.identity
+    return ScoresManifest(
+        dataset=dataset.manifest.dataset,
+        dataset_sha256=dataset.sha256,
+        task=task.name,
+        quantity=quantity_of(scorer),
+        images=[] if task.crossed else [column.name for column in task.images],
+        captions=[] if task.crossed else [column.name for column in task.captions],
+        model=identity,
+        settings={
+            "autocast": settings.autocast,
+            "candidates": _candidates_digest(settings),
+            "decoder": pictures.VERSION,
+            "batches": {
+                "images": settings.image_batch,
+                "captions": settings.caption_batch,
+                "pairs": settings.pair_batch,
+            },
+            "device": device_name(settings.all_devices()[0]),
+            "length_step": LENGTH_STEP,
+            "max_pixels": settings.max_pixels,
+            "more_captions": fingerprint(list(settings.more_captions())),
+        },
+        counts={},
+        versions=versions_of("eqforge")
+        | {"python": platform.python_version()}
+        | versions_of(*_LIBRARIES),
+        tables={},
+        warnings=list(family_warnings(dataset.manifest.config, identity)),
+    )
+
+
+def quantity_of(scorer: Scorer) -> Quantity:
+    """Return the quantity of a scorer's scores."""
+    if is_dual_encoder(scorer):
+        return "cosine"
+    return "logit" if gives_log_odds(scorer) else "score"
+
+
+def _candidates_digest(settings: ScoreSettings) -> list[Any] | None:
+    if settings.candidates is None:
+        return None
+    open_scores(str(settings.candidates))  # raises InputError with the problem, if any
+    return [storage.digest(str(settings.candidates / FILE_NAME))[1], settings.top]
+
+
+def device_name(device: str) -> str:
+    """Return what decides a score's last bits: `cpu, one thread`, or the GPU's name."""
+    if not device.startswith("cuda"):
+        return "cpu, one thread" if device == "cpu" else device.partition(":")[0]
+    import torch
+
+    return torch.cuda.get_device_name(device)
+
+
+def family_warnings(config: Any, identity: Identity) -> Iterator[str]:
+    """Yield a warning for every oracle of the model's family that chose the dataset's samples."""
+    for judge in _judges(config):
+        if str(judge.get("family", "")).casefold() == identity.family.casefold():
+            yield (
+                f"the dataset's oracle {judge.get('kind')}:{judge.get('model')} is of the family "
+                f"{identity.family!r}, as is this model: it kept the samples that this family "
+                "tells apart, so the scores come out too high"
+            )
+
+
+def _judges(config: Any) -> Iterator[dict[str, Any]]:
+    if not isinstance(config, dict):
+        return
+    for name, value in sorted(config.items()):
+        if name == "oracle" and isinstance(value, list):
+            yield from (judge for judge in value if isinstance(judge, dict))
+        else:
+            yield from _judges(value)

@@ -37,7 +37,7 @@ class Task:
     meaning: str
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
-        """Returns the columns by table, tables and columns in order."""
+        """Return the columns by table, tables and columns in order."""
         found: dict[str, dict[str, None]] = {}
         for column in (*self.images, *self.captions):
             found.setdefault(column.table, {})[column.name] = None
@@ -102,11 +102,7 @@ TASKS: Final[Mapping[str, Task]] = {
 
 
 def task_of(dataset: Dataset, name: str | None = None) -> Task:
-    """Returns the named task, or by default the one that the dataset's tables are made for.
-
-    Raises:
-      InputError: there is no such task, or the dataset lacks its columns or has no images.
-    """
+    """Return the named task, or by default the one that the dataset's tables are made for."""
     if name is not None and name not in TASKS:
         known = ", ".join(TASKS)
         raise InputError(f"--task {name}: expected one of {known}{nearest(name, TASKS)}")

@@ -8,8 +8,9 @@ at any moment resumes after the last note, and ends with the same bytes.
 import contextlib
 import dataclasses
 import os
+import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +18,29 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from eqforge.core.errors import BuildError, InputError
+from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
-from eqforge.evaluation.scoring.batches import encode_captions, encode_images, score_pairs
-from eqforge.evaluation.scoring.image_batches import Batch
+from eqforge.evaluation.scoring.batches import Batch, encode_captions, encode_images, score_pairs
+from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.scoring.index import load_pairs
 from eqforge.evaluation.scoring.pictures import (
     Failure,
     Preparation,
     Prepared,
     prepared_batches,
+    process_context,
 )
 from eqforge.models.scorer import DualEncoder, Scorer, is_dual_encoder, sends_preparer
+from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.reader import Dataset
 
 BATCHES_OF_A_WORKER = 4
 """A worker is started for so many batches at least: it imports what takes as long to prepare."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class BatchSizes:
-    """Batch sizes; with the model they determine the memory needed.
-
-    Attributes:
-      images: images encoded together.
-      captions: captions encoded together.
-      pairs: image-caption pairs that a fusion encoder scores together.
-    """
-
-    images: int
-    captions: int
-    pairs: int
-
-    @property
-    def caption_unit(self) -> int:
-        """Number of captions per unit."""
-        return 16 * self.captions
+def caption_unit(settings: ScoreSettings) -> int:
+    """Number of captions per unit."""
+    return 16 * settings.caption_batch
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -66,12 +54,8 @@ class Job:
       caption_units: numbers of the units of captions.
       captions: all texts by number.
       images: number of images.
-      sizes: batch sizes.
       device: the model's device, as torch names it.
-      autocast: whether the model computes in bfloat16 where torch holds that safe.
-      workers: processes that prepare images, at most.
-      prefetch: batches that each of them prepares ahead.
-      max_pixels: images with more pixels are refused.
+      settings: sizes of batches, number of workers and the like.
     """
 
     folder: Path
@@ -80,12 +64,8 @@ class Job:
     caption_units: Sequence[int]
     captions: Sequence[str]
     images: int
-    sizes: BatchSizes
     device: str
-    autocast: bool
-    workers: int
-    prefetch: int
-    max_pixels: int
+    settings: ScoreSettings
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -95,17 +75,17 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def note_name(kind: str, unit: int) -> str:
-    """Returns the name of a unit's note; `kind` is `images` or `captions`."""
+    """Return the name of a unit's note; `kind` is `images` or `captions`."""
     return f"{kind}-{unit:06d}.json"
 
 
 def done(folder: Path) -> set[str]:
-    """Returns the names of the existing notes."""
+    """Return the names of the existing notes."""
     return {path.name for path in (folder / "done").glob("*.json")}
 
 
 def read_failures(folder: Path) -> list[Failure]:
-    """Returns the failures of all units, by the images' numbers."""
+    """Return the failures of all units, by the images' numbers."""
     notes = (path.read_bytes() for path in sorted((folder / "done").glob("*.json")))
     found = [one for note in notes for one in msgspec.json.decode(note, type=Note).failures]
     return sorted(found, key=lambda failure: failure.image)
@@ -120,7 +100,7 @@ def _finish(folder: Path, kind: str, unit: int, failures: list[Failure], *maps: 
 
 
 def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
-    """Does the work of one process; yields the name of each unit's note once it is written.
+    """Do the work of one process; yield the name of each unit's note once it is written.
 
     Raises:
       InputError: a file of the dataset is missing or damaged.
@@ -130,7 +110,7 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
 
     kind = job.device.partition(":")[0]
     autocast: Any = contextlib.nullcontext()
-    if job.autocast:
+    if job.settings.autocast is not None:
         autocast = torch.autocast(kind, dtype=torch.bfloat16)
     try:
         with _exact(torch, kind), autocast:
@@ -146,7 +126,7 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _exact(torch: Any, kind: str) -> Iterator[None]:
-    """Makes torch compute deterministically in full float32 for the block."""
+    """Make torch compute deterministically in full float32 for the block."""
     before = torch.get_num_threads()
     if kind == "cpu":
         # The number of CPU threads changes the last bits of a sum.
@@ -162,10 +142,10 @@ def _exact(torch: Any, kind: str) -> Iterator[None]:
 
 
 def _encode_captions(job: Job, scorer: DualEncoder) -> Iterator[str]:
-    size = job.sizes.caption_unit
+    size = caption_unit(job.settings)
     for unit in job.caption_units:
         part = slice(unit * size, (unit + 1) * size)
-        found = encode_captions(scorer, job.captions[part], job.sizes.captions)
+        found = encode_captions(scorer, job.captions[part], job.settings.caption_batch)
         vectors = make_map(job.folder, "caption_vectors", (len(job.captions), found.shape[1]))
         vectors[part] = found
         _finish(job.folder, "captions", unit, [], vectors)
@@ -181,12 +161,12 @@ def _go_through_images(job: Job, scorer: Scorer) -> Iterator[str]:
         batches=job.batches,
         prepare=scorer.preparer if sends_preparer(scorer) else scorer.prepare,
         reads_pixels=scorer.reads_pixels,
-        max_pixels=job.max_pixels,
+        max_pixels=job.settings.max_pixels,
     )
-    workers = min(job.workers, len(job.batches) // BATCHES_OF_A_WORKER) if sends else 0
+    workers = min(job.settings.workers, len(job.batches) // BATCHES_OF_A_WORKER) if sends else 0
     take = _Vectors(job, scorer) if is_dual_encoder(scorer) else _Scores(job, scorer)
     failures: list[Failure] = []
-    batches = prepared_batches(preparation, workers, job.prefetch, job.device)
+    batches = prepared_batches(preparation, workers, job.settings.prefetch, job.device)
     for number, prepared in enumerate(batches):
         failures += [*prepared.failures, *(take(prepared) if prepared.images else ())]
         last = number + 1 == len(job.batches) or job.batches[number + 1].unit != prepared.unit
@@ -205,7 +185,7 @@ class _Vectors:
 
     def __call__(self, prepared: Prepared) -> Iterator[Failure]:
         job = self._job
-        found = encode_images(self._scorer, prepared.inputs, job.sizes.images)
+        found = encode_images(self._scorer, prepared.inputs, job.settings.image_batch)
         vectors = _stacked(self._scorer, found)
         if self.map is None:
             self.map = make_map(job.folder, "image_vectors", (job.images, vectors.shape[1]))
@@ -216,11 +196,7 @@ class _Vectors:
 
 
 def _stacked(scorer: Scorer, found: Sequence[Any]) -> NDArray[np.float32]:
-    """Returns vectors of images as an array [images, dimensions].
-
-    Raises:
-      InputError: a user's own model made something else.
-    """
+    """Return vectors of images as an array [images, dimensions]."""
     vectors = [np.asarray(vector, dtype=np.float32) for vector in found]
     shapes = sorted({vector.shape for vector in vectors})
     if len(shapes) > 1 or len(shapes[0]) != 1:
@@ -239,10 +215,10 @@ class _Scores:
         self._job, self._scorer, self._pairs = job, scorer, load_pairs(job.folder)
 
     def __call__(self, prepared: Prepared) -> Iterator[Failure]:
-        sizes = self._job.sizes
-        states = encode_images(self._scorer, prepared.inputs, sizes.images)
+        settings, captions = self._job.settings, self._job.captions
+        states = encode_images(self._scorer, prepared.inputs, settings.image_batch)
         found = score_pairs(
-            self._scorer, prepared.images, states, self._pairs, self._job.captions, sizes.pairs
+            self._scorer, prepared.images, states, self._pairs, captions, settings.pair_batch
         )
         for image, logits in zip(prepared.images, found, strict=True):
             start = self._pairs.starts[image]
@@ -251,7 +227,7 @@ class _Scores:
 
 
 def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
-    """Memory-maps a float32 file of a given shape; creates it, with zeros, if it is missing."""
+    """Memory-map a float32 file of a given shape; create it, with zeros, if it is missing."""
     path = folder / f"{name}.npy"
     if not path.exists():
         temporary = folder / f".{name}-{uuid.uuid4().hex}.npy"
@@ -267,6 +243,73 @@ def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
 
 
 def open_map(folder: Path, name: str, mode: str = "r+") -> Any:
-    """Memory-maps a file that make_map made."""
+    """Memory-map a file that make_map made."""
     mapped: NDArray[np.float32] = np.lib.format.open_memmap(folder / f"{name}.npy", mode=mode)
     return mapped
+
+
+_POLL_S = 0.2
+
+
+def share(job: Job, devices: Sequence[str]) -> list[Job]:
+    """Distributes the units of a job over devices, one process each."""
+    units = sorted({batch.unit for batch in job.batches})
+    of_unit = {unit: place % len(devices) for place, unit in enumerate(units)}
+    return [
+        dataclasses.replace(
+            job,
+            device=device,
+            batches=[batch for batch in job.batches if of_unit[batch.unit] == place],
+            caption_units=job.caption_units[place :: len(devices)],
+        )
+        for place, device in enumerate(devices)
+    ]
+
+
+def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) -> None:
+    """Run jobs in parallel and wait for all; when one fails the others are stopped.
+
+    Args:
+      jobs: one per process.
+      show: called with the names of the finished units' notes, earlier runs included.
+
+    Raises:
+      InputError: a model or a file cannot be read.
+      OSError: a system error, such as a full disk.
+      BuildError: a process ended before its work was done.
+    """
+    context = process_context()
+    problems: Any = context.SimpleQueue()
+    # Not daemons: they start workers of their own.
+    processes = [context.Process(target=_run, args=(job, problems), daemon=False) for job in jobs]
+    for process in processes:
+        process.start()
+    try:
+        while any(process.exitcode is None for process in processes):
+            if any(process.exitcode not in (None, 0) for process in processes):
+                break
+            show(done(jobs[0].folder))
+            time.sleep(_POLL_S)
+    finally:
+        for process in processes:
+            if process.exitcode is None:
+                process.terminate()
+            process.join()
+    if not problems.empty():
+        raise problems.get()
+    if ended := [process.exitcode for process in processes if process.exitcode != 0]:
+        raise BuildError(
+            f"a process that scores ended with {ended[0]} before its work was done; run the same "
+            "command again to go on"
+        )
+
+
+def _run(job: Job, problems: Any) -> None:
+    try:
+        for _ in run_job(job, load_model(job.settings.model, job.device)):
+            pass
+    except (EqforgeError, OSError) as error:
+        problems.put(error)
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None  # the parent reports it

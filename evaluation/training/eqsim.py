@@ -3,13 +3,17 @@
 Of two matched pairs (caption 0, image 0) and (caption 1, image 1), let s_ab be the score of
 caption a with image b. The text side requires s00 - s10 = s11 - s01, the image side
 s00 - s01 = s11 - s10; both hold exactly if s00 = s11 and s01 = s10 (Wang et al. 2023, equation 6).
+
+Which pairs of a batch are close follows from the dataset or from scores: caption j is close to pair
+i if it matches image i well, and image j if it matches caption i. No gradient flows through the
+choice.
 """
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
 
 Side = Literal["text", "image"]
 SIDES: tuple[Side, ...] = get_args(Side)
@@ -34,7 +38,7 @@ class Quadruples:
 
 
 def quadruples(scores: "Tensor", couples: "Tensor") -> Quadruples:
-    """Gathers the couples' scores from the matrix of a dual encoder.
+    """Gather the couples' scores from the matrix of a dual encoder.
 
     Args:
       scores: float of shape (n, n), images (rows) with texts (columns); pair i on the diagonal.
@@ -50,7 +54,7 @@ def quadruples(scores: "Tensor", couples: "Tensor") -> Quadruples:
 
 
 def fusion_quadruples(logits: "Tensor", activation: Activation = "sigmoid") -> Quadruples:
-    """Takes the matching scores of a fusion encoder, computed only for these couples.
+    """Take the matching scores of a fusion encoder, computed only for these couples.
 
     Args:
       logits: float of shape (couples, 4), image-text-matching logits in the order s00, s01, s10,
@@ -71,7 +75,7 @@ def fusion_quadruples(logits: "Tensor", activation: Activation = "sigmoid") -> Q
 
 
 def deviation(found: Quadruples, side: Side) -> "Tensor":
-    """Returns each couple's signed deviation from equivariance on one side; 0 is equivariant.
+    """Return each couple's signed deviation from equivariance on one side; 0 is equivariant.
 
     Returns:
       Float of shape (couples,): (s00 - s10) - (s11 - s01) on the text side, (s00 - s01) -
@@ -83,7 +87,7 @@ def deviation(found: Quadruples, side: Side) -> "Tensor":
 
 
 def equivariance_score(found: Quadruples) -> "Tensor":
-    """Returns the sum of both squared deviations of each couple; the smaller, the better.
+    """Return the sum of both squared deviations of each couple; the smaller, the better.
 
     Returns:
       Float of shape (couples,), equal to 2 (s00 - s11)^2 + 2 (s01 - s10)^2, hence 0 exactly if
@@ -102,7 +106,7 @@ def eqsim_close(
     margin: float = 0.0,
     margin_mode: MarginMode = "after-mean",
 ) -> "Tensor":
-    """Returns EqSim v2, for semantically close pairs: mean squared deviations summed over sides.
+    """Return EqSim v2, for semantically close pairs: mean squared deviations summed over sides.
 
     Args:
       found: the scores of the close couples.
@@ -130,7 +134,7 @@ def eqsim_close(
 
 
 def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> "Tensor":
-    """Returns EqSim v1, for semantically distant pairs: caption i with image j scores as j with i.
+    """Return EqSim v1, for semantically distant pairs: caption i with image j scores as j with i.
 
     Args:
       scores: float of shape (n, n), images (rows) with texts (columns).
@@ -143,3 +147,98 @@ def eqsim_distant(scores: "Tensor", close: "Tensor", *, margin: float = 0.0) -> 
     """
     squared = ((scores - scores.T) ** 2).masked_fill(close, 0)
     return (squared.mean() - margin).clamp(min=0)
+
+
+def known_couples(partners: "Tensor") -> "Tensor":
+    """Return the couples given by a dataset of pairs, each once.
+
+    Args:
+      partners: int64 of shape (n,), the index of each pair's partner in the batch; -1 for none.
+
+    Returns:
+      int64 of shape (couples, 2), the smaller index first.
+    """
+    import torch
+
+    places = torch.arange(partners.shape[0], device=partners.device)
+    first = places[partners > places]
+    return torch.stack([first, partners[first]], dim=1)
+
+
+def top_k_couples(logits: "Tensor", count: int, excluded: "Tensor") -> "Tensor":
+    """Return each pair with the top `count` texts for its image and images for its text.
+
+    Args:
+      logits: float of shape (n, n), images (rows) with texts (columns).
+      count: how many texts and how many images a pair is coupled with, at most.
+      excluded: bool of shape (n, n); forbidden couples, such as those that share an image.
+
+    Returns:
+      int64 of shape (couples, 2); a couple chosen from several sides is repeated.
+
+    Source: Wang et al. 2023, section 3: the most similar k are the close ones.
+    """
+    import torch
+
+    allowed = logits.detach().masked_fill(_with_diagonal(excluded), -torch.inf)
+    count = min(count, logits.shape[0])
+    chosen = [matrix.topk(count, dim=1) for matrix in (allowed.T, allowed)]
+    return _listed([(found.indices, found.values > -torch.inf) for found in chosen])
+
+
+def drawn_couples(
+    logits: "Tensor", count: int, excluded: "Tensor", generator: "Generator"
+) -> "Tensor":
+    """Return each pair with `count` texts and images, drawn with probability by their logits.
+
+    Args:
+      logits: as in `top_k_couples`.
+      count: how many texts and how many images are drawn without replacement, at most.
+      excluded: as in `top_k_couples`.
+      generator: random generator on the CPU, so that all devices draw the same.
+
+    Returns:
+      int64 of shape (couples, 2), as of `top_k_couples`.
+
+    Source: the published code of Wang et al. 2023, `compute_itm_hardneg`: torch.multinomial with
+    the weights softmax(logits), images for texts first; the paper says top-k.
+    """
+    import torch
+
+    found = []
+    blocked = _with_diagonal(excluded).cpu()
+    for matrix in (logits.detach().T, logits.detach()):
+        weights = matrix.float().softmax(dim=1).cpu()
+        # Weights that softmax rounds to zero can still be drawn, after all others.
+        weights = weights.clamp(min=torch.finfo(torch.float32).tiny).masked_fill(blocked, 0)
+        possible = weights > 0
+        weights[~possible.any(dim=1)] = 1  # torch refuses a row of zeros; its draws are dropped
+        # Without replacement, by the order of exponential variates.
+        waits = torch.empty_like(weights).exponential_(generator=generator)
+        drawn = (weights.log() - waits.log()).topk(min(count, len(weights)), dim=1).indices
+        found.append((drawn, possible.gather(1, drawn)))
+    return _listed(found).to(logits.device)
+
+
+def close_mask(couples: "Tensor", count: int) -> "Tensor":
+    """Return a symmetric bool matrix of shape (count, count) that is true at couples."""
+    import torch
+
+    mask = torch.zeros((count, count), dtype=torch.bool, device=couples.device)
+    mask[couples[:, 0], couples[:, 1]] = True
+    return mask | mask.T
+
+
+def _with_diagonal(excluded: "Tensor") -> "Tensor":
+    import torch
+
+    own = torch.eye(excluded.shape[0], dtype=torch.bool, device=excluded.device)
+    return excluded | own
+
+
+def _listed(chosen: "list[tuple[Tensor, Tensor]]") -> "Tensor":
+    import torch
+
+    places, valid = (torch.cat(parts, dim=1) for parts in zip(*chosen, strict=True))
+    first = torch.arange(places.shape[0], device=places.device)[:, None].expand_as(places)
+    return torch.stack([first[valid], places[valid]], dim=1)

@@ -1,22 +1,30 @@
-"""Training examples: images with their captions, read from a dataset's tables.
+"""Training examples, images with their captions, read from a dataset's tables; and their batches.
+
+Batches follow from (units, seed, step), so a killed run resumes with the batch it would have had.
 
 Four kinds of datasets have them: pairs of images with a caption each; captions with a hard
 positive and a hard negative; the same three texts in rows of their own (`training-captions`); and
 plain captions (the table `captions` of `retrieval-perturbations`).
 """
 
+import functools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from eqforge.core.errors import InputError
+from eqforge.core.identity import derive_seed
 from eqforge.schemas.dataset.reader import Dataset
 
 PAIRS = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
 TRIPLES = ("sample_id", "split", "image_id", "caption", "hard_positive", "hard_negative")
 TEXTS = ("caption_id", "split", "image_id", "role", "text")
 CAPTIONS = ("caption_id", "split", "image_id", "caption")
+ORDER_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,29 +69,32 @@ class Examples:
         return len(self.units[0].matches)
 
     def image_ids(self) -> list[str]:
-        """Returns the distinct images, sorted."""
+        """Return the distinct images, sorted."""
         return sorted({match.image_id for unit in self.units for match in unit.matches})
 
     def count_texts(self, name: str) -> int:
-        """Returns how many matches have the text `name`, `hard_positive` or `hard_negative`."""
+        """Return how many matches have the text `name`, `hard_positive` or `hard_negative`."""
         matches = (match for unit in self.units for match in unit.matches)
         return sum(getattr(match, name) is not None for match in matches)
 
 
 def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
-    """Reads the training examples of a dataset.
+    """Read the training examples of a dataset.
 
     Args:
       dataset: of one of the four kinds.
       split: the only split to keep; None keeps all.
-
-    Raises:
-      InputError: the dataset is of another kind, or has no example.
     """
     left_out: Counter[str] = Counter()
     units = sorted(_read(dataset, split, left_out), key=lambda unit: unit.unit_id)
+    if not units and left_out["no_image"]:
+        raise InputError(
+            f"{dataset.folder}: none of its {left_out['no_image']} captions has an image in the "
+            "dataset; build it with --images FOLDER"
+        )
     if not units:
-        raise InputError(_nothing(dataset, split, left_out))
+        wanted = "" if split is None else f" of split {split!r}"
+        raise InputError(f"{dataset.folder}: holds no sample{wanted} to train on")
     return Examples(units=units, left_out=dict(sorted(left_out.items())))
 
 
@@ -136,7 +147,7 @@ def _captions(dataset: Dataset) -> Iterator[_Record]:
 
 
 def _texts(dataset: Dataset, left_out: Counter[str]) -> Iterator[_Record]:
-    """Joins the texts of each caption, which may be in different files."""
+    """Join the texts of each caption, which may be in different files."""
     found: dict[str, dict[str, Any]] = {}
     for row in dataset.rows("samples", TEXTS):
         known = found.setdefault(row["caption_id"], {"split": row["split"]})
@@ -154,11 +165,91 @@ def _texts(dataset: Dataset, left_out: Counter[str]) -> Iterator[_Record]:
         yield known["split"], caption_id, (match,)
 
 
-def _nothing(dataset: Dataset, split: str | None, left_out: Counter[str]) -> str:
-    if left_out["no_image"]:
-        return (
-            f"{dataset.folder}: none of its {left_out['no_image']} captions has an image in the "
-            "dataset; build it with --images FOLDER"
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Batch:
+    """The n matches of a batch, in order, and what is known of them.
+
+    Attributes:
+      matches: the n matches; the two of a pair are adjacent.
+      partners: int64 of shape (n,), the index of the other match of a pair; -1 without one.
+      excluded: bool of shape (n, n), matches that share an image or a caption; false on the
+        diagonal.
+      has_negative, has_positive: bool of shape (n,), whether a match has such a hard text.
+    """
+
+    matches: tuple[Match, ...]
+    partners: NDArray[np.int64]
+    excluded: NDArray[np.bool_]
+    has_negative: NDArray[np.bool_]
+    has_positive: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The batches of a run.
+
+    Attributes:
+      units: all of them.
+      batch_size: units per batch; those left over at the end of an epoch go into the next one,
+        which has another order.
+      steps: total number of batches.
+      seed: seed of the order.
+      exclude_repeats: whether matches that share an image or a caption are excluded as negatives.
+    """
+
+    units: Sequence[Unit]
+    batch_size: int
+    steps: int
+    seed: int
+    exclude_repeats: bool = True
+
+    @functools.cached_property
+    def _orders(self) -> dict[int, list[int]]:
+        return {}
+
+    def batch(self, step: int) -> Batch:
+        """Return the batch of a step, from 0."""
+        epoch, place = divmod(step, len(self.units) // self.batch_size)
+        if epoch not in self._orders:
+            self._orders.clear()
+            self._orders[epoch] = epoch_order([u.unit_id for u in self.units], self.seed, epoch)
+        chosen = self._orders[epoch][place * self.batch_size : (place + 1) * self.batch_size]
+        return make_batch([self.units[n] for n in chosen], self.exclude_repeats)
+
+
+def count_steps(units: int, batch_size: int, epochs: int, steps: int | None) -> int:
+    """Return the number of batches of a run: `steps`, or if None those of all epochs."""
+    if units < batch_size:
+        raise InputError(
+            f"--batch-size {batch_size}: the dataset has {units} samples; take at most that many"
         )
-    wanted = "" if split is None else f" of split {split!r}"
-    return f"{dataset.folder}: holds no sample{wanted} to train on"
+    return epochs * (units // batch_size) if steps is None else steps
+
+
+def epoch_order(unit_ids: Sequence[str], seed: int, epoch: int) -> list[int]:
+    """Return the indices of units in an epoch's order, which depends on ids, seed and epoch."""
+    step = f"epoch {epoch}"
+    keys = [(derive_seed(seed, name, step, ORDER_VERSION), name) for name in unit_ids]
+    return sorted(range(len(unit_ids)), key=keys.__getitem__)
+
+
+def make_batch(units: Sequence[Unit], exclude_repeats: bool = True) -> Batch:
+    """Make a batch of units."""
+    matches = tuple(match for unit in units for match in unit.matches)
+    partners: list[int] = []
+    for unit in units:
+        start = len(partners)
+        partners += [start + 1, start] if len(unit.matches) == 2 else [-1]
+    excluded = np.zeros((len(matches), len(matches)), dtype=bool)
+    if exclude_repeats:
+        for texts in ([m.image_id for m in matches], [m.caption for m in matches]):
+            _, codes = np.unique(np.array(texts, dtype=object), return_inverse=True)
+            excluded |= codes[:, None] == codes[None, :]
+        np.fill_diagonal(excluded, False)
+    return Batch(
+        matches=matches,
+        partners=np.array(partners, dtype=np.int64),
+        excluded=excluded,
+        has_negative=np.array([match.hard_negative is not None for match in matches]),
+        has_positive=np.array([match.hard_positive is not None for match in matches]),
+    )

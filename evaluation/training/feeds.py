@@ -1,15 +1,91 @@
-"""The tensors that networks take for each batch: pixels and tokens, or frozen vectors."""
+"""The tensors that networks take for each batch: pixels and tokens, or frozen vectors.
 
-from collections.abc import Mapping, Sequence
+Images are copied once into one memory-mapped Arrow file, because Parquet offers no random access:
+reading an image then reads only its own bytes, and no process holds all of them.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-from eqforge.evaluation.training.batches import Batch, Plan
-from eqforge.evaluation.training.examples import Match
-from eqforge.evaluation.training.pictures import Pictures, prepare
-from eqforge.models.captions import CaptionTokenizer
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
+from eqforge.evaluation.scoring.pictures import plain_errors
+from eqforge.evaluation.training.examples import Batch, Match, Plan, Unit
+from eqforge.models.dual_encoders import CaptionTokenizer
+from eqforge.models.pretrained import prepare_pixels
+from eqforge.models.scorer import Picture
+from eqforge.schemas.dataset.reader import Dataset
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.training.networks import Start
+
+ENCODED_AT_ONCE = 256
+_SCHEMA = pa.schema([pa.field("image_id", pa.string()), pa.field("data", pa.large_binary())])
+
+
+def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> None:
+    """Copy the encoded bytes of some images into one Arrow file; nulls become empty."""
+    missing = set(image_ids)
+    with (
+        storage.open_atomic(str(path)) as stream,
+        pa.ipc.new_file(stream, _SCHEMA) as writer,
+    ):
+        for batch in dataset.batches("images", ["image_id", "image"], rows=100):
+            rows = [row for row in batch.to_pylist() if row["image_id"] in missing]
+            missing.difference_update(row["image_id"] for row in rows)
+            data = [(row["image"] or {}).get("bytes") or b"" for row in rows]
+            columns = [[row["image_id"] for row in rows], data]
+            writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
+        if missing:
+            raise InputError(
+                f"{dataset.folder}: {len(missing)} images of its samples are not in it, such as "
+                f"{name_of(min(missing))}; eqforge verify looks for all damage"
+            )
+
+
+class Pictures:
+    """Reads images by id from a file that `copy_pictures` wrote.
+
+    Args:
+      path: the file; every process with a copy of this object maps it itself.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        names = self._table["image_id"].to_pylist()
+        self._places = {name: place for place, name in enumerate(names)}
+
+    def __reduce__(self) -> tuple[type["Pictures"], tuple[Path]]:
+        """Pickle only the path."""
+        return Pictures, (self._path,)
+
+    def read(self, image_id: str) -> bytes:
+        """Return the encoded bytes of an image."""
+        data: bytes = self._table["data"][self._places[image_id]].as_py()
+        return data
+
+    def pixels(self, image_id: str) -> NDArray[np.uint8]:
+        """Return an image, uint8 of shape (height, width, 3), RGB."""
+        try:
+            return read_pixels(self.read(image_id))
+        except (BadImage, TooManyPixels) as error:
+            raise InputError(f"image {name_of(image_id)} cannot be decoded: {error}") from error
+
+    def prepare(self, processor: Any, image_ids: Sequence[str]) -> Any:
+        """Return preprocessed images, a float32 tensor of shape (images, 3, height, width)."""
+        import torch
+
+        shown = (Picture(key=name, pixels=self.pixels(name)) for name in image_ids)
+        return torch.from_numpy(np.stack([prepare_pixels(processor, each) for each in shown]))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,7 +96,7 @@ class Texts:
     positives: bool
 
     def of(self, matches: Sequence[Match]) -> list[str]:
-        """Returns all captions, then all hard negatives, then all hard positives.
+        """Return all captions, then all hard negatives, then all hard positives.
 
         A caption replaces its missing hard texts, so that all batches have the same shape.
         """
@@ -36,7 +112,7 @@ class Feed(Protocol):
     """Makes a network's inputs from some matches."""
 
     def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
-        """Returns the arguments of the network's `forward`, on the CPU."""
+        """Return the arguments of the network's `forward`, on the CPU."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -49,12 +125,9 @@ class PixelFeed:
     texts: Texts
 
     def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
-        """Returns `pixels` and `tokens`."""
-        import torch
-
-        pixels = prepare(self.processor, self.pictures, [match.image_id for match in matches])
+        """Return `pixels` and `tokens`."""
         return {
-            "pixels": torch.from_numpy(pixels),
+            "pixels": self.pictures.prepare(self.processor, [match.image_id for match in matches]),
             "tokens": self.tokenizer.encode(self.texts.of(matches)),
         }
 
@@ -76,12 +149,66 @@ class VectorFeed:
     texts: Texts
 
     def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
-        """Returns `images` and `texts`."""
+        """Return `images` and `texts`."""
         texts = [self.caption_rows[text] for text in self.texts.of(matches)]
         return {
             "images": self.images[[self.image_rows[match.image_id] for match in matches]],
             "texts": self.captions[texts],
         }
+
+
+def encode_frozen(
+    start: "Start", pictures: Pictures, units: Sequence[Unit], texts: Texts, workers: int
+) -> VectorFeed:
+    """Encode each distinct image and text once, and return a feed of their vectors.
+
+    Args:
+      start: the model, on the device that encodes, and its preprocessing.
+      pictures: all images of the units.
+      units: the training units.
+      texts: which texts of the matches to encode.
+      workers: number of processes that decode images.
+    """
+    import torch
+    from torch.utils.data import DataLoader
+
+    matches = [match for unit in units for match in unit.matches]
+    image_ids = sorted({match.image_id for match in matches})
+    words = sorted(set(texts.of(matches)))
+    model, called = start.model, start.called
+    pixels: Any = _Pixels(pictures, start.preprocessor.image, list(_chunks(image_ids)))
+    loader: Any = DataLoader(pixels, batch_size=None, num_workers=workers)
+    with torch.no_grad(), plain_errors():
+        images = [called.image(model, chunk.to(model.device)).float().cpu() for chunk in loader]
+        tokens = (start.tokenizer.encode(chunk, model.device) for chunk in _chunks(words))
+        captions = [called.text(model, chunk).float().cpu() for chunk in tokens]
+    return VectorFeed(
+        images=torch.cat(images),
+        captions=torch.cat(captions),
+        image_rows={name: row for row, name in enumerate(image_ids)},
+        caption_rows={text: row for row, text in enumerate(words)},
+        texts=texts,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pixels:
+    """Prepared images in chunks, as a map-style dataset for a DataLoader."""
+
+    pictures: Pictures
+    processor: Any
+    chunks: list[Sequence[str]]
+
+    def __len__(self) -> int:
+        return len(self.chunks)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.pictures.prepare(self.processor, self.chunks[place])
+
+
+def _chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(items), ENCODED_AT_ONCE):
+        yield items[start : start + ENCODED_AT_ONCE]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -101,11 +228,11 @@ class Steps:
     processes: int
 
     def __getitem__(self, step: int) -> tuple[Batch, dict[str, Any]]:
-        """Returns the whole batch, and the inputs of this process's share."""
+        """Return the whole batch, and the inputs of this process's share."""
         batch = self.plan.batch(step)
         share = np.array_split(np.arange(len(batch.matches)), self.processes)[self.rank]
         return batch, self.feed([batch.matches[place] for place in share])
 
     def __len__(self) -> int:
-        """Returns the number of steps."""
+        """Return the number of steps."""
         return self.plan.steps

@@ -1,110 +1,182 @@
-"""Fine-tuning, from settings to a folder with a model that can be scored."""
+"""Fine-tuning, from settings to a folder with a model that can be scored.
 
+accelerate handles devices, processes, precision and checkpoints. With several processes each one
+encodes its share of a batch, gathers all vectors, and computes the losses of the whole batch. Only
+its own share carries gradients; the hook on it makes the average over processes equal the gradient
+of the whole batch.
+"""
+
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
 
 from eqforge.core.errors import BuildError, InputError, MissingExtra
 from eqforge.core.files.pictures import VERSION as DECODER_VERSION
 from eqforge.core.identity import derive_seed
 from eqforge.core.versions import versions_of
-from eqforge.evaluation.training.batches import Plan, count_steps
-from eqforge.evaluation.training.examples import Examples, read_examples
-from eqforge.evaluation.training.feeds import Feed, PixelFeed, Texts
+from eqforge.evaluation.scoring.pictures import plain_errors
+from eqforge.evaluation.training.command import FinetuneSettings, Schedule
+from eqforge.evaluation.training.examples import Batch, Examples, Plan, count_steps, read_examples
+from eqforge.evaluation.training.feeds import (
+    Feed,
+    Pictures,
+    PixelFeed,
+    Steps,
+    Texts,
+    copy_pictures,
+    encode_frozen,
+)
 from eqforge.evaluation.training.folder import RunFolder
-from eqforge.evaluation.training.frozen import encode_frozen
-from eqforge.evaluation.training.loop import Job, train
-from eqforge.evaluation.training.objective import Objective
-from eqforge.evaluation.training.pictures import Pictures, copy_pictures
-from eqforge.evaluation.training.settings import FinetuneSettings, check_ranges
-from eqforge.evaluation.training.start import Start, load_start, save_trained
+from eqforge.evaluation.training.losses import Encoded, Objective, compute_losses
+from eqforge.evaluation.training.networks import (
+    DualNetwork,
+    HeadsNetwork,
+    Start,
+    load_start,
+    parameter_groups,
+    save_trained,
+)
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 
 FORMAT = "eqforge training"
 VERSIONED = ("eqforge", "torch", "transformers", "accelerate", "numpy", "pillow")
+STEP_VERSION = 1
+REPORT_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Job:
+    """Everything a loop needs.
+
+    Attributes:
+      settings, objective, plan: how steps are made, their losses and their batches.
+      network: on the CPU; it is trained in place.
+      feed: makes its inputs; `texts` says which texts are among them.
+      folder: where log and checkpoints go.
+      accelerator: accelerate's.
+    """
+
+    settings: FinetuneSettings
+    objective: Objective
+    plan: Plan
+    network: DualNetwork | HeadsNetwork
+    feed: Feed
+    texts: Texts
+    folder: RunFolder
+    accelerator: Any
 
 
 def finetune(settings: FinetuneSettings) -> str | None:
-    """Trains a model, or resumes where an earlier call was interrupted.
+    """Train a model, or resume where an earlier call was interrupted.
 
     Returns:
       A one-line summary; None in all processes but the first.
 
     Raises:
       InputError: dataset, model, settings or output folder cannot be used.
-      MissingExtra: a package is not installed.
       BuildError: a loss was not finite, or the device has too little memory.
     """
-    check_ranges(settings)
     objective = settings.objective()
+    texts = Texts(
+        negatives="hard-negative" in objective.weights or objective.negatives_in_contrast,
+        positives="hard-positive" in objective.weights,
+    )
     dataset = open_dataset(settings.dataset)
     examples = read_examples(dataset, settings.split)
-    check_objective(objective, examples)
-    steps = count_steps(len(examples.units), settings.batch_size, settings.epochs, settings.steps)
+    _check_objective(objective, texts, examples)
+    units, count = examples.units, len(examples.units)
+    steps = count_steps(count, settings.batch_size, settings.epochs, settings.steps)
     start = load_start(settings.model, heads=settings.train == "heads")
     folder = RunFolder(settings.output, _identity(settings, objective, dataset, start))
     if folder.is_finished:
         return f"{settings.output}: has been trained already"
     accelerator = _accelerator(settings, examples)
-    plan = Plan(
-        units=examples.units,
-        batch_size=settings.batch_size,
-        steps=steps,
-        seed=settings.seed,
-        exclude_repeats=settings.exclude_repeats,
+    network, feed = _prepare(settings, texts, dataset, examples, start, folder, accelerator)
+    job = Job(
+        settings=settings,
+        objective=objective,
+        plan=Plan(
+            units=units,
+            batch_size=settings.batch_size,
+            steps=steps,
+            seed=settings.seed,
+            exclude_repeats=settings.exclude_repeats,
+        ),
+        network=network,
+        feed=feed,
+        texts=texts,
+        folder=folder,
+        accelerator=accelerator,
     )
-    job = _job(settings, objective, plan, start, folder, accelerator, dataset, examples)
-    logged = _train(job)
-    if accelerator.is_main_process:
-        folder.finish(
-            lambda made: save_trained(made, start, accelerator.unwrap_model(job.network)),
-            _outcome(accelerator, examples, steps, logged),
-        )
-    accelerator.wait_for_everyone()
-    return _summary(settings, examples, steps, logged) if accelerator.is_main_process else None
-
-
-def _train(job: Job) -> list[dict[str, float]]:
-    """Trains, and says what to change where the device has too little memory."""
-    import torch
-
     try:
-        return train(job)
+        logged = train(job)
     except torch.OutOfMemoryError as error:
         raise BuildError(
-            f"{job.accelerator.device}: out of memory; lower --batch-size, or take --train heads"
+            f"{accelerator.device}: out of memory; lower --batch-size, or take --train heads"
         ) from error
+    loss = sum(entry["loss"] for entry in logged) / len(logged) if logged else None
+    if accelerator.is_main_process:
+        outcome = {
+            "format": FORMAT,
+            "format_version": 1,
+            "steps": steps,
+            "samples": count,
+            "left_out": examples.left_out,
+            "loss_of_last_steps": loss,
+            "device": str(accelerator.device.type),
+            "processes": accelerator.num_processes,
+            "versions": versions_of(*VERSIONED),
+        }
+        folder.finish(lambda made: save_trained(made, start, network), outcome)
+    accelerator.wait_for_everyone()
+    if not accelerator.is_main_process:
+        return None
+    left_out = "".join(f", {count:,} left out ({why})" for why, count in examples.left_out.items())
+    ending = "" if loss is None else f"; loss of the last {len(logged)} steps {loss:.4f}"
+    return (
+        f"{settings.output}: {steps:,} steps of {settings.batch_size:,} samples, of "
+        f"{count:,}{left_out}{ending}"
+    )
 
 
-def check_objective(objective: Objective, examples: Examples) -> None:
-    """Checks that the dataset has what the losses need.
-
-    Raises:
-      InputError: it has no pairs, or no hard texts.
-    """
+def _check_objective(objective: Objective, texts: Texts, examples: Examples) -> None:
+    """Check that the dataset has what the losses need: pairs, or hard texts."""
     wants_pairs = "eqsim-v2" in objective.weights and objective.close == "known"
     if wants_pairs and examples.matches_per_unit == 1:
         raise InputError(
             "--loss eqsim-v2: the dataset names no close pairs; choose them with --close top-k or "
             "--close multinomial"
         )
-    wanted = texts_of(objective)
-    for name, asked in (
-        ("hard_negative", wanted.negatives),
-        ("hard_positive", wanted.positives),
-    ):
-        if asked and not examples.count_texts(name):
-            shown = name.replace("_", " ")
+    for name, wanted in (("hard_negative", texts.negatives), ("hard_positive", texts.positives)):
+        if wanted and not examples.count_texts(name):
             raise InputError(
-                f"--loss: the dataset has no {shown}s; a dataset hard-positives or "
-                "training-captions has them"
+                f"--loss: the dataset has no {name.replace('_', ' ')}s; a dataset hard-positives "
+                "or training-captions has them"
             )
 
 
-def texts_of(objective: Objective) -> Texts:
-    """Returns the hard texts that the losses need."""
-    return Texts(
-        negatives="hard-negative" in objective.weights or objective.negatives_in_contrast,
-        positives="hard-positive" in objective.weights,
-    )
+def _identity(
+    settings: FinetuneSettings, objective: Objective, dataset: Dataset, start: Start
+) -> dict[str, Any]:
+    """Return everything that decides the weights, besides versions and device."""
+    return {
+        **settings.identity(),
+        "loss": [f"{name}={weight:g}" for name, weight in objective.weights.items()],
+        "dataset": dataset.manifest.dataset,
+        "dataset_sha256": dataset.sha256,
+        "kind": start.kind,
+        "model": start.weights.name,
+        "revision": start.weights.digest(),
+        "preprocessing": start.preprocessor.digest,
+        "decoder": DECODER_VERSION,
+    }
 
 
 def _accelerator(settings: FinetuneSettings, examples: Examples) -> Any:
@@ -124,102 +196,188 @@ def _accelerator(settings: FinetuneSettings, examples: Examples) -> Any:
     return accelerator
 
 
-def _job(
+def _prepare(
     settings: FinetuneSettings,
-    objective: Objective,
-    plan: Plan,
+    texts: Texts,
+    dataset: Dataset,
+    examples: Examples,
     start: Start,
     folder: RunFolder,
     accelerator: Any,
-    dataset: Dataset,
-    examples: Examples,
-) -> Job:
-    from eqforge.evaluation.training.networks import DualNetwork, HeadsNetwork
-
-    texts = texts_of(objective)
+) -> tuple[DualNetwork | HeadsNetwork, Feed]:
+    """Return what is trained, and what makes its inputs."""
     copied = folder.work / "pictures.arrow"
     with accelerator.main_process_first():
         folder.begin()
         if not copied.exists():
             copy_pictures(dataset, examples.image_ids(), copied)
     pictures = Pictures(copied)
-    feed: Feed = PixelFeed(
-        pictures=pictures,
-        processor=start.preprocessor.image,
-        tokenizer=start.tokenizer,
-        texts=texts,
-    )
-    network: Any = DualNetwork(start.model, start.called)
-    if settings.train == "heads":
-        with accelerator.main_process_first():
-            start.model.to(accelerator.device)
-            feed = encode_frozen(
-                start=start,
-                pictures=pictures,
-                units=examples.units,
-                texts=texts,
-                workers=settings.workers,
-                path=folder.work / "vectors.safetensors",
-            )
-        seed = derive_seed(settings.seed, "heads", "start", 1)
-        width = start.model.config.projection_dim
-        network = HeadsNetwork(width, settings.temperature, seed)
-    return Job(
-        network=network,
-        feed=feed,
-        texts=texts,
-        plan=plan,
-        objective=objective,
-        settings=settings.loop(),
-        folder=folder,
-        accelerator=accelerator,
-    )
+    if settings.train == "all":
+        return DualNetwork(start.model, start.called), PixelFeed(
+            pictures=pictures,
+            processor=start.preprocessor.image,
+            tokenizer=start.tokenizer,
+            texts=texts,
+        )
+    start.model.to(accelerator.device)
+    feed = encode_frozen(start, pictures, examples.units, texts, settings.workers)
+    seed = derive_seed(settings.seed, "heads", "start", 1)
+    return HeadsNetwork(start.model.config.projection_dim, settings.temperature, seed), feed
 
 
-def _identity(
-    settings: FinetuneSettings, objective: Objective, dataset: Dataset, start: Start
-) -> dict[str, Any]:
-    """Returns everything that decides the weights, besides versions and device."""
-    return {
-        **settings.identity(),
-        "loss": [f"{name}={weight:g}" for name, weight in objective.weights.items()],
-        "dataset": dataset.manifest.dataset,
-        "dataset_sha256": dataset.sha256,
-        "kind": start.kind,
-        "model": start.weights.name,
-        "revision": start.weights.digest(),
-        "preprocessing": start.preprocessor.digest,
-        "decoder": DECODER_VERSION,
+def train(job: Job) -> list[dict[str, float]]:
+    """Train to the end of the plan, from the checkpoint if there is one.
+
+    Returns:
+      The log entries of the last steps of this call, at most 100.
+
+    Raises:
+      BuildError: a loss is not finite.
+    """
+    settings, accelerator, steps = job.settings, job.accelerator, job.plan.steps
+    optimizer: Any = torch.optim.AdamW(
+        parameter_groups(job.network, settings.weight_decay),
+        lr=settings.learning_rate,
+        betas=(0.9, 0.98),  # CLIP's, as epsilon is
+        eps=1e-6,
+    )
+    network, optimizer = accelerator.prepare(job.network.train(), optimizer)
+    start = job.folder.load_checkpoint(accelerator)
+    logged: list[dict[str, float]] = []
+    begun = said = time.monotonic()
+    images = 0
+    is_main = accelerator.is_main_process
+    with job.folder.log(start if is_main else None) as write:
+        for step, batch, inputs in _batches(job, start):
+            entry = _step(job, network, optimizer, step, batch, inputs)
+            write(entry)
+            logged = [*logged[-99:], entry]
+            images += len(batch.matches)
+            done, now = step + 1, time.monotonic()
+            if is_main and now - said >= REPORT_S:
+                said = now
+                print(
+                    f"step {done:,} of {steps:,}: loss {entry['loss']:.4f}, "
+                    f"{images / (now - begun):,.0f} images a second",
+                    file=sys.stderr,
+                )
+            if done % settings.checkpoint_every == 0 or done == steps:
+                job.folder.save_checkpoint(accelerator, done)
+    return logged
+
+
+def _batches(job: Job, start: int) -> Iterator[tuple[int, Batch, dict[str, Any]]]:
+    """Yield steps with their batches, prepared ahead by worker processes."""
+    order = range(start, job.plan.steps)
+    rank, processes = job.accelerator.process_index, job.accelerator.num_processes
+    steps: Any = Steps(plan=job.plan, feed=job.feed, rank=rank, processes=processes)
+    loader: Any = DataLoader(
+        steps,
+        batch_size=None,
+        sampler=order,
+        num_workers=job.settings.workers,
+        pin_memory=job.accelerator.device.type == "cuda",
+    )
+    with plain_errors():
+        for step, (batch, inputs) in zip(order, loader, strict=True):
+            yield step, batch, inputs
+
+
+def _step(
+    job: Job, network: Any, optimizer: Any, step: int, batch: Batch, inputs: dict[str, Any]
+) -> dict[str, float]:
+    from accelerate.utils import send_to_device
+
+    settings, accelerator, device = job.settings, job.accelerator, job.accelerator.device
+    seed = derive_seed(settings.seed, f"step {step}", "losses", STEP_VERSION)
+    rate = learning_rate(
+        step, job.plan.steps, settings.learning_rate, settings.warmup_steps, settings.schedule
+    )
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.zero_grad()
+    # For dropout: draws depend on the step alone, so they survive a restart.
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(seed + accelerator.process_index)
+        output = network(**send_to_device(inputs, device, non_blocking=True))
+        encoded = encode_batch(output, batch, job.texts, accelerator)
+        losses = compute_losses(encoded, job.objective, torch.Generator().manual_seed(seed))
+        weighted = [weight * losses[name] for name, weight in job.objective.weights.items()]
+        total = torch.stack(weighted).sum()
+        accelerator.backward(total)
+    longest = math.inf if settings.max_grad_norm is None else settings.max_grad_norm
+    norm = accelerator.clip_grad_norm_(network.parameters(), longest)
+    entry: dict[str, float] = {
+        "step": step + 1,
+        "learning_rate": rate,
+        "loss": total.item(),
+        **{str(name): loss.item() for name, loss in losses.items()},
+        "scale": encoded.scale.item(),
+        "gradient_norm": norm.item(),
     }
+    if not math.isfinite(entry["loss"]):
+        raise BuildError(
+            f"step {step + 1}: the loss is {entry['loss']}; try a smaller --learning-rate, or "
+            "--precision float32"
+        )
+    optimizer.step()
+    job.network.after_step()
+    return entry
 
 
-def _outcome(
-    accelerator: Any, examples: Examples, steps: int, logged: list[dict[str, float]]
-) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "format_version": 1,
-        "steps": steps,
-        "samples": len(examples.units),
-        "left_out": examples.left_out,
-        "loss_of_last_steps": _mean_loss(logged),
-        "device": str(accelerator.device.type),
-        "processes": accelerator.num_processes,
-        "versions": versions_of(*VERSIONED),
+def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Schedule) -> float:
+    """Return the rate of a step, from 0: rising to the peak, then constant or a half cosine to 0.
+
+    Args:
+      step: from 0.
+      steps: of the run.
+      peak: maximum rate.
+      warmup: number of steps over which it rises; step `warmup` is the first one at the peak.
+      schedule: how it continues.
+    """
+    if step < warmup:
+        return peak * (step + 1) / (warmup + 1)
+    if schedule == "constant":
+        return peak
+    return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup)))
+
+
+def encode_batch(
+    output: tuple[Tensor, ...], batch: Batch, texts: Texts, accelerator: Any
+) -> Encoded:
+    """Combine the network's outputs of all processes with what is known of the batch.
+
+    Args:
+      output: unit vectors of this process's images and texts, the scale and the bias.
+      batch: the whole batch.
+      texts: which texts there are.
+      accelerator: of all processes.
+    """
+    images, vectors, scale, bias = output
+    parts = [_gather(part, accelerator) for part in (images, *torch.split(vectors, len(images)))]
+    known = {
+        name: torch.from_numpy(getattr(batch, name)).to(images.device)
+        for name in ("has_negative", "has_positive", "excluded", "partners")
     }
-
-
-def _mean_loss(logged: list[dict[str, float]]) -> float | None:
-    return sum(entry["loss"] for entry in logged) / len(logged) if logged else None
-
-
-def _summary(
-    settings: FinetuneSettings, examples: Examples, steps: int, logged: list[dict[str, float]]
-) -> str:
-    left_out = "".join(f", {count:,} left out ({why})" for why, count in examples.left_out.items())
-    loss = _mean_loss(logged)
-    ending = "" if loss is None else f"; loss of the last {len(logged)} steps {loss:.4f}"
-    return (
-        f"{settings.output}: {steps:,} steps of {settings.batch_size:,} samples, of "
-        f"{len(examples.units):,}{left_out}{ending}"
+    return Encoded(
+        images=parts[0],
+        captions=parts[1],
+        negatives=parts[2] if texts.negatives else None,
+        positives=parts[-1] if texts.positives else None,
+        scale=scale,
+        bias=bias,
+        **known,
     )
+
+
+def _gather(own: Any, accelerator: Any) -> Tensor:
+    """Return the rows of all processes, in their order; gradients flow to this process's own."""
+    processes = accelerator.num_processes
+    if processes == 1:
+        return own
+    parts = list(accelerator.gather(own.detach()).chunk(processes))
+    if own.requires_grad:
+        own = own.clone()
+        own.register_hook(lambda gradient: gradient * processes)
+    parts[accelerator.process_index] = own
+    return torch.cat(parts)

@@ -1,7 +1,8 @@
 """The folder of a training run: its state for resuming, and its results.
 
-While it runs, `_work` holds its identity (`run.json`), its images, and one checkpoint;
-`log.jsonl` grows beside it. `training.json` is written last, and `_work` is deleted.
+While it runs, `_work` holds its identity (`run.json`), its images, and the last checkpoint, as
+accelerate saves it; `log.jsonl` grows beside it. `training.json` is written last, and `_work` is
+deleted.
 """
 
 import contextlib
@@ -9,7 +10,6 @@ import json
 import os
 import re
 import shutil
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,16 +30,12 @@ class RunFolder:
       folder: a local folder; created if missing.
       identity: everything that decides the weights, as JSON values; a run resumes only with an
         equal identity.
-
-    Raises:
-      InputError: the folder holds something else.
     """
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         self.folder = folder
         self.work = folder / WORK
         self._identity = json.loads(json.dumps(identity))
-        self.checkpoint = self.work / "checkpoint.pt"
         self._check()
 
     @property
@@ -48,7 +44,7 @@ class RunFolder:
         return (self.folder / MANIFEST).exists()
 
     def begin(self) -> None:
-        """Writes the identity of the run."""
+        """Write the identity of the run."""
         if not (self.work / "run.json").exists():
             storage.write_bytes(str(self.work / "run.json"), _json(self._identity))
 
@@ -82,39 +78,45 @@ class RunFolder:
                 "name another folder, or delete this one"
             )
 
-    def save_checkpoint(self, state: Mapping[str, Any]) -> None:
-        """Replaces the checkpoint atomically."""
-        import torch
+    def save_checkpoint(self, accelerator: Any, step: int) -> None:
+        """Save the state of all processes, then drop the checkpoint before it."""
+        part = self.work / "checkpoint.part"
+        with system_errors(part):
+            accelerator.save_state(str(part))
+        accelerator.wait_for_everyone()
+        if accelerator.is_main_process:
+            before = self._checkpoints()
+            part.rename(self.work / f"checkpoint-{step}")
+            for folder in before.values():
+                shutil.rmtree(folder)
+        accelerator.wait_for_everyone()
 
-        with storage.open_atomic(str(self.checkpoint)) as stream, system_errors(self.checkpoint):
-            torch.save(dict(state), stream)
+    def load_checkpoint(self, accelerator: Any) -> int:
+        """Load the last checkpoint into what `accelerator` prepared; return its step, or 0.
 
-    def load_checkpoint(self) -> dict[str, Any] | None:
-        """Returns the checkpoint, on the CPU; None where there is none.
-
-        Only tensors and plain values are read; nothing in the file is executed.
+        accelerate reads tensors and plain values only; nothing in the files is executed.
         """
-        import torch
-
-        if not self.checkpoint.exists():
-            return None
+        if not (found := self._checkpoints()):
+            return 0
+        step = max(found)
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # about pickles not made by torch
-                loaded = torch.load(self.checkpoint, map_location="cpu", weights_only=True)
-            return {name: loaded[name] for name in ("step", "network", "optimizer")}
+            accelerator.load_state(str(found[step]))
         except Exception as error:  # readers of damaged files raise anything
-            raise self.damaged(error) from error
+            raise InputError(
+                f"{found[step]}: is no checkpoint of this training: {type(error).__name__}: "
+                f"{clipped(' '.join(str(error).split()))}; delete it to begin anew"
+            ) from error
+        return step
 
-    def damaged(self, error: Exception) -> InputError:
-        """Returns the error for an unusable checkpoint."""
-        return InputError(
-            f"{self.checkpoint}: is no checkpoint of this training: {type(error).__name__}: "
-            f"{clipped(' '.join(str(error).split()))}; delete it to begin anew"
-        )
+    def _checkpoints(self) -> dict[int, Path]:
+        return {int(path.name[11:]): path for path in self.work.glob("checkpoint-*")}
 
-    def open_log(self, step: int) -> Any:
-        """Opens the log for appending from a step; later entries are dropped."""
+    @contextlib.contextmanager
+    def log(self, step: int | None) -> Iterator[Callable[[Mapping[str, float]], None]]:
+        """Open the log to append entries behind a step; None writes nowhere."""
+        if step is None:
+            yield lambda _: None
+            return
         path = self.folder / LOG
         kept = []
         if path.exists():
@@ -124,10 +126,11 @@ class RunFolder:
                     if json.loads(line)["step"] <= step:
                         kept.append(line)
         storage.write_bytes(str(path), b"".join(kept))
-        return open(path, "a", encoding="utf-8")
+        with path.open("a", encoding="utf-8", buffering=1) as stream:
+            yield lambda entry: print(json.dumps(entry), file=stream)
 
     def finish(self, save: Callable[[Path], None], manifest: Mapping[str, Any]) -> None:
-        """Saves the model, then the manifest, then deletes the work.
+        """Save the model, then the manifest, then deletes the work.
 
         Args:
           save: writes the model's files into a folder.
@@ -148,7 +151,7 @@ class RunFolder:
 
 @contextlib.contextmanager
 def system_errors(path: Path) -> Iterator[None]:
-    """Turns torch's and safetensors' errors for a full disk back into OSError."""
+    """Turn torch's and safetensors' errors for a full disk back into OSError."""
     try:
         yield
     except Exception as error:

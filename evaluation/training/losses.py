@@ -1,17 +1,201 @@
-"""Contrastive losses on matrices of logits: InfoNCE, the pairwise sigmoid, hard texts.
+"""The training objective: a weighted sum of losses on one encoded batch.
 
 A matrix of logits has a row for each of n images and a column for each text; column i < n is the
-text of image i. Every function is pure, returns a scalar, and is differentiable in its logits.
+text of image i. Every loss is pure, returns a scalar, and is differentiable in its logits.
 """
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from eqforge.core.errors import InputError
+from eqforge.core.visible import nearest
+from eqforge.evaluation.training.eqsim import (
+    MarginMode,
+    Side,
+    close_mask,
+    drawn_couples,
+    eqsim_close,
+    eqsim_distant,
+    known_couples,
+    quadruples,
+    top_k_couples,
+)
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Generator, Tensor
+
+LossName = Literal["infonce", "sigmoid", "eqsim-v1", "eqsim-v2", "hard-negative", "hard-positive"]
+LOSSES: tuple[LossName, ...] = get_args(LossName)
+ClosePairs = Literal["known", "top-k", "multinomial"]
+EqsimScores = Literal["cosine", "logit", "softmax"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Objective:
+    """The losses, their weights, and how EqSim takes its scores.
+
+    Attributes:
+      weights: weights of the losses by name.
+      negatives_in_contrast: whether images choose among the hard negatives in `infonce` too.
+      close, close_count: which couples are close, and how many are chosen per side.
+      eqsim_scores: what EqSim compares: cosines, scaled logits, or each image's softmax of them
+        over the texts of the batch.
+      sides, margin, margin_mode: of EqSim v2.
+      distant_margin: of EqSim v1.
+    """
+
+    weights: Mapping[LossName, float]
+    negatives_in_contrast: bool = False
+    close: ClosePairs = "known"
+    close_count: int = 4
+    eqsim_scores: EqsimScores = "cosine"
+    sides: tuple[Side, ...] = ("text", "image")
+    margin: float = 0.0
+    margin_mode: MarginMode = "after-mean"
+    distant_margin: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Encoded:
+    """One encoded batch of n image-caption pairs; pair i is row i of everything.
+
+    Attributes:
+      images, captions: unit vectors, float of shape (n, dimensions).
+      negatives, positives: unit vectors of the hard negatives and hard positives; None if no
+        loss needs them.
+      has_negative, has_positive: bool of shape (n,), which rows of those count.
+      excluded: bool of shape (n, n), pairs that share an image or a caption; false on the
+        diagonal.
+      partners: int64 of shape (n,), the index of the pair that the dataset calls close; or -1.
+      scale, bias: scalars of the model's logits.
+    """
+
+    images: Any
+    captions: Any
+    negatives: Any
+    positives: Any
+    has_negative: Any
+    has_positive: Any
+    excluded: Any
+    partners: Any
+    scale: Any
+    bias: Any
+
+
+def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
+    """Parse `NAME=WEIGHT` or `NAME` (weight 1), one per loss."""
+    weights: dict[LossName, float] = {}
+    for text in given:
+        found, _, number = text.partition("=")
+        name = next((name for name in LOSSES if name == found), None)
+        if name is None:
+            known = f"expected one of {', '.join(LOSSES)}, and =WEIGHT{nearest(found, LOSSES)}"
+            raise InputError(f"--loss {text}: {known}")
+        if name in weights:
+            raise InputError(f"--loss {text}: {name} is given twice")
+        try:
+            weights[name] = float(number or "1")
+        except ValueError:
+            weights[name] = math.nan
+        if not 0 < weights[name] < math.inf:
+            raise InputError(f"--loss {text}: expected a weight above 0, found {number!r}")
+    return weights
+
+
+def compute_losses(
+    encoded: Encoded, objective: Objective, generator: "Generator"
+) -> "dict[LossName, Tensor]":
+    """Return every loss of the objective on a batch, not yet weighted.
+
+    Args:
+      encoded: the batch.
+      objective: the losses.
+      generator: for drawing close couples.
+    """
+    cosines = encoded.images @ encoded.captions.T
+    logits = encoded.scale * cosines + encoded.bias
+    found: dict[LossName, Tensor] = {}
+    for name in objective.weights:
+        if name == "infonce":
+            found[name] = _infonce(encoded, logits, objective)
+        elif name == "sigmoid":
+            found[name] = sigmoid_loss(logits, encoded.excluded)
+        elif name == "hard-negative":
+            found[name] = _hard_negative(encoded, logits)
+        elif name == "hard-positive":
+            found[name] = _hard_positive(encoded)
+    eqsim: list[LossName] = [name for name in objective.weights if name.startswith("eqsim")]
+    if eqsim:
+        found |= _eqsim(eqsim, encoded, cosines, logits, objective, generator)
+    return found
+
+
+def _infonce(encoded: Encoded, logits: "Tensor", objective: Objective) -> "Tensor":
+    import torch
+
+    excluded = encoded.excluded
+    if objective.negatives_in_contrast:
+        more = encoded.scale * (encoded.images @ encoded.negatives.T) + encoded.bias
+        logits = torch.cat([logits, more], dim=1)
+        missing = ~encoded.has_negative[None, :].expand(more.shape)
+        excluded = torch.cat([excluded, missing], dim=1)
+    return infonce_loss(logits, excluded)
+
+
+def _hard_negative(encoded: Encoded, logits: "Tensor") -> "Tensor":
+    own = logits.diagonal()
+    against = (encoded.images * encoded.negatives).sum(dim=1) * encoded.scale + encoded.bias
+    return hard_negative_loss(own[encoded.has_negative], against[encoded.has_negative][:, None])
+
+
+def _hard_positive(encoded: Encoded) -> "Tensor":
+    rows = encoded.has_positive
+    positives = encoded.positives[rows].T
+    images = encoded.scale * (encoded.images[rows] @ positives) + encoded.bias
+    texts = encoded.scale * (encoded.captions[rows] @ positives)
+    return hard_positive_loss(images, texts, encoded.excluded[rows][:, rows])
+
+
+def _eqsim(
+    names: list[LossName],
+    encoded: Encoded,
+    cosines: "Tensor",
+    logits: "Tensor",
+    objective: Objective,
+    generator: "Generator",
+) -> "dict[LossName, Tensor]":
+    couples = _couples(encoded, logits, objective, generator)
+    scores = cosines
+    if objective.eqsim_scores != "cosine":
+        scores = logits if objective.eqsim_scores == "logit" else logits.softmax(dim=1)
+    found: dict[LossName, Tensor] = {}
+    if "eqsim-v2" in names:
+        found["eqsim-v2"] = eqsim_close(
+            quadruples(scores, couples),
+            sides=objective.sides,
+            margin=objective.margin,
+            margin_mode=objective.margin_mode,
+        )
+    if "eqsim-v1" in names:
+        close = close_mask(couples, len(scores)) | encoded.excluded
+        found["eqsim-v1"] = eqsim_distant(scores, close, margin=objective.distant_margin)
+    return found
+
+
+def _couples(
+    encoded: Encoded, logits: "Tensor", objective: Objective, generator: "Generator"
+) -> "Tensor":
+    if objective.close == "known":
+        return known_couples(encoded.partners)
+    if objective.close == "top-k":
+        return top_k_couples(logits, objective.close_count, encoded.excluded)
+    return drawn_couples(logits, objective.close_count, encoded.excluded, generator)
 
 
 def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor":
-    """Returns the mean of the cross-entropies from images to texts and from texts to images.
+    """Return the mean of the cross-entropies from images to texts and from texts to images.
 
     Args:
       logits: float of shape (n, n + extra). Columns after the n-th are texts of no image, such as
@@ -23,18 +207,13 @@ def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
     omits the logarithm in print. The extra columns are NegCLIP's
     (Yuksekgonul et al. 2023) and the default of TSVLC's code.
     """
-    import torch
-    from torch.nn.functional import cross_entropy
-
     if excluded is not None:
-        logits = logits.masked_fill(excluded, -torch.inf)
-    count = logits.shape[0]
-    own = torch.arange(count, device=logits.device)
-    return (cross_entropy(logits, own) + cross_entropy(logits[:, :count].T, own)) / 2
+        logits = logits.masked_fill(excluded, -math.inf)
+    return (_choose(logits) + _choose(logits[:, : len(logits)].T)) / 2
 
 
 def sigmoid_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor":
-    """Returns SigLIP's loss: binary classification of every image-text pair.
+    """Return SigLIP's loss: binary classification of every image-text pair.
 
     Args:
       logits: float of shape (n, n), scale * cosine + bias.
@@ -54,7 +233,7 @@ def sigmoid_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
 
 
 def hard_negative_loss(own: "Tensor", negatives: "Tensor") -> "Tensor":
-    """Returns the cross-entropy of choosing an image's caption against its hard negatives.
+    """Return the cross-entropy of choosing an image's caption against its hard negatives.
 
     Args:
       own: float of shape (n,), the logit of each image with its caption.
@@ -77,34 +256,32 @@ def hard_negative_loss(own: "Tensor", negatives: "Tensor") -> "Tensor":
 
 
 def hard_positive_loss(
-    images: "Tensor", texts: "Tensor", excluded: "Tensor | None" = None, symmetric: bool = False
+    images: "Tensor", texts: "Tensor", excluded: "Tensor | None" = None
 ) -> "Tensor":
-    """Returns the analogy loss: image and caption each choose their hard positive in the batch.
+    """Return the analogy loss: image and caption each choose their hard positive in the batch.
 
     Args:
       images: float of shape (n, n), logits of images (rows) with hard positives (columns).
       texts: float of shape (n, n), the same scale times the cosines of captions (rows) with hard
         positives (columns).
       excluded: bool of shape (n, n); left out of the choices, as in `infonce_loss`.
-      symmetric: average with the losses of hard positives choosing image and caption.
 
     Returns:
       The mean of the two cross-entropies; zero if there is no hard positive.
 
     Source: Doveh et al. 2023 (SVLC), analogy loss; TSVLC `src/open_clip/loss.py`,
-    `get_loss_pos_only`, whose `symmetric` is off by default; Kamath et al. 2024, appendix D.1.
+    `get_loss_pos_only`, without `symmetric`, its default; Kamath et al. 2024, appendix D.1.
     """
     if images.shape[0] == 0:
         return images.sum()
-    if symmetric:
-        return (infonce_loss(images, excluded) + infonce_loss(texts, excluded)) / 2
-    return (_choose(images, excluded) + _choose(texts, excluded)) / 2
+    if excluded is not None:
+        images, texts = (each.masked_fill(excluded, -math.inf) for each in (images, texts))
+    return (_choose(images) + _choose(texts)) / 2
 
 
-def _choose(logits: "Tensor", excluded: "Tensor | None") -> "Tensor":
+def _choose(logits: "Tensor") -> "Tensor":
+    """Return the mean cross-entropy of the rows choosing the column of the same number."""
     import torch
     from torch.nn.functional import cross_entropy
 
-    if excluded is not None:
-        logits = logits.masked_fill(excluded, -torch.inf)
     return cross_entropy(logits, torch.arange(logits.shape[0], device=logits.device))

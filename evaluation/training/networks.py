@@ -1,13 +1,28 @@
-"""The trainable parts, as torch modules. This module imports torch; import it where needed."""
+"""The model that training starts from, its trainable parts as torch modules, and the trained one.
+
+This module imports torch; import it where needed.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from eqforge.core.errors import InputError
-from eqforge.models.dual_encoders import Architecture
+from eqforge.core.visible import nearest
+from eqforge.models.dual_encoders import ARCHITECTURES, Architecture, CaptionTokenizer
+from eqforge.models.pretrained import (
+    Preprocessor,
+    Weights,
+    check_vocabulary,
+    load_model,
+    load_preprocessor,
+)
+from eqforge.models.spec import parse_specs
 
 MAX_SCALE = 100.0
 """Upper limit of CLIP's logit scale. Source: Radford et al. 2021, section 2.5."""
@@ -26,7 +41,7 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
         self.model, self._called = model, called
 
     def forward(self, pixels: Tensor, tokens: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        """Returns unit vectors of images and of texts in float32, and the scale and the bias.
+        """Return unit vectors of images and of texts in float32, and the scale and the bias.
 
         Args:
           pixels: float of shape (images, 3, height, width).
@@ -40,7 +55,7 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
         return _unit(images), _unit(texts), scale.reshape(()), bias.reshape(())
 
     def after_step(self) -> None:
-        """Clamps the scale to at most 100, as in CLIP's training; SigLIP's is not limited."""
+        """Clamp the scale to at most 100, as in CLIP's training; SigLIP's is not limited."""
         if hasattr(self.model, "logit_scale") and not hasattr(self.model, "logit_bias"):
             with torch.no_grad():
                 self.model.logit_scale.clamp_(max=torch.tensor(MAX_SCALE).log().item())
@@ -71,7 +86,7 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
         self.temperature = temperature
 
     def forward(self, images: Tensor, texts: Tensor) -> tuple[Tensor, ...]:
-        """Returns unit vectors of images and texts, and the scale and the bias.
+        """Return unit vectors of images and texts, and the scale and the bias.
 
         Args:
           images: frozen vectors, float of shape (images, dimensions), of any norm.
@@ -81,7 +96,7 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
         return _unit(self.image(images)), _unit(self.text(texts)), scale, torch.zeros_like(scale)
 
     def after_step(self) -> None:
-        """Does nothing: no parameter is limited."""
+        """Do nothing: no parameter is limited."""
 
 
 def _unit(vectors: Tensor) -> Tensor:
@@ -89,14 +104,11 @@ def _unit(vectors: Tensor) -> Tensor:
 
 
 def fold_heads(model: Any, heads: HeadsNetwork) -> None:
-    """Folds the heads into a CLIPModel, which then outputs the heads' vectors.
+    """Fold the heads into a CLIPModel, which then outputs the heads' vectors.
 
     A head H with bias b after a projection W of y, the output of the last layer norm, is the
     projection HW of y + d where HW d = b; d joins the bias of that layer norm, and 1 / temperature
     becomes the model's scale.
-
-    Raises:
-      InputError: an encoder is narrower than its projection, so such a d may not exist.
     """
     check_foldable(model)
     norms = (model.vision_model.post_layernorm, model.text_model.final_layer_norm)
@@ -113,11 +125,7 @@ def fold_heads(model: Any, heads: HeadsNetwork) -> None:
 
 
 def check_foldable(model: Any) -> None:
-    """Checks that `fold_heads` will find what it needs.
-
-    Raises:
-      InputError: an encoder is narrower than its projection.
-    """
+    """Check that `fold_heads` will find what it needs."""
     for name in ("visual_projection", "text_projection"):
         projection = getattr(model, name)
         if projection.in_features < projection.out_features:
@@ -128,7 +136,7 @@ def check_foldable(model: Any) -> None:
 
 
 def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, Any]]:
-    """Returns the optimizer's parameter groups: only matrices decay, not gains and biases.
+    """Return the optimizer's parameter groups: only matrices decay, not gains and biases.
 
     Source: Radford et al. 2021 (CLIP), section 2.5.
     """
@@ -137,3 +145,78 @@ def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, 
         {"params": [p for p in learning if p.ndim >= 2], "weight_decay": weight_decay},
         {"params": [p for p in learning if p.ndim < 2], "weight_decay": 0.0},
     ]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Start:
+    """The model that training starts from.
+
+    Attributes:
+      kind: kind of the model, a key of ARCHITECTURES.
+      called: how to call a model of this kind.
+      weights: where it is.
+      preprocessor: preprocesses its images and texts.
+      model: the transformers model, in float32 on the CPU.
+      tokenizer: tokenizes texts as in the model's training.
+    """
+
+    kind: str
+    called: Architecture
+    weights: Weights
+    preprocessor: Preprocessor
+    model: Any
+    tokenizer: CaptionTokenizer
+
+
+def load_start(model: str, heads: bool) -> Start:
+    """Load the model to train.
+
+    Args:
+      model: as on a command line, such as `clip:FOLDER`.
+      heads: whether heads will be folded into it.
+    """
+    specs = parse_specs(model)
+    kind = specs[0].kind
+    if kind not in ARCHITECTURES or len(specs) != 1 or specs[0].options:
+        known = f"expected KIND:FOLDER without options, a KIND of {', '.join(ARCHITECTURES)}"
+        hint = "" if kind in ARCHITECTURES else nearest(kind, ARCHITECTURES)
+        raise InputError(f"--model {model}: {known}{hint}")
+    if heads and kind != "clip":
+        raise InputError(
+            "--train heads: expected a model of kind clip, whose projections they join"
+        )
+    called = ARCHITECTURES[kind]
+    weights = specs[0].weights()
+    preprocessor = load_preprocessor(weights)
+    loaded = load_model(weights, called.model)
+    text = loaded.config.text_config
+    check_vocabulary(weights.source, len(preprocessor.tokenizer), text.vocab_size)
+    if heads:
+        check_foldable(loaded)
+    return Start(
+        kind=kind,
+        called=called,
+        weights=weights,
+        preprocessor=preprocessor,
+        model=loaded,
+        tokenizer=called.tokenizer(preprocessor.tokenizer, text),
+    )
+
+
+def save_trained(folder: Path, start: Start, network: Any) -> None:
+    """Write model, image processor and tokenizer as transformers does; heads also separately.
+
+    Args:
+      folder: an empty folder.
+      start: what training started from; its model is modified.
+      network: a DualNetwork of that model, or a HeadsNetwork on top of it.
+    """
+    if isinstance(network, HeadsNetwork):
+        heads = {name: part.cpu().contiguous() for name, part in network.state_dict().items()}
+        save_file(heads, folder / "heads.safetensors")
+        fold_heads(start.model, network)
+    start.model.to("cpu").eval().save_pretrained(folder, safe_serialization=True)
+    # Loaded anew: a used tokenizer would save the padding and truncation of its last call.
+    preprocessor = load_preprocessor(start.weights)
+    preprocessor.image.save_pretrained(folder)
+    preprocessor.tokenizer.save_pretrained(folder)

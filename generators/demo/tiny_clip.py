@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from eqforge.generators.diffusion.quiet import quiet_libraries
-from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
+from eqforge.generators.diffusion.load import quiet_libraries
+from eqforge.generators.diffusion.tiny import make_tokenizer
 
 _TOKENS = 77
 _IMAGE_PX = 32

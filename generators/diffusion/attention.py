@@ -4,6 +4,10 @@ The replaced map is at once multiplied by the second image's values, so its righ
 be multiplied into the values instead, and `softmax(q k) @ values` stays the ordinary fused kernel:
 no map is ever written to memory. For self-attention the second image takes the queries and keys of
 the first. To locate words, indicators of their tokens are used as values.
+
+A pair is four rows: two images, each with its prompt and, for guidance, without. Two at a time keep
+both images together. Even one at a time, the first guides the second, because queries and keys of
+the first are kept until the second comes.
 """
 
 from collections.abc import Iterator
@@ -11,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.control_state import AttentionControl, Row
+from eqforge.generators.diffusion.control import AttentionControl, Row
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +45,7 @@ class ControlledAttention:
         *args: Any,
         **kwargs: Any,
     ) -> "torch.Tensor":
-        """Returns the layer's output; hidden_states are [rows, pixels, channels]."""
+        """Return the layer's output; hidden_states are [rows, pixels, channels]."""
         if not self._acts(hidden_states.shape[1]):
             return self.plain(attn, hidden_states, encoder_hidden_states, *args, **kwargs)
         context = hidden_states if encoder_hidden_states is None else encoder_hidden_states
@@ -69,7 +73,7 @@ class ControlledAttention:
     def _self(
         self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
     ) -> "torch.Tensor":
-        """Attends; the second image with the map of the first."""
+        """Attend; the second image with the map of the first."""
         base = self._base(query, key)
         second = self._place("second")
         if second is not None:
@@ -80,7 +84,7 @@ class ControlledAttention:
     def _cross(
         self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
     ) -> "torch.Tensor":
-        """Attends; the second image with the maps that the plan makes of both."""
+        """Attend; the second image with the maps that the plan makes of both."""
         call, second = self.control.call, self._place("second")
         base = self._base(query, key)
         if query.shape[2] == self.control.plan.heat_pixels:
@@ -99,13 +103,13 @@ class ControlledAttention:
         return attended
 
     def _place(self, row: Row) -> int | None:
-        """Returns the index of a row in the batch, None if it is not there."""
+        """Return the index of a row in the batch, None if it is not there."""
         return self.control.rows.index(row) if row in self.control.rows else None
 
     def _base(
         self, query: "torch.Tensor", key: "torch.Tensor"
     ) -> tuple["torch.Tensor", "torch.Tensor"]:
-        """Returns queries and keys of the first image, [heads, pixels or tokens, channels]."""
+        """Return queries and keys of the first image, [heads, pixels or tokens, channels]."""
         first = self._place("first")
         found = self._first if first is None else (query[first], key[first])
         assert found is not None, "the second picture never comes before the first"
@@ -114,7 +118,7 @@ class ControlledAttention:
         return found
 
     def _read_heat(self, query: "torch.Tensor", key: "torch.Tensor") -> None:
-        """Accumulates the images' attention to their words, as replaced."""
+        """Accumulate the images' attention to their words, as replaced."""
         from torch.nn import functional
 
         # The rows of the images are the last ones of every batch.
@@ -132,11 +136,7 @@ class ControlledAttention:
 
 @contextmanager
 def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
-    """Applies the control to the network's attention for the block, and restores it afterwards.
-
-    Raises:
-      InputError: the network's attention is not the ordinary one of diffusers.
-    """
+    """Apply the control to the network's attention for the block, and restore it afterwards."""
     plain = dict(unet.attn_processors)
     modules = dict(unet.named_modules())
     processors = {}
@@ -153,7 +153,7 @@ def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
 
 
 def _check_plain(attn: Any, processor: Any, layer: str) -> None:
-    """Checks that a layer does nothing but project, attend and project."""
+    """Check that a layer does nothing but project, attend and project."""
     special = (attn.group_norm, attn.spatial_norm, attn.norm_q, attn.norm_k, attn.norm_cross)
     if (
         type(processor).__name__ not in ("AttnProcessor", "AttnProcessor2_0")
@@ -169,7 +169,7 @@ def _check_plain(attn: Any, processor: Any, layer: str) -> None:
 
 
 def _split_heads(states: "torch.Tensor", heads: int) -> "torch.Tensor":
-    """Returns [rows, heads, length, channels] of [rows, length, heads * channels]."""
+    """Return [rows, heads, length, channels] of [rows, length, heads * channels]."""
     rows, length, channels = states.shape
     return states.view(rows, length, heads, channels // heads).transpose(1, 2)
 
@@ -178,3 +178,66 @@ def _attend(query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor") -
     from torch.nn import functional
 
     return functional.scaled_dot_product_attention(query, key, value)
+
+
+_ROWS: dict[int, tuple[Row, ...]] = {
+    4: ("plain first", "plain second", "first", "second"),
+    2: ("first", "second"),
+}
+
+
+@contextmanager
+def limited_rows(unet: Any, rows: int, control: AttentionControl | None) -> Iterator[None]:
+    """Limit the network to `rows` rows at a time for the block, and tell the control which.
+
+    Args:
+      unet: the network; its `forward` is restored afterwards.
+      rows: 4, 2 or 1.
+      control: control of the pair; None for none.
+    """
+    plain, replaced = unet.forward, "forward" in vars(unet)
+
+    def forward(sample: "torch.Tensor", *args: Any, **kwargs: Any) -> Any:
+        batch = sample.shape[0]
+        if batch not in _ROWS:
+            raise InputError(
+                f"the pipeline sends {batch} rows through its network for two pictures, not 4 or 2"
+            )
+        outputs = []
+        for start in range(0, batch, rows):
+            part = slice(start, min(start + rows, batch))
+            if control is not None:
+                control.rows = _ROWS[batch][part]
+            outputs.append(plain(*_cut((sample, *args), batch, part), **_cut(kwargs, batch, part)))
+        if control is not None:
+            control.number += 1
+        return outputs[0] if len(outputs) == 1 else _joined(outputs)
+
+    unet.forward = forward
+    try:
+        yield
+    finally:
+        if replaced:
+            unet.forward = plain
+        else:
+            del unet.forward
+
+
+def _cut(value: Any, batch: int, part: slice) -> Any:
+    """Return the rows of every tensor that has the batch's rows."""
+    import torch
+
+    if isinstance(value, dict):
+        return {key: _cut(item, batch, part) for key, item in value.items()}
+    if isinstance(value, tuple):
+        return tuple(_cut(item, batch, part) for item in value)
+    if isinstance(value, torch.Tensor) and value.ndim > 0 and value.shape[0] == batch:
+        return value[part]
+    return value
+
+
+def _joined(outputs: list[Any]) -> Any:
+    import torch
+
+    samples = torch.cat([output[0] for output in outputs])
+    return (samples,) if isinstance(outputs[0], tuple) else type(outputs[0])(sample=samples)

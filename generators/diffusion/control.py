@@ -2,30 +2,32 @@
 
 A replaced cross-attention map is a sum of two linear maps of the attention of both images,
 `first @ mapper + second * own`, mixed by word with the second's own map and scaled by word.
+
+Source: `get_time_words_attention_alpha` and `AttentionControlEdit` of prompt-to-prompt. The table
+  of steps has one row more than the steps, because the authors' first scheduler (PNDM) calls the
+  network once more. Its bounds are `int(fraction * rows)`; those of self-attention
+  `int(fraction * steps)`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.alignment import (
     Alignment,
-    refinement,
-    replacement,
-)
-from eqforge.generators.diffusion.prompt_tokens import tokenize
-from eqforge.generators.diffusion.published_alignment import (
     published_refinement,
     published_replacement,
+    refinement,
+    replacement,
+    tokenize,
 )
-from eqforge.generators.diffusion.records import EditControl, WordName
-from eqforge.generators.diffusion.schedules import cross_schedule, span_bounds, steps_of
+from eqforge.generators.diffusion.records import DEFAULT_WORDS, EditControl, Span, WordName
 
 if TYPE_CHECKING:
     import torch
-
 
 _MIN_SIDE = 16
 
@@ -74,7 +76,7 @@ def plan_control(
     latents: "torch.Tensor",
     sides: Sequence[int] = (),
 ) -> ControlPlan:
-    """Returns what is replaced and read in which call of the network.
+    """Return what is replaced and read in which call of the network.
 
     Args:
       prompts: those of the first and the second image.
@@ -85,12 +87,11 @@ def plan_control(
       latents: any latents of the pair, [2, channels, side, side], for their dtype and device.
       sides: of the network's cross-attention maps at this size; the one nearest to 16, or to a
         quarter of a larger latent, is used. Without them exactly that side is.
-
-    Raises:
-      InputError: prompts, words or spans do not fit; see `alignment` and `schedules`.
     """
     alignment = align(prompts, control, tokenizer)
-    length = steps_of(calls, steps)
+    # A scheduler of second order calls more than once a step; the authors' table ends there, ours
+    # counts calls.
+    length = max(steps, calls - 1)
     alpha = cross_schedule(
         control.cross_replace_steps, length, len(alignment.own), alignment.find[1]
     )
@@ -107,11 +108,7 @@ def plan_control(
 
 
 def align(prompts: tuple[str, str], control: EditControl, tokenizer: Any) -> Alignment:
-    """Aligns two prompts as the control says.
-
-    Raises:
-      InputError: they do not fit together; see `alignment`.
-    """
+    """Align two prompts as the control says."""
     first, second = (tokenize(prompt, tokenizer) for prompt in prompts)
     match control.method, control.alignment:
         case "replace", "exact":
@@ -124,7 +121,7 @@ def align(prompts: tuple[str, str], control: EditControl, tokenizer: Any) -> Ali
 
 
 def word_factors(reweight: Mapping[WordName, float], alignment: Alignment) -> np.ndarray:
-    """Returns float32 [tokens]: the factor of every token of the second prompt, by default 1.
+    """Return float32 [tokens]: the factor of every token of the second prompt, by default 1.
 
     Source: `get_equalizer` of prompt-to-prompt.
     """
@@ -137,7 +134,7 @@ def word_factors(reweight: Mapping[WordName, float], alignment: Alignment) -> np
 def _call_plans(
     alignment: Alignment, control: EditControl, alpha: np.ndarray, latents: "torch.Tensor"
 ) -> tuple[CallPlan, ...]:
-    """Returns the plans of all calls; alpha is [calls, tokens]. Equal calls share one plan."""
+    """Return the plans of all calls; alpha is [calls, tokens]. Equal calls share one plan."""
     factors = word_factors(control.reweight, alignment)
     words = _read_words(control, alignment)
     plans = {
@@ -154,7 +151,7 @@ def _call_plan(
     words: np.ndarray,
     latents: "torch.Tensor",
 ) -> CallPlan:
-    """Mixes the replaced attention and the second image's own by word.
+    """Mix the replaced attention and the second image's own by word.
 
     Args:
       alignment: alignment of the prompts.
@@ -175,10 +172,107 @@ def _call_plan(
 
 
 def _read_words(control: EditControl, alignment: Alignment) -> np.ndarray:
-    """Returns float32 [2, tokens, 1], 1 for the tokens of either prompt that the blend reads."""
+    """Return float32 [2, tokens, 1], 1 for the tokens of either prompt that the blend reads."""
     words = np.zeros((2, len(alignment.own), 1), dtype=np.float32)
     if control.blend is not None:
         for picture, names in enumerate(control.blend.words):
             for name in names:
                 words[picture, list(alignment.find[picture](name))] = 1
     return words
+
+
+def span_bounds(span: Span, length: int) -> range:
+    """Return the steps of a span as a range in [0, length]."""
+    start, end = span if isinstance(span, tuple) else (0.0, span)
+    if not 0 <= start <= end <= 1:
+        raise InputError(
+            f"a span of steps is a fraction, or two in order, each in [0, 1]; found {span!r}"
+        )
+    return range(int(start * length), int(end * length))
+
+
+def cross_schedule(
+    spans: Span | Mapping[WordName, Span],
+    steps: int,
+    tokens: int,
+    find: Callable[[WordName], Iterable[int]],
+) -> np.ndarray:
+    """Return float32 [steps + 1, tokens]: 1 where a token's cross-attention is replaced, else 0.
+
+    Args:
+      spans: for all words, or by word with `default_` for the rest; without it, the rest is
+        replaced in all steps.
+      steps: denoising steps.
+      tokens: tokens of a padded prompt.
+      find: returns the tokens of a word.
+    """
+    by_word: dict[WordName, Span] = (
+        dict(spans) if isinstance(spans, Mapping) else {DEFAULT_WORDS: spans}
+    )
+    alpha = np.zeros((steps + 1, tokens), dtype=np.float32)
+    default = span_bounds(by_word.pop(DEFAULT_WORDS, (0.0, 1.0)), steps + 1)
+    alpha[default] = 1
+    for word, span in by_word.items():
+        columns = list(find(word))
+        bounds = span_bounds(span, steps + 1)
+        alpha[:, columns] = 0
+        alpha[bounds.start : bounds.stop, columns] = 1
+    return alpha
+
+
+Row = Literal["plain first", "plain second", "first", "second"]
+"""A row of the network's batch: either image; `plain` ones are without prompt."""
+
+
+class AttentionControl:
+    """The state that the layers of one pair share.
+
+    Args:
+      plan: what is replaced and read in which call.
+
+    Attributes:
+      number: number of the network's call, from 0.
+      rows: the rows in the network's current batch.
+      cross_layers, self_layers: names of the layers where attention was replaced.
+    """
+
+    def __init__(self, plan: ControlPlan) -> None:
+        import torch
+
+        self.plan = plan
+        self.number = 0
+        self.rows: tuple[Row, ...] = ()
+        self.cross_layers: set[str] = set()
+        self.self_layers: set[str] = set()
+        device = plan.calls[0].words.device
+        self._heat = torch.zeros((plan.heat_pixels or 0, 2), dtype=torch.float32, device=device)
+        self._maps = 0
+
+    @property
+    def call(self) -> CallPlan:
+        """What is replaced and read of cross-attention in this call."""
+        return self.plan.calls[self.number]
+
+    def replaces_self(self, pixels: int) -> bool:
+        """Return whether self-attention maps of `pixels` pixels are replaced in this call."""
+        return self.number in self.plan.self_calls and pixels <= self.plan.self_pixels
+
+    def add_heat(self, heat: "torch.Tensor", maps: int) -> None:
+        """Add a layer's attention to the words of the local blend.
+
+        Args:
+          heat: [pixels, 2], the attention of each image.
+          maps: 1 if the second image is in it, so that every layer counts once, else 0.
+        """
+        self._heat += heat
+        self._maps += maps
+
+    def blend_heat(self) -> "torch.Tensor":
+        """Return the attention to the words of the local blend so far, [2, pixels]."""
+        if not self._maps:
+            side = round((self.plan.heat_pixels or 0) ** 0.5)
+            raise InputError(
+                f"local blend reads {side}x{side} maps of the cross-attention, and the network has "
+                "none at this picture's size: choose another side"
+            )
+        return self._heat.T

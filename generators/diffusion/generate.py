@@ -8,20 +8,20 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import derive_seed, fingerprint
-from eqforge.generators.diffusion.attention import controlled
-from eqforge.generators.diffusion.control import plan_control
-from eqforge.generators.diffusion.control_state import AttentionControl
-from eqforge.generators.diffusion.deterministic import deterministic
-from eqforge.generators.diffusion.load import load_pipeline
-from eqforge.generators.diffusion.local_blend import blend
-from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.attention import controlled, limited_rows
+from eqforge.generators.diffusion.control import AttentionControl, plan_control
+from eqforge.generators.diffusion.load import (
+    count_calls,
+    deterministic,
+    load_pipeline,
+    quiet_libraries,
+)
 from eqforge.generators.diffusion.records import (
     AttentionSummary,
+    LocalBlend,
     PairImages,
     PairRequest,
 )
-from eqforge.generators.diffusion.rows import limited_rows
-from eqforge.generators.diffusion.schedulers import count_calls
 from eqforge.generators.diffusion.settings import DiffusionSettings
 
 if TYPE_CHECKING:
@@ -36,21 +36,12 @@ class PairGenerator:
 
     Args:
       settings: the model, and how it is sampled.
-
-    Raises:
-      InputError: the model cannot be loaded, or the settings do not fit it.
-      MissingExtra: torch, diffusers or transformers is not installed.
     """
 
     def __init__(self, settings: DiffusionSettings) -> None:
         self.settings = settings
         self.pipeline, self.identity = load_pipeline(settings)
         self.size_px = _size_px(self.pipeline, settings)
-
-    @property
-    def name(self) -> str:
-        """Model and revision, for the row."""
-        return f"{self.identity.name}@{self.identity.revision}"
 
     @functools.cached_property
     def parameters(self) -> dict[str, str | int | float]:
@@ -81,7 +72,7 @@ class PairGenerator:
         return fingerprint({**self.parameters, "weights": self.identity.digest, "batch_rows": rows})
 
     def generate(self, request: PairRequest) -> PairImages:
-        """Generates a pair; when out of memory, retries with half as many rows at a time.
+        """Generate a pair; when out of memory, retries with half as many rows at a time.
 
         Raises:
           InputError: prompts, words or spans do not fit each other or the model.
@@ -150,7 +141,7 @@ class _Drawing:
     def after_step(
         self, pipeline: Any, step: int, timestep: Any, tensors: dict[str, Any]
     ) -> dict[str, Any]:
-        """Blends the latents; diffusers calls it after every step."""
+        """Blend the latents; diffusers calls it after every step."""
         latents = tensors["latents"]
         if self.blend is not None and self.control is not None:
             heat = self.control.blend_heat()
@@ -162,7 +153,7 @@ class _Drawing:
 
 
 def initial_latents(pipeline: Any, size_px: int, seed: int) -> "torch.Tensor":
-    """Returns the initial latent of both images, twice: [2, channels, height, width].
+    """Return the initial latent of both images, twice: [2, channels, height, width].
 
     It is drawn on the CPU in float32, so it is the same on every device and, up to rounding, in
     every precision.
@@ -177,7 +168,7 @@ def initial_latents(pipeline: Any, size_px: int, seed: int) -> "torch.Tensor":
 
 
 def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
-    """Returns the sides of a network's cross-attention maps, for latents of a given side.
+    """Return the sides of a network's cross-attention maps, for latents of a given side.
 
     Every level of the network halves the side, rounding up.
     """
@@ -186,7 +177,7 @@ def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
 
 
 def _noise_generators(seed: int) -> "list[torch.Generator]":
-    """Returns two generators that draw the same noise, one for each image."""
+    """Return two generators that draw the same noise, one for each image."""
     import torch
 
     noise_seed = derive_seed(seed, "diffusion", "scheduler-noise", 1)
@@ -223,11 +214,7 @@ def _summary(control: AttentionControl) -> AttentionSummary:
 
 
 def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
-    """Returns the side of the square images in pixels.
-
-    Raises:
-      InputError: the model cannot generate that size.
-    """
+    """Return the side of the square images in pixels."""
     channels, latent = pipeline.unet.config.in_channels, pipeline.vae.config.latent_channels
     if channels != latent:
         inpaints = "; it inpaints: `eqforge build eq-edit --editor inpaint`"
@@ -245,5 +232,51 @@ def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
 
 
 def _to_bytes(image: np.ndarray) -> np.ndarray:
-    """Converts float32 [height, width, 3] in [0, 1] to uint8, as diffusers does for PNG files."""
+    """Convert float32 [height, width, 3] in [0, 1] to uint8, as diffusers does for PNG files."""
     return (image * 255).round().astype(np.uint8)
+
+
+def blend_mask(heat: "torch.Tensor", threshold: float, size: tuple[int, int]) -> "torch.Tensor":
+    """Return where the second image may differ: bool [height, width].
+
+    Args:
+      heat: [2, pixels], the attention of each image to its words, on a square map.
+      threshold: fraction of the largest attention of an image.
+      size: height and width of the latent.
+    """
+    from torch.nn import functional
+
+    side = round(heat.shape[1] ** 0.5)
+    maps = heat.reshape(2, 1, side, side)
+    wide = functional.max_pool2d(maps, kernel_size=3, stride=1, padding=1)
+    large = functional.interpolate(wide, size=size)[:, 0]
+    inside = large > threshold * large.amax(dim=(1, 2), keepdim=True)
+    return inside[0] | inside[1]
+
+
+def blend(
+    latents: "torch.Tensor", heat: "torch.Tensor", settings: LocalBlend, step: int, steps: int
+) -> "tuple[torch.Tensor, torch.Tensor | None]":
+    """Take the second latent's pixels outside the words from the first, bit for bit.
+
+    Source: `LocalBlend` in the notebooks of prompt-to-prompt: the attention to the words, summed
+    over the steps so far, as replaced; widened by a 3x3 maximum, enlarged to the latent, cut at a
+    fraction of its largest value; the union of both pictures.
+
+    Args:
+      latents: [2, channels, height, width] after a step.
+      heat: [2, pixels], the attention to the words so far.
+      settings: threshold and start.
+      step: number of the step, from 0.
+      steps: number of steps.
+
+    Returns:
+      The latents, and the mask; None before the blend starts.
+    """
+    import torch
+
+    if step < int(settings.start * steps):
+        return latents, None
+    mask = blend_mask(heat, settings.threshold, (latents.shape[2], latents.shape[3]))
+    second = torch.where(mask, latents[1], latents[0])
+    return torch.stack([latents[0], second]), mask

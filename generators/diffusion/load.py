@@ -4,7 +4,8 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,13 @@ from typing import Any
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.identity import fingerprint
-from eqforge.generators.diffusion.quiet import quiet_libraries
 from eqforge.generators.diffusion.records import ModelIdentity
-from eqforge.generators.diffusion.schedulers import make_scheduler
 from eqforge.generators.diffusion.settings import (
     DEFAULT_MODEL,
     DEFAULT_REVISION,
     DiffusionSettings,
     ModelSettings,
+    Scheduler,
 )
 
 _PRECISIONS = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
@@ -30,12 +30,7 @@ _FILES = frozenset({".json", ".txt", ".safetensors", ".model", ".jinja"})
 
 
 def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
-    """Loads the pipeline, and returns it with the identity of its weights.
-
-    Raises:
-      InputError: the model cannot be found or controlled; the message says how to get it.
-      MissingExtra: torch, diffusers or transformers is not installed.
-    """
+    """Load the pipeline, and return it with the identity of its weights."""
     import_libraries()
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
@@ -52,11 +47,7 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
 
 
 def import_libraries() -> None:
-    """Imports torch, diffusers and transformers, set up to compute reproducibly.
-
-    Raises:
-      MissingExtra: one is not installed.
-    """
+    """Import torch, diffusers and transformers, set up to compute reproducibly."""
     # Required for deterministic matrix products on a GPU, before the first of them.
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     try:
@@ -68,11 +59,7 @@ def import_libraries() -> None:
 
 
 def revision_of(settings: ModelSettings) -> str | None:
-    """Returns the commit of a model on the hub; None for one in a folder.
-
-    Raises:
-      InputError: it is a file, a folder with a commit, or no folder and without one.
-    """
+    """Return the commit of a model on the hub; None for one in a folder."""
     if Path(settings.model).is_dir():
         if settings.revision is not None:
             raise InputError(
@@ -101,11 +88,7 @@ def revision_of(settings: ModelSettings) -> str | None:
 
 
 def find_folder(settings: ModelSettings) -> Path:
-    """Returns the model's folder; downloads it from the hub if needed.
-
-    Raises:
-      InputError: the model cannot be found; the message says how to get it.
-    """
+    """Return the model's folder; download it from the hub if needed."""
     from diffusers import DiffusionPipeline
 
     revision = revision_of(settings)
@@ -143,11 +126,7 @@ class ModelIndex:
 
 
 def read_index(folder: Path, model: str) -> ModelIndex:
-    """Reads a pipeline's model_index.json, after checking that no part has code of its own.
-
-    Raises:
-      InputError: there is none, or a part wants its own code.
-    """
+    """Read a pipeline's model_index.json, after checking that no part has code of its own."""
     try:
         index = json.loads((folder / "model_index.json").read_bytes())
         parts = {key: value for key, value in index.items() if not key.startswith("_")}
@@ -171,7 +150,7 @@ def load_weights(
     pipeline: str = "DiffusionPipeline",
     offload: bool = False,
 ) -> tuple[Any, ModelIdentity]:
-    """Loads a pipeline, and returns it with the identity of its weights.
+    """Load a pipeline, and return it with the identity of its weights.
 
     Args:
       folder: where it is.
@@ -179,9 +158,6 @@ def load_weights(
       settings: the model's name, device and precision.
       pipeline: the class of diffusers to load; `DiffusionPipeline` takes that of the index.
       offload: whether a part is moved to the device only while it works.
-
-    Raises:
-      InputError: the weights cannot be loaded.
     """
     import diffusers
     import torch
@@ -211,7 +187,7 @@ def load_weights(
 
 
 def _check_device(settings: ModelSettings, dtype: Any) -> None:
-    """Checks the device, before a large model is read for nothing."""
+    """Check the device, before a large model is read for nothing."""
     import torch
 
     try:
@@ -235,11 +211,7 @@ def _check_class(pipeline: str, model: str) -> None:
 
 
 def check_texts(pipeline: Any, model: str) -> None:
-    """Checks that the tokenizers and text encoders of a pipeline belong together.
-
-    Raises:
-      InputError: they do not.
-    """
+    """Check that the tokenizers and text encoders of a pipeline belong together."""
     for suffix in ("", "_2"):
         tokenizer = getattr(pipeline, f"tokenizer{suffix}", None)
         encoder = getattr(pipeline, f"text_encoder{suffix}", None)
@@ -278,3 +250,79 @@ def _digest(file: Path) -> str:
 
 def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+@contextmanager
+def deterministic(threads: int) -> Iterator[None]:
+    """Make torch compute bit-reproducibly for the block, and restore its settings.
+
+    On the CPU the number of threads decides how an image is split, and the ends of a part are
+    rounded differently. If torch has no deterministic GPU algorithm for an operation, it warns.
+    """
+    import torch
+
+    threads_before = torch.get_num_threads()
+    enabled = torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    memory: Any = torch.utils.deterministic
+    fills = memory.fill_uninitialized_memory
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    memory.fill_uninitialized_memory = False
+    try:
+        with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
+            yield
+    finally:
+        torch.set_num_threads(threads_before)
+        torch.use_deterministic_algorithms(enabled, warn_only=warns)
+        memory.fill_uninitialized_memory = fills
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Show only errors of diffusers and transformers for the block."""
+    from diffusers.utils import logging as diffusers_logging
+    from transformers.utils import logging as transformers_logging
+
+    levels = [(log, log.get_verbosity()) for log in (diffusers_logging, transformers_logging)]
+    for log, _ in levels:
+        log.set_verbosity_error()
+        log.disable_progress_bar()
+    try:
+        yield
+    finally:
+        for log, level in levels:
+            log.set_verbosity(level)
+            log.enable_progress_bar()
+
+
+_CLASSES: dict[Scheduler, str] = {
+    "ddim": "DDIMScheduler",
+    "pndm": "PNDMScheduler",
+    "euler": "EulerDiscreteScheduler",
+    "euler-ancestral": "EulerAncestralDiscreteScheduler",
+    "ddpm": "DDPMScheduler",
+    "dpm-solver": "DPMSolverMultistepScheduler",
+}
+
+
+def make_scheduler(name: Scheduler, own: Any) -> Any:
+    """Return a scheduler of diffusers.
+
+    Args:
+      name: of the scheduler; `model` returns `own`.
+      own: the scheduler that the model was saved with.
+    """
+    if name == "model":
+        return own
+    import diffusers
+
+    # Those that clip by default were made for pixels in [-1, 1]; a latent goes beyond.
+    clips = {"clip_sample": False} if name in ("ddim", "ddpm") else {}
+    return getattr(diffusers, _CLASSES[name]).from_config(own.config, **clips)
+
+
+def count_calls(scheduler: Any, steps: int) -> int:
+    """Return how often the network is called for `steps` steps."""
+    scheduler.set_timesteps(steps)
+    return len(scheduler.timesteps)

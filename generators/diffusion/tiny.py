@@ -6,13 +6,14 @@ part of prompt-to-prompt is used.
 """
 
 import contextlib
+from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.quiet import quiet_libraries
-from eqforge.generators.diffusion.tiny_tokenizer import make_tokenizer
+from eqforge.generators.diffusion.load import quiet_libraries
 
 SIZE_PX = 64
 TOKENS = 77
@@ -42,9 +43,6 @@ def make_tiny_pipeline(
       seed: of the weights.
       flag_above: if given, a pipeline of Stable Diffusion has a safety checker that flags pictures
         whose cosine similarity to one of its 17 concepts is above this number in [-1, 1].
-
-    Raises:
-      InputError: there is no tiny pipeline of that class.
     """
     import torch
 
@@ -64,7 +62,7 @@ def make_tiny_pipeline(
 
 @contextlib.contextmanager
 def called_tiny(folder: Path) -> Iterator[None]:
-    """Lets errors of a model that was made in a temporary folder call it `tiny`."""
+    """Let errors of a model that was made in a temporary folder call it `tiny`."""
     try:
         yield
     except InputError as error:
@@ -74,7 +72,7 @@ def called_tiny(folder: Path) -> Iterator[None]:
 def tiny_sd(
     tokenizer: Any, flag_above: float | None, pipeline: str = "StableDiffusionPipeline", **unet: Any
 ) -> Any:
-    """Returns a tiny Stable Diffusion.
+    """Return a tiny Stable Diffusion.
 
     Args:
       tokenizer: of CLIP.
@@ -99,7 +97,7 @@ def tiny_sd(
 
 
 def tiny_sdxl(tokenizer: Any, pipeline: str = "StableDiffusionXLPipeline", **unet: Any) -> Any:
-    """Returns a tiny SDXL; arguments as those of `tiny_sd`."""
+    """Return a tiny SDXL; arguments as those of `tiny_sd`."""
     import diffusers
     from transformers import CLIPTextModel, CLIPTextModelWithProjection
 
@@ -125,7 +123,7 @@ def tiny_sdxl(tokenizer: Any, pipeline: str = "StableDiffusionXLPipeline", **une
 
 
 def tiny_unet(**config: Any) -> Any:
-    """Makes a U-Net whose attention distinguishes words and places, and whose steps change little.
+    """Make a U-Net whose attention distinguishes words and places, and whose steps change little.
 
     Weights initialised as usual attend to all words alike, and two prompts would share no pixel.
     """
@@ -150,7 +148,7 @@ def tiny_unet(**config: Any) -> Any:
 
 
 def tiny_vae(**config: Any) -> Any:
-    """Returns an autoencoder that halves the sides."""
+    """Return an autoencoder that halves the sides."""
     from diffusers import AutoencoderKL
 
     return AutoencoderKL(
@@ -165,7 +163,7 @@ def tiny_vae(**config: Any) -> Any:
 
 
 def tiny_scheduler() -> Any:
-    """Returns the scheduler of Stable Diffusion."""
+    """Return the scheduler of Stable Diffusion."""
     from diffusers import PNDMScheduler
 
     return PNDMScheduler(
@@ -179,7 +177,7 @@ def tiny_scheduler() -> Any:
 
 
 def tiny_text_config(tokenizer: Any) -> Any:
-    """Returns the configuration of a CLIP text encoder."""
+    """Return the configuration of a CLIP text encoder."""
     from transformers import CLIPTextConfig
 
     return CLIPTextConfig(
@@ -197,7 +195,7 @@ def tiny_text_config(tokenizer: Any) -> Any:
 
 
 def tiny_safety_checker(flag_above: float) -> Any:
-    """Returns a safety checker; see `make_tiny_pipeline`."""
+    """Return a safety checker; see `make_tiny_pipeline`."""
     from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
     from transformers import CLIPConfig
 
@@ -215,3 +213,60 @@ def tiny_safety_checker(flag_above: float) -> Any:
     checker.concept_embeds_weights.data.fill_(flag_above)
     checker.special_care_embeds_weights.data.fill_(1.0)
     return checker
+
+
+_MERGES = 200
+_WORDS = """
+a an the of on in at with and to by near photo painting drawing picture standing sitting wearing
+horse cattle elephant goat deer camel zebra dog cat bird fish car truck boat train house castle tree
+flower mountain beach desert river forest garden street city zoo grass snow sunset sunrise night
+winter summer autumn spring rain water under over left right front behind red blue green yellow
+white black brown small large old young cap hat crown scarf glasses
+"""
+Pair = tuple[str, str]
+
+
+def make_tokenizer(max_tokens: int) -> Any:
+    """Return a CLIP tokenizer of transformers.
+
+    Args:
+      max_tokens: maximum number of tokens of a text, start and end token included.
+    """
+    from transformers import CLIPTokenizer
+
+    merges, letters = _learn_merges(), byte_letters()
+    symbols = [*letters, *(f"{letter}</w>" for letter in letters), *map("".join, merges)]
+    symbols += ["<|startoftext|>", "<|endoftext|>"]
+    vocabulary = {symbol: number for number, symbol in enumerate(symbols)}
+    make: Any = CLIPTokenizer
+    return make(vocab=vocabulary, merges=merges, model_max_length=max_tokens)
+
+
+def _learn_merges() -> list[Pair]:
+    """Repeatedly merges the most frequent pair of neighbours; ties go to the first in order."""
+    words = [[*word[:-1], f"{word[-1]}</w>"] for word in _WORDS.split()]
+    merges: list[Pair] = []
+    while len(merges) < _MERGES:
+        counts = Counter(pair for word in words for pair in pairwise(word))
+        if not counts:
+            break
+        best = min(counts, key=lambda pair: (-counts[pair], pair))
+        merges.append(best)
+        words = [_merge(word, best) for word in words]
+    return merges
+
+
+def _merge(word: list[str], pair: Pair) -> list[str]:
+    merged: list[str] = []
+    for symbol in word:
+        if merged and (merged[-1], symbol) == pair:
+            merged[-1] += symbol
+        else:
+            merged.append(symbol)
+    return merged
+
+
+def byte_letters() -> list[str]:
+    """Return the characters that stand for the 256 bytes in CLIP's vocabulary."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    return [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]

@@ -96,11 +96,7 @@ class Vocabulary:
 
 @functools.lru_cache(maxsize=4)
 def load_vocabulary(path: Path = BUILT_IN) -> Vocabulary:
-    """Reads a vocabulary file.
-
-    Raises:
-      InputError: the file is not valid; the message says where, and what was expected.
-    """
+    """Read a vocabulary file."""
     root = load_json(path)
     _check_keys(root, ("styles", "published", "families", "groups"))
     families = {name: _family(name, node) for name, node in root["families"].items()}

@@ -47,7 +47,7 @@ class Canvas:
         return self.image.shape[1]
 
     def restore(self, edited: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Returns an edited canvas without padding, in the original's size."""
+        """Return an edited canvas without padding, in the original's size."""
         return _resized(edited[: self.inner[0], : self.inner[1]], self.size)
 
 
@@ -57,7 +57,7 @@ def fit(
     resolution: int,
     multiple: int,
 ) -> Canvas:
-    """Returns the canvas of a picture.
+    """Return the canvas of a picture.
 
     Args:
       image: uint8 [height, width, 3].
@@ -87,6 +87,6 @@ def _resized(image: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint
 
 
 def _covered(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.bool_]:
-    """Returns a mask of another size, True in every pixel that touches one of the first."""
+    """Return a mask of another size, True in every pixel that touches one of the first."""
     picture = Image.fromarray(mask.astype(np.float32), "F")
     return np.asarray(picture.resize(size[::-1], Image.Resampling.BOX)) > 0

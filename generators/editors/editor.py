@@ -18,10 +18,14 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
 from eqforge.core.late import Image
 from eqforge.core.late import numpy as np
-from eqforge.generators.diffusion.deterministic import deterministic
-from eqforge.generators.diffusion.load import ModelIndex, check_texts, load_weights
-from eqforge.generators.diffusion.prompt_tokens import check_length
-from eqforge.generators.diffusion.quiet import quiet_libraries
+from eqforge.generators.diffusion.alignment import check_length
+from eqforge.generators.diffusion.load import (
+    ModelIndex,
+    check_texts,
+    deterministic,
+    load_weights,
+    quiet_libraries,
+)
 from eqforge.generators.editors.canvas import Canvas, fit
 from eqforge.generators.editors.settings import EditorName, EditorSettings
 
@@ -85,9 +89,6 @@ class Editor(ABC):
       needs: the parts of a request that may not be None.
       runs: the pipeline that edits, for the class that a model was saved as.
       knobs: arguments of the pipeline, for the settings that it has.
-
-    Raises:
-      InputError: a setting is given that the pipeline does not have, or does not fit it.
     """
 
     name: ClassVar[EditorName]
@@ -107,11 +108,7 @@ class Editor(ABC):
 
     @classmethod
     def load(cls, folder: Path, index: ModelIndex, settings: EditorSettings) -> Editor:
-        """Load the weights in a folder into the pipeline that edits.
-
-        Raises:
-          InputError: the weights cannot be loaded, or a setting does not fit them.
-        """
+        """Load the weights in a folder into the pipeline that edits."""
         pipeline, identity = load_weights(
             folder, index, settings, cls.runs[index.pipeline], settings.offload
         )

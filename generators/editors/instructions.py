@@ -33,7 +33,7 @@ class Change:
 
 
 def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] | None) -> Change:
-    """Returns what differs between a caption and the one that shall be true.
+    """Return what differs between a caption and the one that shall be true.
 
     Args:
       caption: true of the picture.
@@ -57,7 +57,7 @@ def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] |
 
 
 def make_instruction(target: str, change: Change) -> str:
-    """Returns an instruction in English for editors that follow one.
+    """Return an instruction in English for editors that follow one.
 
     "replace the dog with a cat", "replace his bat with his racket", "add a hat", "remove the hat";
     where more than one thing differs, or words that name none, it says what the picture shall show.
@@ -84,14 +84,14 @@ def _touches(span: Span, others: tuple[Span, ...]) -> bool:
 
 
 def _beside(nouns: list[Span], spans: tuple[Span, ...], length: int) -> list[Span]:
-    """Returns the nearest noun phrase before some words, and the nearest behind them."""
+    """Return the nearest noun phrase before some words, and the nearest behind them."""
     first, last = (spans[0][0], spans[-1][1]) if spans else (length, length)
     ahead = [noun for noun in nouns if noun[1] <= first]
     return [*ahead[-1:], *[noun for noun in nouns if noun[0] >= last][:1]]
 
 
 def _noun_phrases(analysis: Analysis) -> dict[Span, str]:
-    """Returns the noun phrases by their characters, without the capital of a sentence."""
+    """Return the noun phrases by their characters, without the capital of a sentence."""
     tokens, capitals = analysis.tokens, sentence_capitals(analysis)
     found: dict[Span, str] = {}
     for first, last in analysis.noun_phrases:
@@ -103,13 +103,13 @@ def _noun_phrases(analysis: Analysis) -> dict[Span, str]:
 
 
 def _bare(phrase: str) -> str:
-    """Returns a noun phrase without its determiner."""
+    """Return a noun phrase without its determiner."""
     first, _, rest = phrase.partition(" ")
     return rest if rest and first.lower() in _DETERMINERS else phrase
 
 
 def _definite(phrase: str) -> str:
-    """Returns a noun phrase as one speaks of what is there: with `the`, unless it says whose."""
+    """Return a noun phrase as one speaks of what is there: with `the`, unless it says whose."""
     first, _, rest = phrase.partition(" ")
     if rest and first.lower() in _ARTICLES:
         return f"the {rest}"

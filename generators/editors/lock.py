@@ -16,7 +16,7 @@ def composite(
     mask: NDArray[np.bool_],
     feather_px: int = 0,
 ) -> NDArray[np.uint8]:
-    """Returns the edited picture inside a mask and the original outside.
+    """Return the edited picture inside a mask and the original outside.
 
     Args:
       original: RGB, uint8 of shape (height, width, 3).
@@ -39,7 +39,7 @@ def composite(
 
 
 def _weights(mask: NDArray[np.bool_], feather_px: int) -> NDArray[np.float32]:
-    """Returns the edited picture's share at each pixel, from 0 outside to 1 deep inside."""
+    """Return the edited picture's share at each pixel, from 0 outside to 1 deep inside."""
     import scipy.ndimage  # type: ignore[import-untyped]
 
     if mask.all():  # there is no rim to measure from
@@ -49,7 +49,7 @@ def _weights(mask: NDArray[np.bool_], feather_px: int) -> NDArray[np.float32]:
 
 
 def grow(mask: NDArray[np.bool_], margin_px: int) -> NDArray[np.bool_]:
-    """Returns a mask with all pixels that lie within a distance of it."""
+    """Return a mask with all pixels that lie within a distance of it."""
     import scipy.ndimage
 
     if margin_px == 0 or not mask.any():

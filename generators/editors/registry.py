@@ -30,9 +30,6 @@ def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
     Args:
       settings: name the model and, if the user chose one, the editor.
       pipeline: class of diffusers that the model was saved as.
-
-    Raises:
-      InputError: no editor runs it, or a different one than the user chose.
     """
     found = next((name for name, editor in EDITORS.items() if pipeline in editor.runs), None)
     if found is None:
@@ -57,13 +54,7 @@ def describe_editors(with_mask: bool = True) -> str:
 
 
 def load_editor(settings: EditorSettings) -> Editor:
-    """Load a model as an editor.
-
-    Raises:
-      InputError: the model cannot be found or loaded, it does not run with the editor, or a setting
-        does not fit it; the message says what would.
-      MissingExtra: torch, diffusers or transformers is not installed.
-    """
+    """Load a model as an editor."""
     import_libraries()
     if settings.model == TINY:
         return _load_tiny(settings)

@@ -68,11 +68,7 @@ class EditorSettings:
     """Threads that compute on the CPU. The bytes depend on it, so no machine decides it."""
 
     def __post_init__(self) -> None:
-        """Checks the numbers.
-
-        Raises:
-          InputError: one is out of its range, or the precision does not fit the device.
-        """
+        """Check the numbers."""
         for name in ("steps", "resolution", "cpu_threads"):
             number = getattr(self, name)
             if number is not None and number < 1:
@@ -91,7 +87,7 @@ class EditorSettings:
             raise InputError("--offload moves parts of a model to a GPU: name it with --device")
 
     def on(self, device: str) -> "EditorSettings":
-        """Returns the settings for another device, to try there whether the model loads."""
+        """Return the settings for another device, to try there whether the model loads."""
         if device != "cpu":
             return replace(self, device=device)
         precision: Precision = "fp32" if self.precision == "fp16" else self.precision

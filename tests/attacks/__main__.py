@@ -429,9 +429,10 @@ def vectors(bench: Bench, rng: random.Random) -> Iterator[Attack]:
         )
     if rng.random() < 0.3:
         work = place / "run" / "_work"
-        work.mkdir(parents=True)
+        saved = work / "checkpoint-1"
+        saved.mkdir(parents=True)
         (work / "run.json").write_bytes(of.odd_json(b'{"model": "m", "steps": 3}', rng))
-        (work / "checkpoint.pt").write_bytes(made[".pt"])
+        (saved / "optimizer.bin").write_bytes(made[".pt"])
         (place / "run" / rng.choice(("log.jsonl", "training.json"))).write_bytes(
             of.odd_json(b'{"step": 1}', rng)
         )

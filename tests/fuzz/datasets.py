@@ -23,15 +23,15 @@ import pyarrow.parquet as pq
 
 from eqforge import cli
 from eqforge.core.errors import InputError
-from eqforge.evaluation.efficiency.items import choose_items
-from eqforge.evaluation.scoring.image_batches import cut_batches
+from eqforge.evaluation.efficiency.measure import choose_items
+from eqforge.evaluation.scoring.batches import cut_batches
 from eqforge.evaluation.scoring.index import make_index, make_pairs
 from eqforge.evaluation.scoring.pictures import Preparation
 from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.evaluation.shortcuts.command import _read as read_audited
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.training.examples import read_examples
-from eqforge.evaluation.training.pictures import copy_pictures
+from eqforge.evaluation.training.feeds import copy_pictures
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.shelf import make_shelf

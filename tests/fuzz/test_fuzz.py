@@ -27,7 +27,7 @@ FEWER |= dict.fromkeys(BENCHMARK_TARGETS, 60)
 FEWER |= {"captions-perturbed": 40, "captions-reworded": 40, "images": 300}
 FEWER |= {"review-votes": 60}
 FEWER |= {"dataset-manifests": 30, "dataset-tables": 60}
-TENSORS = ("scores-pt", "vector-pt", "training-checkpoint")
+TENSORS = ("scores-pt", "vector-pt")
 
 
 @pytest.fixture

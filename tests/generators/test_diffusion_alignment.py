@@ -5,12 +5,14 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError, MissingExtra
-from eqforge.generators.diffusion.alignment import align_tokens, refinement, replacement
-from eqforge.generators.diffusion.prompt_tokens import tokenize
-from eqforge.generators.diffusion.published_alignment import (
+from eqforge.generators.diffusion.alignment import (
+    align_tokens,
     published_refinement,
     published_replacement,
     published_tokens,
+    refinement,
+    replacement,
+    tokenize,
 )
 from eqforge.generators.text.clip_tokens import _byte_letters, _read_merges
 

@@ -13,12 +13,19 @@ pytest.importorskip("diffusers")
 
 from diffusers.models.attention_processor import Attention, AttnProcessor  # noqa: E402
 
-from eqforge.generators.diffusion.attention import ControlledAttention, controlled  # noqa: E402
-from eqforge.generators.diffusion.control import align, plan_control, word_factors  # noqa: E402
-from eqforge.generators.diffusion.control_state import AttentionControl  # noqa: E402
+from eqforge.generators.diffusion.attention import (  # noqa: E402
+    ControlledAttention,
+    controlled,
+    limited_rows,
+)
+from eqforge.generators.diffusion.control import (  # noqa: E402
+    AttentionControl,
+    align,
+    cross_schedule,
+    plan_control,
+    word_factors,
+)
 from eqforge.generators.diffusion.load import load_pipeline  # noqa: E402
-from eqforge.generators.diffusion.rows import limited_rows  # noqa: E402
-from eqforge.generators.diffusion.schedules import cross_schedule  # noqa: E402
 from eqforge.generators.diffusion.settings import DiffusionSettings  # noqa: E402
 
 TOKENS = 77

@@ -5,7 +5,7 @@ from itertools import combinations, islice
 
 import pytest
 
-from eqforge.generators.diffusion.edits import EDIT_KINDS, Edit, EditKind, Picture, ordered_edits
+from eqforge.generators.diffusion.prompts import EDIT_KINDS, Edit, EditKind, Picture, ordered_edits
 from eqforge.generators.diffusion.vocabulary import (
     Family,
     Group,

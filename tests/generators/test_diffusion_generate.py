@@ -18,8 +18,13 @@ from eqforge.generators.diffusion.settings import DiffusionSettings
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")
 
-from eqforge.generators.diffusion.generate import PairGenerator, initial_latents, map_sides  # noqa: E402
-from eqforge.generators.diffusion.local_blend import blend, blend_mask  # noqa: E402
+from eqforge.generators.diffusion.generate import (  # noqa: E402  # noqa: E402
+    PairGenerator,
+    blend,
+    blend_mask,
+    initial_latents,
+    map_sides,
+)
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline  # noqa: E402
 
 # diffusers turns tensors into arrays the way NumPy had before version 2.

@@ -10,12 +10,15 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.edits import EDIT_KINDS, EditKind, Picture, ordered_edits
 from eqforge.generators.diffusion.prompts import (
+    EDIT_KINDS,
+    EditKind,
     Language,
     PairCounts,
+    Picture,
     PromptPair,
     draw_counts,
+    ordered_edits,
     prompt_pair,
     prompt_pairs,
 )

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.schedules import cross_schedule, span_bounds, steps_of
+from eqforge.generators.diffusion.control import cross_schedule, span_bounds
 
 WORDS = {"cat": (2, 3), "hat": (6,)}
 
@@ -58,8 +58,3 @@ def test_bounds_are_cut_not_rounded():
 def test_a_span_outside_the_steps_is_an_error(span):
     with pytest.raises(InputError, match="fraction"):
         span_bounds(span, 50)
-
-
-@pytest.mark.parametrize(("calls", "steps", "length"), [(50, 50, 50), (51, 50, 50), (99, 50, 98)])
-def test_fractions_are_of_the_steps_or_of_the_calls_where_there_are_more(calls, steps, length):
-    assert steps_of(calls, steps) == length

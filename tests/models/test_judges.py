@@ -10,9 +10,8 @@ pytest.importorskip("transformers")
 
 from eqforge.core.errors import InputError
 from eqforge.models.chat_model import load_chat_model
-from eqforge.models.nli import CLASSES, NliModel, class_places
 from eqforge.models.pretrained import Weights
-from eqforge.models.yes_no import TextYesNo
+from eqforge.models.text_models import CLASSES, NliModel, TextYesNo, class_places
 from tests.evaluation.conversations.made import processor, save_llava
 from tests.tiny_judges import save_llm, save_nli
 from tests.tiny_models import bert_tokenizer

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.models.oscar.regions import RegionFiles
-from eqforge.models.oscar.scorer import OscarFiles, OscarScorer
+from eqforge.models.oscar import OscarFiles, OscarScorer
+from eqforge.models.regions import RegionFiles
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
 from tests.scored import score_pictures

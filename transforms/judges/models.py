@@ -20,8 +20,7 @@ from eqforge.core.late import numpy as np
 from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Memory, Question, ask
 from eqforge.models.chat_model import ChatModel, load_chat_model
-from eqforge.models.nli import CLASSES, NliModel
-from eqforge.models.yes_no import TextYesNo
+from eqforge.models.text_models import CLASSES, NliModel, TextYesNo
 from eqforge.schemas.records.scores import Identity
 from eqforge.transforms.judges.settings import PARALLEL
 

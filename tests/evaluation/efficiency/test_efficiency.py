@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from eqforge.cli import main as command
-from eqforge.evaluation.efficiency.clock import draw_medians, seconds_of, spread
-from eqforge.evaluation.efficiency.conditions import check_alike
-from eqforge.evaluation.efficiency.items import choose_items
-from eqforge.evaluation.efficiency.measure import Protocol, Ready, sweep
-from eqforge.evaluation.efficiency.result import read_efficiency
+from eqforge.evaluation.efficiency.command import EfficiencySettings
+from eqforge.evaluation.efficiency.contest import check_alike
+from eqforge.evaluation.efficiency.measure import Ready, choose_items, seconds_of, sweep
+from eqforge.evaluation.efficiency.result import draw_medians, read_efficiency, spread
 from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.made_datasets import pair_tables, write_dataset, write_pairs
@@ -259,11 +258,11 @@ def test_a_full_gpu_ends_the_sweep_and_keeps_what_was_measured() -> None:
         def match(self, images: Any, captions: Any, pairs: Any) -> None:
             assert len(images) == len(captions) == len(pairs)
 
-    protocol = Protocol(
-        device="cpu", warm_up=0, repeats=2, batches=(1, 4, 8), max_pixels=1, seed=0, resamples=10
+    settings = EfficiencySettings(
+        dataset="d", model="m", output=Path("o"), warm_up=0, repeats=2, batches=(1, 4, 8)
     )
     model: Any = Small()
-    found, stopped = sweep(model, Ready(inputs=[0, 1], captions=["a", "b"]), protocol)
+    found, stopped = sweep(model, Ready(inputs=[0, 1], captions=["a", "b"]), settings, "cpu")
     assert [speed.batch for speed in found] == [1, 4]
     assert stopped == "out of memory at a batch of 8"
 

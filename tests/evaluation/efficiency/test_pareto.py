@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eqforge.cli import main as command
-from eqforge.evaluation.efficiency.pareto import membership, on_front
+from eqforge.evaluation.efficiency.contest import membership, on_front
 from tests.statuses import status_of
 
 main = status_of(command)

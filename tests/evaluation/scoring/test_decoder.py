@@ -12,7 +12,7 @@ from PIL import Image
 from eqforge.commands import verify
 from eqforge.core.files import pictures
 from eqforge.core.files.pictures import read_pixels
-from eqforge.evaluation.training.pictures import Pictures, copy_pictures
+from eqforge.evaluation.training.feeds import Pictures, copy_pictures
 from eqforge.pipelines import retrieval_perturbations
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import rows

@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.training.batches import (
+from eqforge.evaluation.training.examples import (
+    Match,
     Plan,
+    Unit,
     count_steps,
     epoch_order,
-    learning_rate,
     make_batch,
+    read_examples,
 )
-from eqforge.evaluation.training.examples import Match, Unit, read_examples
-from eqforge.evaluation.training.pictures import Pictures, copy_pictures
+from eqforge.evaluation.training.feeds import Pictures, copy_pictures
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import rows
 from tests.made_datasets import built, write_captions, write_dataset, write_squares
@@ -122,6 +123,9 @@ def test_steps_are_those_of_whole_batches() -> None:
 
 
 def test_the_rate_rises_and_falls() -> None:
+    pytest.importorskip("torch")
+    from eqforge.evaluation.training.finetune import learning_rate
+
     rates = [learning_rate(step, 10, 2.0, 4, "cosine") for step in range(10)]
     assert rates[:5] == pytest.approx([0.4, 0.8, 1.2, 1.6, 2.0])
     assert rates[7] == pytest.approx(1.0)

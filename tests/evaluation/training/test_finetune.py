@@ -22,8 +22,8 @@ import pytest
 from PIL import Image
 
 from eqforge.core.files.storage import digest
+from eqforge.evaluation.training.command import PRESETS, parse_settings
 from eqforge.evaluation.training.command import main as command
-from eqforge.evaluation.training.settings import PRESETS, parse_settings
 from eqforge.models.scorer import Picture, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.dataset.reader import open_dataset
@@ -152,8 +152,8 @@ def test_a_killed_training_goes_on_to_the_same_bytes(folder: Path) -> None:
             time.sleep(0.002)
         process.send_signal(signal.SIGKILL)
     assert not (output / "training.json").exists()
-    state = torch.load(output / "_work" / "checkpoint.pt", weights_only=True)
-    assert 8 <= state["step"] <= len(log.read_bytes().splitlines())
+    (saved,) = (output / "_work").glob("checkpoint-*")
+    assert 8 <= int(saved.name[11:]) <= len(log.read_bytes().splitlines())
     assert main([*line, "--workers", "1"]) == 0
     for name in ("model.safetensors", "config.json", "log.jsonl", "tokenizer.json"):
         assert (output / name).read_bytes() == (straight / name).read_bytes(), name
@@ -369,6 +369,19 @@ def test_a_picture_that_cannot_be_used_is_one_clear_error(
     assert "Traceback" not in said
 
 
+def test_a_damaged_checkpoint_is_one_clear_error(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """It is damaged as a full disk leaves it; a pickle in its place would not be run."""
+    line = arguments(folder, tmp_path / "out", "--steps", "2", "--checkpoint-every", "1")
+    monkeypatch.setattr("eqforge.evaluation.training.folder.RunFolder.finish", lambda *_: None)
+    assert main(line) == 0
+    saved = tmp_path / "out" / "_work" / "checkpoint-2" / "optimizer.bin"
+    saved.write_bytes(b"cos\nsystem\n(S'touch out'\ntR.")
+    assert main(line) == 2
+    assert "is no checkpoint of this training" in capsys.readouterr().err
+
+
 def test_a_loss_that_is_not_finite_ends_the_training(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -384,21 +397,21 @@ def test_too_little_memory_on_the_device_is_one_clear_error(
     def run_out(*_: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("eqforge.evaluation.training.loop._step", run_out)
+    monkeypatch.setattr("eqforge.evaluation.training.finetune._step", run_out)
     assert main(arguments(folder, tmp_path / "out", "--steps", "2")) == 1
     assert "cpu: out of memory; lower --batch-size" in capsys.readouterr().err
 
 
 def test_presets_are_defaults_that_flags_override() -> None:
     base = ["d", "--model", "clip:x", "--output", "o"]
-    paper = parse_settings([*base, "--preset", "eqsim-paper", "--margin", "0.2"], None)
+    paper = parse_settings([*base, "--preset", "eqsim-paper", "--margin", "0.2"])
     assert paper.loss == ("infonce=1", "eqsim-v1=0.5", "eqsim-v2=0.5")
     assert (paper.margin, paper.learning_rate, paper.close) == (0.2, 2e-5, "multinomial")
     assert (paper.weight_decay, paper.exclude_repeats) == (0.01, False)
-    own = parse_settings([*base, "--preset", "hard-positives-paper", "--loss", "infonce=2"], None)
+    own = parse_settings([*base, "--preset", "hard-positives-paper", "--loss", "infonce=2"])
     assert not own.exclude_repeats
     flag = ["--preset", "eqsim-paper", "--exclude-repeats"]
-    assert parse_settings([*base, *flag], None).exclude_repeats
+    assert parse_settings([*base, *flag]).exclude_repeats
     assert own.loss == ("infonce=2",)
     assert own.epochs == PRESETS["hard-positives-paper"]["epochs"] == 5
-    assert parse_settings(base, None).loss == ()
+    assert parse_settings(base).loss == ()

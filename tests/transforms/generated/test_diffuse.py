@@ -13,9 +13,10 @@ import pytest
 from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.pictures import read_pixels
 from eqforge.generators.diffusion.control import align
-from eqforge.generators.diffusion.edits import EDIT_KINDS, EditKind
 from eqforge.generators.diffusion.generate import PairGenerator
 from eqforge.generators.diffusion.prompts import (
+    EDIT_KINDS,
+    EditKind,
     Language,
     PromptPair,
     draw_counts,

@@ -49,9 +49,6 @@ class RegionFiles:
     Args:
       features: the file of features, of any size: only the offsets of its lines are in memory.
       tags: the file of tags; None if the model reads none.
-
-    Raises:
-      InputError: a file is missing or has two lines of a key.
     """
 
     def __init__(self, features: Path, tags: Path | None) -> None:
@@ -59,7 +56,7 @@ class RegionFiles:
         self._tags = None if tags is None else _Lines(tags)
 
     def __getitem__(self, key: str) -> Regions:
-        """Returns the regions of an image.
+        """Return the regions of an image.
 
         Raises:
           InputError: the index beside a file is not of this file.
@@ -81,7 +78,7 @@ class _Lines:
         self._starts = _index(path, path.stat().st_mtime_ns, path.stat().st_size)
 
     def __getitem__(self, key: str) -> list[str]:
-        """Returns the fields after the key; see RegionFiles for errors."""
+        """Return the fields after the key; see RegionFiles for errors."""
         if key not in self._starts:
             raise ValueError(f"{key}: {self._path.name} has no line of this image")
         with open(self._path, "rb") as stream:
@@ -100,7 +97,7 @@ def _bad_index(path: Path, what: str) -> InputError:
 
 @functools.lru_cache(maxsize=4)
 def _index(path: Path, _changed_ns: int, _num_bytes: int) -> dict[str, int]:
-    """Returns the offset of each key's line, from the two index files beside it if both exist.
+    """Return the offset of each key's line, from the two index files beside it if both exist.
 
     A published file has tens of gigabytes, so it is scanned only once as long as it is unchanged.
     """

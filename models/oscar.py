@@ -1,0 +1,359 @@
+"""OSCAR as a scorer of captions, from a checkpoint as its authors' code saves it: SIMAT's oracle.
+
+Caption and tags are embedded as by any BERT, with positions; each region's features go through one
+linear layer, without position, and through a layer norm if the checkpoint has one (VinVL's do).
+The encoder reads both in one sequence, and a head on the pooled first state tells whether they
+match.
+
+Source: microsoft/Oscar, oscar/modeling/modeling_bert.py, ImageBertForSequenceClassification; Li et
+al. 2020, section 3.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import numpy as np
+from eqforge.models.fusion import match_classes, run_head
+from eqforge.models.pretrained import (
+    Precision,
+    check_device,
+    check_vocabulary,
+    folder_digest,
+    import_torch,
+)
+from eqforge.models.regions import RegionFiles, Regions
+from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_TOKENS, MAX_REGIONS = 70, 50
+"""How much the authors' retrieval reads of caption and tags together, and of the regions."""
+
+CAPTION_SEGMENT, TAGS_SEGMENT = 0, 1
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class OscarFiles:
+    """What OSCAR reads, and how much of it.
+
+    Attributes:
+      checkpoint: folder with config.json, vocab.txt and weights.
+      features: TSV file of region features.
+      tags: TSV file of object tags; None for a model trained without them.
+      max_tokens: the most tokens of caption and tags together.
+      max_regions: how many regions are read at most, from the first.
+      precision: type of the weights.
+      device: as torch names it.
+    """
+
+    checkpoint: Path
+    features: Path
+    tags: Path | None
+    max_tokens: int = MAX_TOKENS
+    max_regions: int = MAX_REGIONS
+    precision: Precision = "float32"
+    device: str = "cpu"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class OscarImage:
+    """What the network computes of an image before it reads a caption.
+
+    Attributes:
+      states: embedded regions, a tensor of shape (max_regions, hidden), padded.
+      regions: how many there are.
+      tag_ids: tokens of the tags.
+    """
+
+    states: Any
+    regions: int
+    tag_ids: tuple[int, ...]
+
+
+class OscarScorer:
+    """Scores captions by their words, an image's object tags and its region features.
+
+    The image itself is not read: its key must be in the files of features and tags.
+
+    Args:
+      files: what is read.
+
+    Source: microsoft/Oscar, oscar/run_retrieval.py: sequence and full attention mask.
+    """
+
+    reads_pixels = False
+    gives_log_odds = True
+
+    def __init__(self, files: OscarFiles) -> None:
+        self._torch = import_torch()
+        self._files = files
+        self._regions = RegionFiles(files.features, files.tags)
+        self._tokenizer = _tokenizer(files.checkpoint)
+        self._network = load_network(files.checkpoint, files.precision, files.device)
+        embeddings = self._network.bert.embeddings
+        words = embeddings.word_embeddings.num_embeddings
+        check_vocabulary(str(files.checkpoint), len(self._tokenizer), words)
+        places = embeddings.position_embeddings.num_embeddings
+        if not 3 <= files.max_tokens <= places or files.max_regions < 1:
+            raise InputError(
+                f"tokens={files.max_tokens}, regions={files.max_regions}: expected 3 to {places} "
+                "tokens and at least 1 region"
+            )
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """Which model and which features; computed on first use, since it hashes all of them."""
+        files = self._files
+        read = [files.features] if files.tags is None else [files.features, files.tags]
+        detected = [storage.digest(str(file))[1] for file in read]
+        return Identity(
+            kind="oscar",
+            family="oscar",
+            model=files.checkpoint.resolve().name,
+            revision=folder_digest(files.checkpoint),
+            precision=files.precision,
+            preprocessing=fingerprint([detected, files.max_tokens, files.max_regions]),
+            calibration="softmax of the matching head",
+        )
+
+    def prepare(self, picture: Picture) -> Regions:
+        """Return the regions and tags listed under the picture's key.
+
+        Raises:
+          ValueError: there are none, or this model reads features of another length.
+        """
+        regions = self._regions[picture.key]
+        found, expected = regions.features.shape[1], self._network.num_features
+        if found != expected:
+            raise ValueError(
+                f"{picture.key}: {found} features a region; this model reads {expected}"
+            )
+        return regions
+
+    def encode_images(self, prepared: Sequence[Regions]) -> list[OscarImage]:
+        """Return each image's embedded regions and the tokens of its tags."""
+        return [self._encode(regions) for regions in prepared]
+
+    def _encode(self, regions: Regions) -> OscarImage:
+        torch, files = self._torch, self._files
+        features = regions.features[: files.max_regions]
+        padded = np.zeros((files.max_regions, features.shape[1]), np.float32)
+        padded[: len(features)] = features
+        dtype = self._network.image_embedding.weight.dtype
+        with torch.inference_mode():
+            states = self._network.embed_regions(torch.from_numpy(padded).to(files.device, dtype))
+        tags = tuple(self._ids(regions.tags))
+        return OscarImage(states=states, regions=len(features), tag_ids=tags)
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        """Score pairs of encoded images and captions, in one batch."""
+        torch, device = self._torch, self._files.device
+        sequences = [
+            self._sequence(self._ids(captions[caption]), images[image]) for image, caption in pairs
+        ]
+        token_ids, segment_ids, attended = (
+            torch.from_numpy(np.stack(rows)).to(device) for rows in zip(*sequences, strict=True)
+        )
+        with torch.inference_mode():
+            states = torch.stack([images[image].states for image, _ in pairs])
+            return match_classes(self._network.classify(token_ids, segment_ids, states, attended))
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.convert_tokens_to_ids(self._tokenizer.tokenize(text))
+        return ids
+
+    def _sequence(
+        self, caption: list[int], image: OscarImage
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Return token ids and segment ids, (max_tokens,), and the mask of tokens and regions."""
+        files, tokenizer = self._files, self._tokenizer
+        text = [tokenizer.cls_token_id, *caption[: files.max_tokens - 2], tokenizer.sep_token_id]
+        segments = [CAPTION_SEGMENT] * len(text)
+        room = files.max_tokens - len(text) - 1
+        if image.tag_ids and room >= 0:
+            text += [*image.tag_ids[:room], tokenizer.sep_token_id]
+            segments += [TAGS_SEGMENT] * (len(text) - len(segments))
+        padding = files.max_tokens - len(text)
+        token_ids = np.array([*text, *[tokenizer.pad_token_id] * padding])
+        segment_ids = np.array([*segments, *[CAPTION_SEGMENT] * padding])
+        attended = np.zeros(files.max_tokens + files.max_regions, np.int64)
+        attended[: len(text)] = 1
+        attended[files.max_tokens : files.max_tokens + image.regions] = 1
+        return token_ids, segment_ids, attended
+
+
+def _tokenizer(checkpoint: Path) -> Any:
+    from transformers import BertTokenizer
+
+    if not (checkpoint / "vocab.txt").is_file():
+        raise InputError(f"{checkpoint}: holds no vocab.txt")
+    return BertTokenizer.from_pretrained(checkpoint)
+
+
+_ARCHITECTURE = (
+    "vocab_size",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "hidden_act",
+    "max_position_embeddings",
+    "type_vocab_size",
+    "layer_norm_eps",
+)
+_MASKED = -10_000.0
+_NORM_EPSILON = 1e-12
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class OscarNetwork:
+    """The parts of the network, modules of torch.
+
+    Attributes:
+      bert: embeddings, encoder and pooler.
+      image_embedding: from region features to hidden states.
+      image_norm: the layer norm after it; None if the checkpoint has none.
+      classifier: from the pooled state to the classes `no match` and `match`.
+    """
+
+    bert: Any
+    image_embedding: Any
+    image_norm: Any
+    classifier: Any
+
+    @property
+    def num_features(self) -> int:
+        """Length of a region's features, 2,054 in the published models."""
+        return int(self.image_embedding.in_features)
+
+    def embed_regions(self, features: Any) -> Any:
+        """Embeds features, (..., num_features), as hidden states, (..., hidden)."""
+        states = self.image_embedding(features)
+        return states if self.image_norm is None else self.image_norm(states)
+
+    def classify(self, token_ids: Any, segment_ids: Any, regions: Any, attended: Any) -> Any:
+        """Return logits, float32 of shape (batch, 2).
+
+        Args:
+          token_ids: int64 of shape (batch, tokens).
+          segment_ids: of the same shape; 0 for the caption, 1 for the tags.
+          regions: embedded regions, (batch, regions, hidden).
+          attended: 0 for padding and 1 for the rest, (batch, tokens + regions).
+        """
+        torch = import_torch()
+        text = self.bert.embeddings(input_ids=token_ids, token_type_ids=segment_ids)
+        states = torch.cat((text, regions), dim=1)
+        mask = (1.0 - attended.to(states.dtype)) * _MASKED
+        encoded = self.bert.encoder(states, attention_mask=mask[:, None, None, :])
+        return run_head(self.classifier, self.bert.pooler(encoded.last_hidden_state))
+
+
+def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
+    """Load the network of a checkpoint: config.json with model.safetensors or pytorch_model.bin.
+
+    The latter is a pickle, of which torch reads tensors and nothing else. The classifier stays in
+    float32 whatever the precision of the rest.
+    """
+    torch = import_torch()
+    check_device(device)
+    tensors = _read_tensors(folder)
+    network = _build(folder, tensors)
+    for prefix, module in {
+        "bert": network.bert,
+        "bert.img_embedding": network.image_embedding,
+        "bert.LayerNorm": network.image_norm,
+        "classifier": network.classifier,
+    }.items():
+        if module is not None:
+            _fill(folder, prefix, module, tensors)
+            held = "float32" if module is network.classifier else precision
+            module.to(device=device, dtype=getattr(torch, held)).eval()
+    return network
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / "config.json").read_text())
+        # The file also holds training settings, which transformers would take as its own.
+        return {name: found[name] for name in _ARCHITECTURE}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: config.json is not that of an OSCAR: {error}") from error
+
+
+def _read_tensors(folder: Path) -> dict[str, Any]:
+    torch = import_torch()
+    safe, pickled = folder / "model.safetensors", folder / "pytorch_model.bin"
+    try:
+        if safe.is_file():
+            from safetensors.torch import load_file
+
+            tensors: Mapping[str, Any] = load_file(safe)
+        else:
+            tensors = torch.load(pickled, map_location="cpu", weights_only=True)
+        return {_modern(name): tensor for name, tensor in tensors.items()}
+    except Exception as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(
+            f"{folder}: expected OSCAR's weights as model.safetensors or pytorch_model.bin: {first}"
+        ) from error
+
+
+def _modern(name: str) -> str:
+    """Return the current name of a tensor; early BERTs named those of a layer norm differently."""
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
+        "LayerNorm.beta", "LayerNorm.bias"
+    )
+
+
+def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
+    torch = import_torch()
+    transformers: Any = importlib.import_module("transformers")
+    config = transformers.BertConfig(**_read_config(folder), attn_implementation="eager")
+    hidden = int(config.hidden_size)
+    with_norm = "bert.LayerNorm.weight" in tensors
+    return OscarNetwork(
+        bert=transformers.BertModel(config),
+        image_embedding=torch.nn.Linear(_width(folder, "bert.img_embedding", tensors), hidden),
+        image_norm=torch.nn.LayerNorm(hidden, eps=_NORM_EPSILON) if with_norm else None,
+        classifier=_classifier(folder, tensors),
+    )
+
+
+def _classifier(folder: Path, tensors: Mapping[str, Any]) -> Any:
+    """Return the head: one linear layer, or two with a ReLU between."""
+    torch = import_torch()
+    if "classifier.0.weight" not in tensors:
+        return torch.nn.Linear(_width(folder, "classifier", tensors), 2)
+    wide, middle = (_width(folder, f"classifier.{layer}", tensors) for layer in (0, 2))
+    return torch.nn.Sequential(
+        torch.nn.Linear(wide, middle), torch.nn.ReLU(), torch.nn.Linear(middle, 2)
+    )
+
+
+def _width(folder: Path, layer: str, tensors: Mapping[str, Any]) -> int:
+    """Return the input dimension of a linear layer of the checkpoint."""
+    if f"{layer}.weight" not in tensors:
+        raise InputError(
+            f"{folder}: holds no '{layer}.weight'; expected an OSCAR that was fine-tuned to "
+            "image-text retrieval"
+        )
+    return int(tensors[f"{layer}.weight"].shape[1])
+
+
+def _fill(folder: Path, prefix: str, module: Any, tensors: Mapping[str, Any]) -> None:
+    names = [name for name in module.state_dict() if f"{prefix}.{name}" in tensors]
+    try:
+        module.load_state_dict({name: tensors[f"{prefix}.{name}"] for name in names})
+    except RuntimeError as error:
+        raise InputError(f"{folder}: the weights of {prefix!r} do not fit: {error}") from error

@@ -1,1 +1,0 @@
-"""OSCAR: a BERT that reads a caption, the tags of detected objects and their region features."""

@@ -1,0 +1,233 @@
+"""Language models that judge texts: yes or no, the likelihood of a text, and inference."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from eqforge.core.errors import InputError
+from eqforge.core.identity import fingerprint
+from eqforge.core.late import numpy as np
+from eqforge.models.pretrained import (
+    Weights,
+    check_vocabulary,
+    import_torch,
+    load_model,
+    load_tokenizer,
+    tokenizer_digest,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+_FORMS: Final = ("{}", "{}.", " {}")
+_SPELLINGS: Final = (str.lower, str.capitalize, str.upper)
+
+
+class YesNoTokens:
+    """The tokens that a yes and a no begin with.
+
+    Args:
+      tokenizer: of transformers.
+      model: its name, for the message.
+    """
+
+    def __init__(self, tokenizer: Any, model: str) -> None:
+        yes, no = (_first_tokens(tokenizer, word) for word in ("yes", "no"))
+        self.yes, self.no = sorted(yes - no), sorted(no - yes)
+        if not self.yes or not self.no:
+            raise InputError(
+                f"{model}: its tokenizer does not tell 'yes' from 'no' by the first token, which "
+                "is what a judge is asked for; name another model"
+            )
+
+    def share(self, logits: Any) -> float:
+        """Return P(yes), of all that begins with a yes or a no.
+
+        Args:
+          logits: of the first token of the answer, a tensor of shape (vocabulary,).
+        """
+        torch = import_torch()
+        exact = logits.double().cpu()
+        yes, no = (torch.logsumexp(exact[ids], dim=0) for ids in (self.yes, self.no))
+        return float(torch.sigmoid(yes - no))
+
+
+def _first_tokens(tokenizer: Any, word: str) -> set[int]:
+    texts = [form.format(spell(word)) for form in _FORMS for spell in _SPELLINGS]
+    found = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts)
+    return {ids[0] for ids in found if ids} - {tokenizer.unk_token_id}
+
+
+class TextYesNo:
+    """A causal language model that answers questions with yes or no.
+
+    Args:
+      weights: where it is.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self._tokenizer = load_tokenizer(weights)
+        self._tokens = YesNoTokens(self._tokenizer, weights.source)
+        self._model = load_model(weights, "AutoModelForCausalLM")
+        self.identity = weights.identity(
+            "llm",
+            self._model.config.model_type,
+            fingerprint([tokenizer_digest(self._tokenizer), str(self._tokenizer.chat_template)]),
+        )
+
+    def shares(self, questions: Sequence[str]) -> list[float]:
+        """Return P(yes) for each question, in one batch.
+
+        Raises:
+          ValueError: the model cannot read one of them.
+        """
+        torch = import_torch()
+        asked = [self._ids(question) for question in questions]
+        limit = getattr(self._model.config, "max_position_embeddings", None)
+        longest = max(map(len, asked))
+        if limit is not None and longest > limit:
+            raise ValueError(f"{longest} tokens, the model reads {limit}")
+        device = self._model.device
+        # What follows a text is never seen by a causal model, so that padding changes nothing.
+        ids = torch.tensor([[*each, *[0] * (longest - len(each))] for each in asked], device=device)
+        with torch.inference_mode():
+            logits = self._model(input_ids=ids).logits
+        return [
+            self._tokens.share(row[len(each) - 1]) for row, each in zip(logits, asked, strict=True)
+        ]
+
+    def _ids(self, question: str) -> list[int]:
+        if not self._tokenizer.chat_template:
+            return list(self._tokenizer(f"{question}\nAnswer:")["input_ids"])
+        said = [{"role": "user", "content": question}]
+        return list(
+            self._tokenizer.apply_chat_template(said, add_generation_prompt=True, return_dict=False)
+        )
+
+
+class CausalLikelihood:
+    """A causal language model of transformers that says how likely texts are.
+
+    Every token is predicted from those before it, the first one from the token that a text begins
+    with, or, where the model has none, that the text before ended with, as GPT-2 was trained.
+
+    Args:
+      weights: where it is.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self._tokenizer = load_tokenizer(weights)
+        self._start = _start_of(self._tokenizer, weights.source)
+        self._model = load_model(weights, "AutoModelForCausalLM")
+        embeddings = self._model.get_input_embeddings().num_embeddings
+        check_vocabulary(weights.source, len(self._tokenizer), embeddings)
+        self.identity = weights.identity(
+            "likelihood",
+            self._model.config.model_type,
+            fingerprint([tokenizer_digest(self._tokenizer), self._start]),
+        )
+
+    def surprise(self, text: str) -> float:
+        """Return the mean negative log likelihood of the tokens of a text, in nats, 0 or more.
+
+        A text is read by itself, so that its number does not depend on others.
+
+        Raises:
+          ValueError: the text has no token, or more than the model reads, or what the model says is
+            not a number.
+        """
+        torch = import_torch()
+        ids = list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        limit = getattr(self._model.config, "max_position_embeddings", None)
+        if not ids:
+            raise ValueError("the text has no token")
+        if limit is not None and len(ids) > limit:
+            raise ValueError(f"{len(ids)} tokens, the model reads {limit}")
+        before = torch.tensor([[self._start, *ids[:-1]]], device=self._model.device)
+        with torch.inference_mode():
+            logits = self._model(input_ids=before).logits[0].double().cpu()
+        found = float(torch.nn.functional.cross_entropy(logits, torch.tensor(ids)))
+        if not math.isfinite(found):
+            raise ValueError(f"the likelihood is {found}")
+        return found
+
+
+def _start_of(tokenizer: Any, source: str) -> int:
+    for name in ("bos_token_id", "cls_token_id", "eos_token_id"):
+        token = getattr(tokenizer, name, None)
+        if token is not None:
+            return int(token)
+    raise InputError(
+        f"{source}: its tokenizer has no token that a text begins or ends with, so that the first "
+        "word cannot be predicted; name another model"
+    )
+
+
+CLASSES: Final = ("entailment", "neutral", "contradiction")
+"""What a classifier tells apart, in the order of its probabilities here."""
+
+_BEGINNINGS: Final = ("entail", "neutral", "contradict")
+
+
+class NliModel:
+    """A classifier of pairs of a premise and a hypothesis, by transformers.
+
+    Args:
+      weights: where it is.
+    """
+
+    def __init__(self, weights: Weights) -> None:
+        self._tokenizer = load_tokenizer(weights)
+        self._model = load_model(weights, "AutoModelForSequenceClassification")
+        self._places = class_places(self._model.config.id2label, weights.source)
+        self.identity = weights.identity(
+            "nli", self._model.config.model_type, tokenizer_digest(self._tokenizer)
+        )
+
+    def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """Return P(class) of each pair, float64 of shape (pairs, 3), classes as CLASSES.
+
+        Args:
+          pairs: premise and hypothesis of each, one batch.
+
+        Raises:
+          ValueError: the model cannot read one of them.
+        """
+        torch = import_torch()
+        premises, hypotheses = zip(*pairs, strict=True)
+        inputs = self._tokenizer(
+            list(premises), list(hypotheses), padding="longest", return_tensors="pt"
+        )
+        length, limit = inputs["input_ids"].shape[1], self._limit
+        if limit is not None and length > limit:
+            raise ValueError(f"{length} tokens, the model reads {limit}")
+        with torch.inference_mode():
+            logits = self._model(**inputs.to(self._model.device)).logits
+        return np.asarray(torch.softmax(logits.double(), dim=1)[:, self._places].cpu().numpy())
+
+    @property
+    def _limit(self) -> int | None:
+        """How many tokens the model reads."""
+        limits = (
+            self._tokenizer.model_max_length,
+            getattr(self._model.config, "max_position_embeddings", None),
+        )
+        return min((limit for limit in limits if limit is not None), default=None)
+
+
+def class_places(names: dict[Any, str], model: str) -> list[int]:
+    """Return where a classifier has the three classes, by their names in any order and case."""
+    found = [
+        [place for place, name in names.items() if name.strip().lower().startswith(beginning)]
+        for beginning in _BEGINNINGS
+    ]
+    if len(names) != len(CLASSES) or any(len(places) != 1 for places in found):
+        raise InputError(
+            f"{model}: its classes are {', '.join(map(str, names.values()))}; expected a model of "
+            f"natural language inference, whose config names {', '.join(CLASSES)} (id2label)"
+        )
+    return [int(places[0]) for places in found]
