@@ -20,14 +20,7 @@ from PIL import Image
 
 from eqforge import cli
 from eqforge.commands import card, report
-<<<<<<< HEAD
 from eqforge.evaluation.metrics.pairs import group_score, pair_ties
-from eqforge.evaluation.report.charts import charts_of
-from eqforge.evaluation.report.columns import Numbers
-from eqforge.evaluation.report.differing import differing_words
-=======
-from eqforge.evaluation.metrics.pairs import judge_pairs
->>>>>>> ee9b875a (Write both reports by one set of pages)
 from eqforge.evaluation.report.folder import Folder
 from eqforge.evaluation.report.items import differing_words, marked
 from eqforge.evaluation.report.overview import charts_of, limits_of_settings
