@@ -17,7 +17,8 @@ setup(
     package_data={
         "eqforge": ["py.typed"],
         "": [
-            *("**/*.json", "**/*.txt", "**/*.tsv", "**/*.csv", "**/*.tar.gz", "site/**"),
+            *("**/*.json", "**/*.txt", "**/*.tsv", "**/*.csv", "**/*.tar.gz"),
+            *("site/**", "inputs/**"),
             *("**/*.exr", "**/*.jpg", "**/*.png"),
         ],
     },

@@ -1,33 +1,101 @@
-"""The files of a report: pages, and data in scripts: a page on disk may read nothing else."""
+"""The folder of a report: pages, data in scripts, and a note of what it was made of."""
 
+import importlib.resources
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.resources.abc import Traversable
 from typing import Any, Final
+from urllib.parse import quote
 
 import msgspec
 
+from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.visible import escaped_json
-from eqforge.evaluation.report.items import Item, Pane
-from eqforge.evaluation.report.pictures import Pictures, shown
+from eqforge.evaluation.report.items import Item, Pane, Text
+from eqforge.evaluation.report.pictures import Pictures
+
+NOTE: Final = "eqforge-report.json"
+_FOLDERS: Final = ("assets", "data", "masks", "pictures", "thumbnails")
+
+_MOST: Final = 2**53
+"""JavaScript's numbers are exact up to here."""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """What a report was made of.
+
+    Attributes:
+      dataset: name of the dataset.
+      sha256: of its manifest; of two datasets that are compared, of both.
+      made_of: everything else that the report depends on.
+      complete: whether it was written to its end.
+    """
+
+    dataset: str
+    sha256: list[str]
+    made_of: dict[str, object]
+    complete: bool = False
+
+
+def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> bool:
+    """Return whether a folder holds a report of something else, which may be replaced.
+
+    Raises:
+      InputError: the folder holds something else, named by the option.
+    """
+    try:
+        there = msgspec.json.decode(storage.read_bytes(storage.join(output, NOTE)), type=Note)
+    except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError) as error:
+        if storage.list_names(output):
+            raise InputError(
+                f"{option} {output}: holds files that are no report; name another folder"
+            ) from error
+        return False
+    is_other = _encoded(there, complete=False) != _encoded(note, complete=False)
+    if is_other and not overwrite:
+        raise InputError(
+            f"{option} {output}: holds pages of {there.dataset} that were made of something "
+            "else; name another folder, or add --overwrite to replace them"
+        )
+    return is_other
+
+
+def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> None:
+    """Prepare a folder for a report: a new one, or one of the same report that was not finished.
+
+    Raises:
+      InputError: the folder holds something else.
+    """
+    if check_place(output, note, overwrite=overwrite, option=option):
+        for name in storage.list_names(output):  # what a report has written, and nothing else
+            if name in _FOLDERS:
+                storage.delete_folder(storage.join(output, name))
+            elif name.endswith(".html"):
+                storage.delete(storage.join(output, name))
+    storage.write_bytes(storage.join(output, NOTE), _encoded(note, complete=False))
+
+
+def finish(output: str, note: Note) -> None:
+    """Note that a report is complete."""
+    storage.write_bytes(storage.join(output, NOTE), _encoded(note, complete=True))
+
+
+def _encoded(note: Note, *, complete: bool) -> bytes:
+    said = msgspec.json.encode(msgspec.structs.replace(note, complete=complete), order="sorted")
+    return msgspec.json.format(said, indent=2) + b"\n"
 
 
 class Folder:
-    """Writes the files of a report.
-
-    Args:
-      root: its folder.
-    """
+    """Writes the files of a report below a root folder."""
 
     def __init__(self, root: str) -> None:
         self.root = root
 
     def give(self, name: str, value: Any) -> None:
-        """Writes a value as a script that hands it to the page.
+        """Write a value as a script that hands it to the page, which asks for it by the name.
 
-        Args:
-          name: the path below `data`, without its suffix; the page asks for it by this name.
-          value: what JSON can say; of numbers that it cannot, null.
+        A page on disk may load scripts, and may read no other data.
         """
         text = msgspec.json.encode(_plain(value)).decode("utf-8", "replace")
         # Such a script stands in a file of its own, but might be copied into a page.
@@ -36,18 +104,14 @@ class Folder:
         self.write(f"data/{name}.js", script)
 
     def write(self, path: str, text: str) -> None:
-        """Writes a text file."""
+        """Write a text file."""
         storage.write_bytes(storage.join(self.root, path), text.encode(), synced=False)
 
 
-_MOST: Final = 2**53
-"""JavaScript's numbers are exact up to here."""
-
-
 def _plain(value: Any) -> Any:
-    """Returns a value that pages read as it is.
+    """Return a value that pages read as it is.
 
-    What is not finite becomes null, text whole, and numbers that JavaScript would round texts.
+    What is not finite becomes null, and numbers that JavaScript would round become texts.
     """
     if type(value) is int and abs(value) > _MOST:
         return str(value)
@@ -63,7 +127,7 @@ def _plain(value: Any) -> Any:
 
 
 def for_page(item: Item, pictures: Pictures) -> dict[str, Any]:
-    """Returns an item as the pages read it: boxes as shares of the picture, pictures as files."""
+    """Return an item as the pages read it: boxes as shares of the picture, pictures as files."""
     return {
         "id": item.id,
         "facts": item.facts,
@@ -75,24 +139,28 @@ def for_page(item: Item, pictures: Pictures) -> dict[str, Any]:
 
 
 def _pane(pane: Pane, pictures: Pictures) -> dict[str, Any]:
-    place = shown(pane.image_id, pictures)
+    found = pictures.stored.get(pane.image_id or "")
+    width, height = (None, None) if found is None else (found.width_px, found.height_px)
     said = next((text.plain for text in pane.texts), "")
     return {
         "name": pane.name,
         "alt": f"{pane.name}: {said}" if said else pane.name or "picture",
         "texts": _texts(pane.texts),
-        "boxes": _boxes(pane, place["width"], place["height"]),
+        "boxes": _boxes(pane, width, height),
         "mask": pictures.mask(pane.mask_id),
-        **place,
+        "thumb": pictures.thumbnail(pane.image_id),
+        "file": pictures.file(pane.image_id),
+        "width": width,
+        "height": height,
     }
 
 
-def _texts(texts: Any) -> list[dict[str, Any]]:
+def _texts(texts: Sequence[Text]) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(text) for text in texts]
 
 
 def _boxes(pane: Pane, width: int | None, height: int | None) -> list[dict[str, Any]]:
-    """Returns the boxes of a picture, [0, 1]; none without a size, or without an area inside."""
+    """Return the boxes of a picture, [0, 1]; none without a size, or without an area inside."""
     if not width or not height:
         return []
     found = []
@@ -101,11 +169,49 @@ def _boxes(pane: Pane, width: int | None, height: int | None) -> list[dict[str, 
         right = min(1.0, (box.x + box.width) / width)
         bottom = min(1.0, (box.y + box.height) / height)
         if left < right and top < bottom:
-            found.append(
-                {
-                    "label": box.label,
-                    "tone": box.tone,
-                    **{"x": left, "y": top, "width": right - left, "height": bottom - top},
-                }
-            )
+            sides = {"x": left, "y": top, "width": right - left, "height": bottom - top}
+            found.append({"label": box.label, "tone": box.tone, **sides})
     return found
+
+
+def link(page: str, **facets: str) -> str:
+    """Return a link to the items of a page that have some values, by the facets' titles."""
+    said = "&".join(f"facet.{quote(k, safe='')}={quote(v, safe='')}" for k, v in facets.items())
+    return f"{page}#{said}" if said else page
+
+
+def write_page(folder: Folder, template: str, path: str, **context: Any) -> None:
+    """Write a page: a template such as `rows.html`, filled with texts, which are escaped."""
+    folder.write(path, rendered(template, **context))
+
+
+def rendered(template: str, **context: Any) -> str:
+    """Return what a template says of something; all text is escaped."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: (_site() / name).read_text("utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return str(environment.get_template(template).render(**context))
+
+
+def write_assets(folder: Folder) -> None:
+    """Write the scripts and styles that the pages load."""
+    _copy(_site() / "assets", storage.join(folder.root, "assets"))
+
+
+def _copy(source: Traversable, target: str) -> None:
+    for each in source.iterdir():
+        place = storage.join(target, each.name)
+        if each.is_file():
+            storage.write_bytes(place, each.read_bytes(), synced=False)
+        else:
+            _copy(each, place)
+
+
+def _site() -> Traversable:
+    return importlib.resources.files("eqforge.evaluation.report") / "site"

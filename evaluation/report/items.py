@@ -1,7 +1,9 @@
 """What a page shows of a row: its pictures, its texts with what differs marked, and what it is."""
 
-from collections.abc import Sequence
-from typing import Any, Literal
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -10,6 +12,14 @@ Tone = Literal["", "true", "false"]
 
 Part = str | tuple[str]
 """A piece of a text; in a tuple it is marked."""
+
+Spans = list[tuple[int, int]]
+"""Characters [start, end) of a text, in code points."""
+
+# Words, and each character of scripts that are written without spaces.
+_WORD: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\u0e00-\u0e7f]|[^\W]+|[^\w\s]")
+_MOST_WORDS: Final = 400
+"""Longer texts are not compared word by word: that takes time by the square."""
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,24 +109,17 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[str, dict[str, Any]], ...] = ()
 
     def all_texts(self) -> Sequence[Text]:
-        """Returns its texts, those of the pictures first."""
+        """Return its texts, those of the pictures first."""
         return [*(text for pane in self.panes for text in pane.texts), *self.texts]
 
 
 def plain(text: Any, role: str = "", tone: Tone = "") -> Text:
-    """Returns a text without marks."""
+    """Return a text without marks."""
     return Text(role=role, parts=(str(text),), tone=tone)
 
 
 def marked(text: str, spans: Sequence[tuple[int, int]], role: str = "", tone: Tone = "") -> Text:
-    """Returns a text with some characters marked.
-
-    Args:
-      text: the text.
-      spans: the characters [start, end), in code points; what lies outside the text is left out.
-      role: as in Text.
-      tone: as in Text.
-    """
+    """Return a text with some characters marked; spans outside the text are left out."""
     parts: list[Part] = []
     done = 0
     for start, end in sorted(spans):
@@ -128,3 +131,26 @@ def marked(text: str, spans: Sequence[tuple[int, int]], role: str = "", tone: To
         done = end
     parts += [text[done:]] if done < len(text) or not parts else []
     return Text(role=role, parts=tuple(parts), tone=tone)
+
+
+def differing_words(first: str, second: str) -> tuple[Spans, Spans]:
+    """Return where the words of each text differ from the other's, neighbours as one span.
+
+    Texts of more than 400 words are not compared.
+    """
+    words = [list(_WORD.finditer(text)) for text in (first, second)]
+    if max(map(len, words)) > _MOST_WORDS:
+        return [], []
+    keys = [[match[0].casefold() for match in each] for each in words]
+    blocks = difflib.SequenceMatcher(None, keys[0], keys[1], autojunk=False).get_opcodes()
+    changed = [block for block in blocks if block[0] != "equal"]
+    return (
+        list(_spans(words[0], [(block[1], block[2]) for block in changed])),
+        list(_spans(words[1], [(block[3], block[4]) for block in changed])),
+    )
+
+
+def _spans(words: list[re.Match[str]], runs: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    for start, end in runs:
+        if start < end:
+            yield words[start].start(), words[end - 1].end()

@@ -39,15 +39,6 @@ def _single(make: Callable[[Row], Item]) -> Callable[[Sequence[Row]], Item]:
     return lambda rows: make(rows[0])
 
 
-def _queries(dataset: Dataset) -> Callable[[Sequence[Row]], Item]:
-    return _single(of_rows.Queries(dataset.rows("gallery"), dataset.rows("captions")))
-
-
-def _tasks(dataset: Dataset) -> Callable[[Sequence[Row]], Item]:
-    tasks = {name: dataset.rows(name) for name in TASK_TABLES}
-    return _single(of_rows.Tasks(tasks, dataset.rows("findings")))
-
-
 _KINDS: Final = (
     Kind(
         thing="pairs",
@@ -60,9 +51,19 @@ _KINDS: Final = (
             *("target_triplet_id", "source_triplet_id", "region_id", "image_id"),
             *("source_word", "target_word"),
         ),
-        make=_queries,
+        make=lambda dataset: _single(
+            of_rows.Queries(dataset.rows("gallery"), dataset.rows("captions"))
+        ),
     ),
-    Kind(thing="items", needs=("task", "image", "image_id", "image_1", "image_1_id"), make=_tasks),
+    Kind(
+        thing="items",
+        needs=("task", "image", "image_id", "image_1", "image_1_id"),
+        make=lambda dataset: _single(
+            of_rows.Tasks(
+                {name: dataset.rows(name) for name in TASK_TABLES}, dataset.rows("findings")
+            )
+        ),
+    ),
     Kind(
         thing="captions",
         needs=(
@@ -117,12 +118,8 @@ def read_table(dataset: Dataset, table: str, *keys: str) -> pa.Table:
 
 
 def units_of(samples: pa.Table, group: str | None) -> Iterator[list[Row]]:
-    """Yields the rows of each item, in the order of the table."""
-    rows = rows_of(samples)
-    if group is None:
-        yield from ([row] for row in rows)
-        return
-    for _, found in itertools.groupby(rows, key=lambda row: row[group]):
+    """Yield the rows of each item, in the order of the table."""
+    for _, found in itertools.groupby(rows_of(samples), lambda row: row[group or "sample_id"]):
         yield list(found)
 
 
@@ -139,12 +136,7 @@ def spread_places(total: int, rows: int) -> set[int]:
 
 
 def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Item]:
-    """Returns items from all over a dataset, in the order of their ids.
-
-    Args:
-      dataset: the dataset.
-      most: how many at most.
-      only: the id of the one sample that is wanted; None for items from all over.
+    """Return at most `most` items spread over a dataset in the order of their ids, or only one.
 
     Raises:
       InputError: a file is missing or damaged.
@@ -153,23 +145,16 @@ def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Ite
         return []
     kind = kind_of(dataset)
     key = kind.group or "sample_id"
-    chosen = pa.array(sorted(_chosen(dataset, key, most, only)), pa.string())
+    names: set[str] = set()
+    for batch in dataset.batches("samples", list(dict.fromkeys((key, "sample_id"))), 10_000):
+        some = batch if only is None else batch.filter(pc.equal(batch.column("sample_id"), only))
+        names.update(some.column(key).to_pylist())
+    places = spread_places(len(names), most)
+    chosen = [name for place, name in enumerate(sorted(names)) if place in places]
     found = [
-        batch.filter(pc.is_in(batch.column(key), value_set=chosen))
+        batch.filter(pc.is_in(batch.column(key), value_set=pa.array(chosen, pa.string())))
         for batch in dataset.batches("samples", rows=10_000)
     ]
     table = pa.Table.from_batches(found).sort_by([(key, "ascending"), ("sample_id", "ascending")])
     make = kind.make(dataset)
     return [make(rows) for rows in units_of(table, kind.group)]
-
-
-def _chosen(dataset: Dataset, key: str, most: int, only: str | None) -> Iterator[str]:
-    """Yields what the rows of each wanted item have in the column by which they belong together."""
-    keys: dict[str, None] = {}
-    for batch in dataset.batches("samples", list(dict.fromkeys((key, "sample_id"))), 10_000):
-        rows = zip(
-            batch.column(key).to_pylist(), batch.column("sample_id").to_pylist(), strict=True
-        )
-        keys |= dict.fromkeys(name for name, sample in rows if only in (None, sample))
-    places = spread_places(len(keys), most)
-    yield from (name for place, name in enumerate(sorted(keys)) if place in places)

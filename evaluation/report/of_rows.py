@@ -4,8 +4,17 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from eqforge.evaluation.report.differing import Spans, differing_words
-from eqforge.evaluation.report.items import Box, Item, Pane, Text, Tone, marked, plain
+from eqforge.evaluation.report.items import (
+    Box,
+    Item,
+    Pane,
+    Spans,
+    Text,
+    Tone,
+    differing_words,
+    marked,
+    plain,
+)
 
 Row = Mapping[str, Any]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +27,6 @@ from eqforge.schemas.dataset.shelf import make_shelf
 THUMBNAIL_PX: Final = 320
 """The longer side of a small picture."""
 
-_QUALITY: Final = 80
 _AT_ONCE: Final = 64
 
 # Colours of the objects of a mask, in turn; the backdrop is transparent.
@@ -64,45 +63,33 @@ class Pictures:
     whole: bool = True
     bad: set[str] = field(default_factory=set)
 
-    def scores_of(self, image_id: str | None) -> tuple[tuple[str, float | None], ...]:
-        """Returns the names and values of a picture's scores."""
-        return self.scores.get(image_id or "", ())
-
     def file(self, image_id: str | None) -> str | None:
-        """Returns where a picture lies as it is stored; None if the report does not have it."""
+        """Return where a picture lies as it is stored; None if the report does not have it."""
         found = self.stored.get(image_id or "")
         if found is None or not self.whole:
             return None
         return f"pictures/{_below(image_id or '')}{found.suffix}"
 
     def thumbnail(self, image_id: str | None) -> str | None:
-        """Returns where the small picture lies; None if there is none."""
+        """Return where the small picture lies; None if there is none."""
         if image_id is None or image_id not in self.stored or image_id in self.bad:
             return None
         return f"thumbnails/{_below(image_id)}.jpg"
 
     def mask(self, mask_id: str | None) -> str | None:
-        """Returns where a mask lies; None if there is none."""
-        return None if mask_id is None or mask_id not in self.masks else _mask_file(mask_id)
+        """Return where a mask lies; None if there is none."""
+        there = mask_id is not None and mask_id in self.masks
+        return f"masks/{_below(mask_id or '')}.png" if there else None
 
 
 def _below(image_id: str) -> str:
     return f"{image_id[:2]}/{image_id}"
 
 
-def _mask_file(mask_id: str) -> str:
-    return f"masks/{_below(mask_id)}.png"
-
-
 def read_pictures(
     dataset: Dataset, *, whole: bool, only: Collection[str] | None = None
 ) -> Pictures:
-    """Returns what a report needs to know of a dataset's pictures.
-
-    Args:
-      dataset: the dataset.
-      whole: as in Pictures.
-      only: ids of the pictures that are needed; None for all.
+    """Return what a report needs to know of a dataset's pictures, or of some by their ids.
 
     Raises:
       InputError: a file is missing or damaged, or a picture or mask has an id or a suffix that is
@@ -133,7 +120,7 @@ def read_pictures(
 
 
 def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
-    """Writes the pictures of a dataset, and small ones; those that are there stay.
+    """Write the pictures of a dataset, and small ones; those that are there stay.
 
     Pictures that cannot be decoded are noted in `pictures.bad`; they are written as they are.
 
@@ -141,83 +128,48 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
       InputError: a file of the dataset is missing or damaged.
     """
     encoded = _encoded(dataset, "images", "image_id")
-    total = len(pictures.stored)
-    write_encoded(ticked(encoded, total, "pictures"), pictures, output)
-    _write_masks(dataset, None, output)
-
-
-def _write_masks(dataset: Dataset, wanted: set[str] | None, output: str) -> None:
-    """Writes the masks of a dataset, or some of them, as coloured pictures."""
-    for mask_id, data in _encoded(dataset, "masks", "mask_id", wanted):
-        make = partial(_coloured, dataset, mask_id, data)
-        _put(storage.join(output, _mask_file(mask_id)), make)
-
-
-def _coloured(dataset: Dataset, mask_id: str, data: bytes) -> bytes:
-    """Returns a mask of a dataset as a coloured picture; see `coloured`."""
-    try:
-        return coloured(data)
-    except (BadImage, TooManyPixels) as error:
-        raise InputError(f"{dataset.folder}: mask {name_of(mask_id)}: {error}") from error
+    write_encoded(ticked(encoded, len(pictures.stored), "pictures"), pictures, output)
+    _write_masks(dataset, pictures, pictures.masks, output)
 
 
 def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, output: str) -> None:
-    """Writes the pictures and masks that some panes show; those that the dataset lacks are left.
+    """Write the pictures and masks that some panes show; those that the dataset lacks are left.
 
     Raises:
       InputError: a file of the dataset is missing or damaged.
     """
     panes = list(panes)
-    write_encoded(_shelved(dataset, {pane.image_id for pane in panes}), pictures, output)
+    wanted = {pane.image_id for pane in panes if pane.image_id is not None}
+    if wanted and dataset.files("images"):
+        write_encoded(_shelved(dataset, wanted), pictures, output)
     masks = {pane.mask_id for pane in panes if pane.mask_id is not None}
-    if masks:
-        _write_masks(dataset, masks, output)
+    _write_masks(dataset, pictures, masks, output)
 
 
-def _shelved(dataset: Dataset, wanted: set[str | None]) -> Iterator[tuple[str, bytes]]:
-    """Yields the ids and bytes of some pictures; of the others no bytes are read.
-
-    Those of one row group of a file are held at a time.
-    """
-    if not wanted - {None} or not dataset.files("images"):
-        return
+def _shelved(dataset: Dataset, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the ids and bytes of some pictures, those of one row group held at a time."""
     shelf = make_shelf(dataset)
-    names = (name for name in wanted if name is not None and name in shelf.places)
-    placed = sorted(names, key=lambda name: (shelf.places[name], name))
+    placed = sorted(wanted & shelf.places.keys(), key=lambda name: (shelf.places[name], name))
     for _, some in itertools.groupby(placed, key=shelf.places.__getitem__):
         yield from sorted(shelf.read(list(some)).items())
 
 
 def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, output: str) -> None:
-    """Writes some pictures, each an id and its bytes, and small ones."""
+    """Write some pictures, each an id and its bytes, and small ones."""
+
+    def write(image_id: str, data: bytes) -> None:
+        if file := pictures.file(image_id):
+            _put(storage.join(output, file), lambda: data)
+        small = storage.join(output, f"thumbnails/{_below(image_id)}.jpg")
+        try:
+            _put(small, lambda: _small(data))
+        except (BadImage, TooManyPixels):
+            pictures.bad.add(image_id)
+
+    left = iter(encoded)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for group in _in_groups(encoded, _AT_ONCE):
-            wrong = threads.map(lambda each: _write(each[0], each[1], pictures, output), group)
-            pictures.bad.update(image_id for image_id in wrong if image_id)
-
-
-def _in_groups(things: Iterable[tuple[str, bytes]], most: int) -> Iterator[list[tuple[str, bytes]]]:
-    group: list[tuple[str, bytes]] = []
-    for thing in things:
-        group.append(thing)
-        if len(group) == most:
-            yield group
-            group = []
-    if group:
-        yield group
-
-
-def _write(image_id: str, data: bytes, pictures: Pictures, output: str) -> str:
-    """Writes a picture and a small one; returns its id if it cannot be decoded, else nothing."""
-    if file := pictures.file(image_id):
-        _put(storage.join(output, file), lambda: data)
-    place = storage.join(output, f"thumbnails/{_below(image_id)}.jpg")
-    if os.path.exists(place):
-        return ""
-    small, why = _small(image_id, data)
-    if small is not None:
-        storage.write_bytes(place, small, synced=False)
-    return why
+        while group := list(itertools.islice(left, _AT_ONCE)):
+            list(threads.map(write, *zip(*group, strict=True)))
 
 
 def _put(path: str, make: Callable[[], bytes]) -> None:
@@ -225,20 +177,25 @@ def _put(path: str, make: Callable[[], bytes]) -> None:
         storage.write_bytes(path, make(), synced=False)
 
 
-def _small(image_id: str, data: bytes) -> tuple[bytes | None, str]:
-    """Returns a picture made small, as JPEG; None and its id if it cannot be decoded."""
-    try:
-        image = open_rgb(data)
-    except (BadImage, TooManyPixels):
-        return None, image_id
+def _small(data: bytes) -> bytes:
+    image = open_rgb(data)
     image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX), Image.Resampling.BICUBIC)
     stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=_QUALITY)
-    return stream.getvalue(), ""
+    image.save(stream, "JPEG", quality=80)
+    return stream.getvalue()
+
+
+def _write_masks(dataset: Dataset, pictures: Pictures, wanted: set[str], output: str) -> None:
+    for mask_id, data in _encoded(dataset, "masks", "mask_id", wanted) if wanted else ():
+        if file := pictures.mask(mask_id):
+            try:
+                _put(storage.join(output, file), partial(coloured, data))
+            except (BadImage, TooManyPixels) as error:
+                raise InputError(f"{dataset.folder}: mask {name_of(mask_id)}: {error}") from error
 
 
 def coloured(mask: bytes) -> bytes:
-    """Returns a mask of object numbers as a picture with a colour for each, PNG.
+    """Return a mask of object numbers as a picture with a colour for each, PNG.
 
     Args:
       mask: a PNG whose pixels are numbers, grey or by a palette; 0 is the backdrop, which becomes
@@ -262,7 +219,7 @@ def coloured(mask: bytes) -> bytes:
 def _encoded(
     dataset: Dataset, table: str, key: str, wanted: set[str] | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yields the ids and bytes of the pictures of a table, or of some of them."""
+    """Yield the ids and bytes of the pictures of a table, or of some of them."""
     for file in dataset.files(table):
         for group in dataset.groups(file.path, [key, "image"]):
             for batch in group.to_batches(100):
@@ -270,14 +227,3 @@ def _encoded(
                 rows = [n for n, each in enumerate(ids) if wanted is None or each in wanted]
                 for row in batch.take(rows).to_pylist() if rows else ():
                     yield row[key], (row["image"] or {}).get("bytes") or b""
-
-
-def shown(pane_image: str | None, pictures: Pictures) -> dict[str, Any]:
-    """Returns where a pane's picture lies and its size, as the pages read them."""
-    found = pictures.stored.get(pane_image or "")
-    return {
-        "thumb": pictures.thumbnail(pane_image),
-        "file": pictures.file(pane_image),
-        "width": None if found is None else found.width_px,
-        "height": None if found is None else found.height_px,
-    }

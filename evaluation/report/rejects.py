@@ -69,7 +69,7 @@ def _why(row: Row) -> str:
     return f"{said}  {row['detail']}" if row["detail"] else said
 
 
-def of_reject(row: Row, profile: Profile, kept: Kept | None, whys: Whys) -> Item:
+def of_reject(row: Row, profile: Profile, kept: Kept, whys: Whys) -> Item:
     """Returns a reject with the value and its limit; of a frame, why the frame was refused."""
     stage, reason = row["stage"], row["reason"]
     named = ("source_id", row["source_id"]), ("source_path", row["source_path"])
@@ -81,7 +81,7 @@ def of_reject(row: Row, profile: Profile, kept: Kept | None, whys: Whys) -> Item
         value=row["value"],
         threshold=row["threshold"],
     )
-    panes = tuple(kept.panes(row)) if kept is not None else ()
+    panes = tuple(kept.panes(row))
     said = plain(row["detail"]), plain(whys.cause_of(row), "why it was refused")
     return Item(
         id=row["candidate_id"],

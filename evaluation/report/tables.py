@@ -1,12 +1,17 @@
-"""Writes the items of a table as data of the pages, and gathers what they can be found by."""
+"""Lists of items as data of the pages: the items, their rows, and what they are found by."""
 
-from collections.abc import Iterable, Sequence
+import array
+import base64
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from eqforge.evaluation.report.columns import Facet, Gathered, Numbers
 from eqforge.evaluation.report.folder import Folder, for_page
 from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.report.kinds import spread_places
@@ -15,40 +20,52 @@ from eqforge.evaluation.report.pictures import Pictures
 CHUNK: Final = 100
 """So many items are in a file of the report."""
 
-SEARCHED: Final = 5_000
+SEARCHED: Final = 50 * CHUNK
 """So many items are in a file of what is searched."""
 
+FACETS: Final = (
+    *("dataset", "split", "kind", "change", "task", "part", "group", "role", "label"),
+    *("perturbation", "applied", "words_changed", "stage", "reason", "hard_positive_kind"),
+    *("hard_negative_kind", "hard_positive_kinds", "hard_negative_kinds", "source_word"),
+    *("target_word", "repairs", "findings", "answer_listed", "judges", "changed columns"),
+)
+"""Columns whose values tell kinds of rows."""
 
+LINKED: Final = frozenset(("stage", "reason", "changed columns"))
+"""Facets that the first pages link to: they are kept where all items have the same value."""
+
+MOST_VALUES: Final = 400
+"""A column of more values is no facet: nobody reads such a list."""
+
+_NO_NUMBERS: Final = frozenset(("version", "source_order"))
+
+NOT_SCORED: Final = "not scored"
+SHARE: Final = "questions right"
+"""The share of the questions about an item that a model answered right, each in every order."""
+
+Row = Mapping[str, Any]
 Shown = tuple[Item, Sequence[dict[str, Any]]]
 """An item, with the rows whose columns it is found by."""
 
 
-@dataclass(kw_only=True, slots=True)
-class Written:
-    """What was written of a table.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answers:
+    """What one model answered.
 
     Attributes:
-      items: how many.
-      starts: the ids of the first items of the files.
-      facets, numbers: what they can be found by.
-      strip: some of them, from all over, as the pages read them.
+      name: of the model.
+      told: of each item that is scored, by its id, its verdict and a number: the worse, the less.
+      measure: what the number is: `margin`, or SHARE.
     """
 
-    items: int = 0
-    starts: list[str] = field(default_factory=list)
-    facets: list[Facet] = field(default_factory=list)
-    numbers: list[Numbers] = field(default_factory=list)
-    strip: list[dict[str, Any]] = field(default_factory=list)
+    name: str
+    told: Mapping[str, tuple[str, float]]
+    measure: str
 
-
-class Overlay(Protocol):
-    """Something that is laid over the items, such as the answers of a model."""
-
-    def add(self, gathered: Gathered, number: int, name: str) -> None:
-        """Adds what is known of an item, by its number and id."""
-
-    def found_in(self, written: Written) -> dict[str, Any] | None:
-        """Returns where its columns are among those of the table; None if it has none."""
+    @property
+    def title(self) -> str:
+        """What its columns are called; a model may have the name of a column, such as `split`."""
+        return f"model: {self.name}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,68 +85,200 @@ class TablePage:
     again: str = ""
 
 
+@dataclass(kw_only=True, slots=True)
+class Facet:
+    """A column of few values: those of each item; items between have none."""
+
+    title: str
+    kept: bool = False
+    found: list[tuple[str, ...]] = field(default_factory=list)
+
+    def add(self, item: int, values: Iterable[str]) -> None:
+        """Add the values of an item."""
+        self.fill(item)
+        self.found.append(tuple(dict.fromkeys(values)))
+
+    def fill(self, items: int) -> None:
+        """Add items without a value until there are so many."""
+        self.found += [()] * (items - len(self.found))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many items have each value, by the values in their order."""
+        return dict(sorted(Counter(value for values in self.found for value in values).items()))
+
+    @property
+    def is_many(self) -> bool:
+        """Whether an item has several values."""
+        return any(len(values) > 1 for values in self.found)
+
+    @property
+    def is_useful(self) -> bool:
+        """Whether its values tell items apart, and can be read as a list."""
+        values = self.counts()
+        several = self.kept or len(values) > 1 or any(not each for each in self.found)
+        return bool(values) and several and len(values) <= MOST_VALUES
+
+    def data(self) -> dict[str, Any]:
+        """Return the numbers of each item's values as the pages read them."""
+        places = {value: place for place, value in enumerate(self.counts())}
+        size = 1 if len(places) < 0xFF else 2
+        kind = np.uint8 if size == 1 else np.uint16
+        if not self.is_many:
+            none = len(places)
+            flat = [places[values[0]] if values else none for values in self.found]
+            return {"bytes": size, "data": _base64(np.array(flat, dtype=kind))}
+        starts = np.cumsum([0, *map(len, self.found)], dtype=np.uint32)
+        flat = [place for values in self.found for place in sorted(places[v] for v in values)]
+        return {
+            "starts": _base64(starts),
+            "bytes": size,
+            "data": _base64(np.array(flat, dtype=kind)),
+        }
+
+
+@dataclass(kw_only=True, slots=True)
+class Numbers:
+    """A column of numbers, NaN for none; the group says what they are of, such as `scores`."""
+
+    title: str
+    group: str
+    found: "array.array[float]" = field(default_factory=lambda: array.array("f"))
+
+    def add(self, item: int, value: float | None) -> None:
+        """Add the number of an item."""
+        self.fill(item)
+        self.found.append(math.nan if value is None else value)
+
+    def fill(self, items: int) -> None:
+        """Add items without a number until there are so many."""
+        self.found.extend([math.nan] * (items - len(self.found)))
+
+    def values(self) -> NDArray[np.float32]:
+        """Return the numbers [n], float32, NaN for none."""
+        return np.frombuffer(self.found, dtype=np.float32)
+
+    def finite(self) -> NDArray[np.float32]:
+        """Return those numbers that are finite."""
+        values = self.values()
+        return values[np.isfinite(values)]
+
+
+def _base64(numbers: NDArray[Any]) -> str:
+    """Return numbers as the little-endian bytes that JavaScript's typed arrays read."""
+    little = numbers.astype(numbers.dtype.newbyteorder("<"), copy=False)
+    return base64.b64encode(little.tobytes()).decode("ascii")
+
+
+class _Columns:
+    """The columns of all items, gathered one item after the other."""
+
+    def __init__(self, pictures: Pictures, answers: Sequence[Answers]) -> None:
+        self._pictures, self._answers = pictures, answers
+        self._facets: dict[str, Facet] = {}
+        self._numbers: dict[tuple[str, str], Numbers] = {}
+        self.items = 0
+
+    def add(self, name: str, rows: Sequence[Row]) -> None:
+        """Add an item made of some rows of a table."""
+        for title in FACETS:
+            if values := [value for row in rows for value in _values(row.get(title))]:
+                self._facet(title, values, kept=title in LINKED)
+        for group, title, number in self._of_row(rows[0]):
+            self._number(group, title, number)
+        for each in self._answers:
+            verdict, value = each.told.get(name, (NOT_SCORED, None))
+            self._facet(each.title, [verdict], kept=True)
+            self._number(each.title, each.measure, value)
+        self.items += 1
+
+    def _of_row(self, row: Row) -> Iterator[tuple[str, str, float | None]]:
+        for name, value in row.items():
+            if type(value) in (int, float) and name not in _NO_NUMBERS:
+                yield "", name, value
+        for score in row.get("scores") or ():
+            yield "scores", score["name"], score["value"]
+        for name in ("image", "image_0", "image_1"):
+            for title, value in self._pictures.scores.get(row.get(f"{name}_id") or "", ()):
+                yield name.replace("_", " "), title, value
+
+    def _facet(self, title: str, values: Iterable[str], *, kept: bool) -> None:
+        self._facets.setdefault(title, Facet(title=title, kept=kept)).add(self.items, values)
+
+    def _number(self, group: str, title: str, value: float | None) -> None:
+        column = self._numbers.setdefault((group, title), Numbers(title=title, group=group))
+        column.add(self.items, value)
+
+    def done(self) -> tuple[list[Facet], list[Numbers]]:
+        """Return the columns that can tell items apart."""
+        facets, numbers = list(self._facets.values()), list(self._numbers.values())
+        for facet in facets:
+            facet.fill(self.items)
+        for number in numbers:
+            number.fill(self.items)
+        return [each for each in facets if each.is_useful], [n for n in numbers if len(n.finite())]
+
+
+def _values(value: Any) -> Iterable[str]:
+    if value is None or value == "":
+        return ()
+    if isinstance(value, bool):
+        return ("yes" if value else "no",)
+    return map(str, value) if isinstance(value, (list, tuple)) else (str(value),)
+
+
+@dataclass(kw_only=True, slots=True)
+class Written:
+    """What was written of a table.
+
+    Attributes:
+      items: how many.
+      starts: the ids of the first items of the files.
+      facets, numbers: what they can be found by.
+      strip: some of them, spread over the table, as the pages read them.
+    """
+
+    items: int = 0
+    starts: list[str] = field(default_factory=list)
+    facets: list[Facet] = field(default_factory=list)
+    numbers: list[Numbers] = field(default_factory=list)
+    strip: list[dict[str, Any]] = field(default_factory=list)
+
+
 def write_table(
     folder: Folder,
     page: TablePage,
     items: Iterable[Shown],
     pictures: Pictures,
-    overlays: Sequence[Overlay] = (),
+    answers: Sequence[Answers] = (),
     strip: int = 0,
 ) -> Written:
-    """Writes the items of a table.
-
-    Args:
-      folder: the report's.
-      page: which table.
-      items: what is shown.
-      pictures: of the dataset.
-      overlays: what models answered.
-      strip: how many items to return, from all over.
-    """
-    gathered, written = Gathered(pictures), Written()
-    shown: list[dict[str, Any]] = []
-    rows: list[Any] = []
+    """Write the items of a table; return what was written, with `strip` items spread over it."""
+    columns, written = _Columns(pictures, answers), Written()
+    places, left = spread_places(page.total, strip), iter(items)
     texts: list[str] = []
-    places = spread_places(page.total, strip)
-    for number, (item, found) in enumerate(items):
-        gathered.add(found)
-        for overlay in overlays:
-            overlay.add(gathered, number, item.id)
-        if not shown:
-            written.starts.append(item.id)
-        shown.append(for_page(item, pictures))
-        rows.append(item.rows)
-        texts.append(_searched(item))
-        if number in places:
-            written.strip.append(shown[-1])
-        if len(shown) == CHUNK:
-            _flush(folder, page.name, number // CHUNK, shown, rows)
-        if len(texts) == SEARCHED:
-            _flush_texts(folder, page.name, number // SEARCHED, texts)
-    if shown:
-        _flush(folder, page.name, (gathered.items - 1) // CHUNK, shown, rows)
-    if texts:
-        _flush_texts(folder, page.name, (gathered.items - 1) // SEARCHED, texts)
-    written.items = gathered.items
-    written.facets, written.numbers = gathered.done()
-    _index(folder, page, written, overlays)
+    for chunk in itertools.count():
+        some = list(itertools.islice(left, CHUNK))
+        if len(texts) == SEARCHED or (texts and not some):
+            folder.give(f"{page.name}/texts/{(columns.items - 1) // SEARCHED}", texts)
+            texts = []
+        if not some:
+            break
+        written.starts.append(some[0][0].id)
+        shown = [for_page(item, pictures) for item, _ in some]
+        written.strip += [each for n, each in enumerate(shown, columns.items) if n in places]
+        folder.give(f"{page.name}/items/{chunk}", shown)
+        folder.give(f"{page.name}/rows/{chunk}", [item.rows for item, _ in some])
+        for item, rows in some:
+            columns.add(item.id, rows)
+            texts.append(_searched(item))
+    written.items = columns.items
+    written.facets, written.numbers = columns.done()
+    _write_index(folder, page, written, answers)
     return written
 
 
-def _flush(folder: Folder, name: str, number: int, shown: list[Any], rows: list[Any]) -> None:
-    folder.give(f"{name}/items/{number}", shown)
-    folder.give(f"{name}/rows/{number}", rows)
-    shown.clear()
-    rows.clear()
-
-
-def _flush_texts(folder: Folder, name: str, number: int, texts: list[str]) -> None:
-    folder.give(f"{name}/texts/{number}", texts)
-    texts.clear()
-
-
 def _searched(item: Item) -> str:
-    """Returns what a search looks at: the id, the facts and the texts, in lower case."""
+    """Return what a search looks at: the id, the facts and the texts, in lower case."""
     said = [item.id, *(value for _, value in item.facts)]
     said += [text.plain for text in item.all_texts()]
     if item.why is not None:
@@ -137,11 +286,15 @@ def _searched(item: Item) -> str:
     return "\n".join(said).lower()
 
 
-def _index(folder: Folder, page: TablePage, written: Written, overlays: Sequence[Overlay]) -> None:
+def _write_index(
+    folder: Folder, page: TablePage, written: Written, answers: Sequence[Answers]
+) -> None:
     for place, facet in enumerate(written.facets):
         folder.give(f"{page.name}/facets/{place}", facet.data())
     for place, number in enumerate(written.numbers):
-        folder.give(f"{page.name}/numbers/{place}", number.data())
+        folder.give(f"{page.name}/numbers/{place}", _base64(number.values()))
+    titles = [facet.title for facet in written.facets]
+    named = [(number.group, number.title) for number in written.numbers]
     index = {
         "rows": written.items,
         "chunk": CHUNK,
@@ -152,19 +305,32 @@ def _index(folder: Folder, page: TablePage, written: Written, overlays: Sequence
         "sorted": written.starts == sorted(written.starts),
         "facets": [_facet(facet) for facet in written.facets],
         "numbers": [_number(number) for number in written.numbers],
-        "models": [found for each in overlays if (found := each.found_in(written)) is not None],
+        "models": [
+            {
+                "name": each.name,
+                "facet": titles.index(each.title),
+                "number": named.index((each.title, each.measure)),
+                "share": each.measure == SHARE,
+            }
+            for each in answers
+            if (each.title, each.measure) in named
+        ],
     }
     folder.give(f"{page.name}/index", index)
 
 
 def _facet(facet: Facet) -> dict[str, Any]:
-    values, counts = list(facet.places), facet.counts()
-    return {"title": facet.title, "values": values, "counts": counts, "many": facet.is_many}
+    counts = facet.counts()
+    return {
+        "title": facet.title,
+        "values": list(counts),
+        "counts": list(counts.values()),
+        "many": facet.is_many,
+    }
 
 
 def _number(number: Numbers) -> dict[str, Any]:
-    values = number.values()
-    finite = values[np.isfinite(values)]
+    finite = number.finite()
     return {
         "title": number.title,
         "group": number.group,

@@ -2,8 +2,7 @@
 
 from typing import Any, Final
 
-from eqforge.evaluation.report.folder import Folder
-from eqforge.evaluation.report.site import write_assets, write_page
+from eqforge.evaluation.report.folder import Folder, write_assets, write_page
 from eqforge.evaluation.review.dealt import Dealt
 from eqforge.evaluation.review.protocols import Form
 

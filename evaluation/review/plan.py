@@ -11,8 +11,8 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.core.versions import version
+from eqforge.evaluation.report.folder import Note, finish, take_place
 from eqforge.evaluation.report.pictures import read_pictures, write_some
-from eqforge.evaluation.report.place import Note, finish, take_place
 from eqforge.evaluation.review.assign import Task, assign, chosen
 from eqforge.evaluation.review.blind import blinded
 from eqforge.evaluation.review.dealt import Dealt

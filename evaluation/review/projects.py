@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eqforge.core.files import storage
-from eqforge.evaluation.report.folder import Folder
-from eqforge.evaluation.report.site import rendered, write_assets, write_page
+from eqforge.evaluation.report.folder import Folder, rendered, write_assets, write_page
 from eqforge.evaluation.review import label_studio
 from eqforge.evaluation.review.dealt import Dealt
 from eqforge.evaluation.review.votes import FORMAT, VERSION

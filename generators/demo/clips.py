@@ -1,89 +1,153 @@
-"""Films a clip: draws its frames and encodes them, byte for byte reproducibly."""
+"""The demo's clips: a camera that glides over photographs, and prints that are laid on them.
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+The photographs are those that scikit-image brings. Only files of its wheel are opened, by path: its
+own loading functions may download what they do not find.
+
+Boxes are (left, top, right, bottom). A time is in seconds from the start of the clip.
+"""
+
+import bisect
+import functools
+import itertools
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from importlib import resources
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
+import msgspec
 import numpy as np
 from PIL import Image, ImageOps
 
-from eqforge.core.errors import MissingExtra
-from eqforge.generators.demo.photographs import load_photograph
-from eqforge.generators.demo.scenes import (
-    Clip,
-    Print,
-    photograph_at,
-    print_box,
-    ticks,
-    window_at,
-)
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files.pictures import open_rgb
 
 if TYPE_CHECKING:
     from av import VideoStream
     from av.container import OutputContainer
 
-MARGIN_PX = 4
+Box: TypeAlias = tuple[float, float, float, float]
+
+GLIDE_S: Final = 0.6
+"""How long the camera takes from one view of a photograph to the next."""
+
+DRIFT: Final = 1.04
+"""How far the camera zooms in during a shot, so that it is not a still image."""
+
+MARGIN_PX: Final = 4
 """The white margin of a print."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Encoder:
-    name: str
-    options: Mapping[str, str]
+class Shot(msgspec.Struct, frozen=True, array_like=True):
+    """A view of a photograph held for a while, its centre in fractions of the sides.
+
+    Zoom 1 sees as much of the photograph as fits the frame's shape, 2 half as much each way. The
+    camera glides over from the view before if that was of the same photograph, else it cuts.
+    """
+
+    photograph: str
+    seconds: float
+    x: float = 0.5
+    y: float = 0.5
+    zoom: float = 1.0
+    drift: float = DRIFT
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """Where a print lies from a time on: its centre in fractions of the frame's sides."""
+
+    from_s: float
+    x: float
+    y: float
+
+
+class Print(msgspec.Struct, frozen=True, kw_only=True):
+    """A photograph on paper with a white margin, lying on the frame and moved about.
+
+    Attributes:
+      photograph: what is printed.
+      width: its width as a fraction of the frame's width.
+      places: by ascending time; each move takes GLIDE_S. Outside [0, 1] it leaves the frame.
+    """
+
+    photograph: str
+    width: float
+    places: tuple[Place, ...]
+
+
+class Clip(msgspec.Struct, frozen=True, kw_only=True):
+    """One video file of the demo.
+
+    Attributes:
+      file: path below the folder of videos; its suffix chooses the container.
+      shots: what is seen, one after the other.
+      prints: what lies on top.
+      size: width and height of the upright frame in pixels, both even.
+      fps: ticks per second.
+      rhythm: which ticks carry a frame, repeated: "1" all of them, "110" two of three.
+      codec: h264, hevc or vp9.
+      is_turned: the pixels are stored rotated, with a display rotation that undoes it.
+      condition: truncated loses the file's second half, empty has 0 bytes, missing is not there.
+    """
+
+    file: str
+    shots: tuple[Shot, ...]
+    prints: tuple[Print, ...] = ()
+    size: tuple[int, int] = (480, 360)
+    fps: int = 12
+    rhythm: str = "1"
+    codec: Literal["h264", "hevc", "vp9"] = "h264"
+    is_turned: bool = False
+    condition: Literal["whole", "truncated", "empty", "missing"] = "whole"
+
+    @property
+    def starts_s(self) -> list[float]:
+        """The time at which each shot starts, and last the one at which the clip ends."""
+        lengths = (shot.seconds for shot in self.shots)
+        return [round(total, 6) for total in itertools.accumulate(lengths, initial=0.0)]
 
 
 # One thread each: with more, the bytes depend on which finishes first. No macroblock tree in x264:
 # with a variable frame rate it reads uninitialised memory, and gives different bytes each time.
-_ENCODERS: Mapping[str, _Encoder] = MappingProxyType(
-    {
-        "h264": _Encoder(
-            name="libx264",
-            options={"preset": "veryfast", "crf": "20", "x264-params": "threads=1:mbtree=0"},
-        ),
-        "hevc": _Encoder(
-            name="libx265",
-            options={
-                "preset": "ultrafast",
-                "crf": "22",
-                "x265-params": "pools=none:frame-threads=1:wpp=0:log-level=error:info=0",
-            },
-        ),
-        "vp9": _Encoder(
-            name="libvpx-vp9",
-            options={"deadline": "realtime", "cpu-used": "8", "crf": "28", "b": "0"},
-        ),
-    }
-)
+_ENCODERS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "h264": (
+        "libx264",
+        {"preset": "veryfast", "crf": "20", "x264-params": "threads=1:mbtree=0"},
+    ),
+    "hevc": (
+        "libx265",
+        {
+            "preset": "ultrafast",
+            "crf": "22",
+            "x265-params": "pools=none:frame-threads=1:wpp=0:log-level=error:info=0",
+        },
+    ),
+    "vp9": ("libvpx-vp9", {"deadline": "realtime", "cpu-used": "8", "crf": "28", "b": "0"}),
+}
 
 
-def draw_frame(clip: Clip, time_s: float) -> Image.Image:
-    """Returns the upright RGB frame of a clip at a time.
+def all_clips() -> tuple[Clip, ...]:
+    """Return the clips that the annotations name, in the order in which they are made."""
+    data = (resources.files(__package__) / "clips.json").read_bytes()
+    return msgspec.json.decode(data, type=tuple[Clip, ...])
 
-    Args:
-      clip: what to film.
-      time_s: seconds from its start, in [0, duration).
 
-    Returns:
-      An image of the clip's size.
+@functools.cache
+def load_photograph(name: str) -> Image.Image:
+    """Return a photograph of scikit-image as an RGB image, which callers must not change.
+
+    Raises:
+      InputError: the installed scikit-image lacks the file.
     """
-    photograph = load_photograph(photograph_at(clip, time_s))
-    # The window is in fractions of a pixel: rounded ones would make slow moves jump.
-    frame = photograph.resize(clip.size, Image.Resampling.BICUBIC, box=window_at(clip, time_s))
-    for laid in clip.prints:
-        left, top, right, bottom = print_box(clip, time_s, laid)
-        frame.paste(_paper(laid, int(right - left), int(bottom - top)), (int(left), int(top)))
-    return frame
+    file = f"{name}.jpg" if name == "rocket" else f"{name}.png"
+    try:
+        return open_rgb((resources.files("skimage") / "data" / file).read_bytes())
+    except FileNotFoundError as error:
+        raise InputError(f"scikit-image lacks its photograph {file}: reinstall it") from error
 
 
 def film(clip: Clip, path: Path) -> None:
-    """Writes a clip as a video file, damaged as its `condition` says.
-
-    Args:
-      clip: what to film.
-      path: the file to write; its folder must exist.
+    """Write a clip as a video file, byte for byte reproducibly, damaged as its `condition` says.
 
     Raises:
       MissingExtra: PyAV is not installed.
@@ -97,12 +161,6 @@ def film(clip: Clip, path: Path) -> None:
     if clip.condition == "truncated":
         whole = path.read_bytes()
         path.write_bytes(whole[: len(whole) // 2])
-
-
-def _paper(laid: Print, width: int, height: int) -> Image.Image:
-    inner = (width - 2 * MARGIN_PX, height - 2 * MARGIN_PX)
-    printed = load_photograph(laid.photograph).resize(inner, Image.Resampling.LANCZOS)
-    return ImageOps.expand(printed, MARGIN_PX, fill="white")
 
 
 def _encode(clip: Clip, path: Path) -> None:
@@ -129,8 +187,8 @@ def _open_stream(container: "OutputContainer", clip: Clip) -> "VideoStream":
     from av import VideoStream
     from av.codec.context import Flags
 
-    encoder = _ENCODERS[clip.codec]
-    stream = container.add_stream(encoder.name, rate=clip.fps, options=dict(encoder.options))
+    name, options = _ENCODERS[clip.codec]
+    stream = container.add_stream(name, rate=clip.fps, options=dict(options))
     assert isinstance(stream, VideoStream), "every encoder above is one of video"
     stream.width, stream.height = clip.size[::-1] if clip.is_turned else clip.size
     stream.pix_fmt = "yuv420p"
@@ -142,3 +200,83 @@ def _open_stream(container: "OutputContainer", clip: Clip) -> "VideoStream":
     if clip.is_turned:
         stream.set_display_rotation(90)  # a quarter counterclockwise: upright again
     return stream
+
+
+def ticks(clip: Clip) -> list[int]:
+    """Return the presentation times of a clip's frames, in units of 1 / fps seconds."""
+    total = round(clip.starts_s[-1] * clip.fps)
+    return [tick for tick in range(total) if clip.rhythm[tick % len(clip.rhythm)] == "1"]
+
+
+def draw_frame(clip: Clip, time_s: float) -> Image.Image:
+    """Return the upright RGB frame of a clip at a time in [0, duration)."""
+    photograph = load_photograph(clip.shots[_shot_index(clip, time_s)].photograph)
+    # The window is in fractions of a pixel: rounded ones would make slow moves jump.
+    frame = photograph.resize(clip.size, Image.Resampling.BICUBIC, box=window_at(clip, time_s))
+    for laid in clip.prints:
+        left, top, right, bottom = print_box(clip, time_s, laid)
+        inner = right - left - 2 * MARGIN_PX, bottom - top - 2 * MARGIN_PX
+        printed = load_photograph(laid.photograph).resize(inner, Image.Resampling.LANCZOS)
+        frame.paste(ImageOps.expand(printed, MARGIN_PX, fill="white"), (left, top))
+    return frame
+
+
+def window_at(clip: Clip, time_s: float) -> Box:
+    """Return the part of the photograph that fills the frame, in the photograph's pixels."""
+    index = _shot_index(clip, time_s)
+    width, height = load_photograph(clip.shots[index].photograph).size
+    centre_x, centre_y, zoom = _view_at(clip, index, time_s)
+    scale = min(width / clip.size[0], height / clip.size[1]) / zoom
+    half_width, half_height = clip.size[0] * scale / 2, clip.size[1] * scale / 2
+    x = _clamp(centre_x * width, half_width, width - half_width)
+    y = _clamp(centre_y * height, half_height, height - half_height)
+    return x - half_width, y - half_height, x + half_width, y + half_height
+
+
+def print_box(clip: Clip, time_s: float, laid: Print) -> tuple[int, int, int, int]:
+    """Return where a print lies, in whole pixels of the frame; it may reach out of the frame."""
+    x, y = _place_at(laid.places, time_s)
+    photo_width, photo_height = load_photograph(laid.photograph).size
+    width = round(laid.width * clip.size[0])
+    height = round(width * photo_height / photo_width)
+    left = round(x * clip.size[0] - width / 2)
+    top = round(y * clip.size[1] - height / 2)
+    return left, top, left + width, top + height
+
+
+def _shot_index(clip: Clip, time_s: float) -> int:
+    # The tolerance lets a tick such as 29 / 10 belong to the shot that starts at 2.9 s.
+    found = bisect.bisect_right(clip.starts_s, time_s + 1e-6) - 1
+    return min(found, len(clip.shots) - 1)
+
+
+def _view_at(clip: Clip, index: int, time_s: float) -> tuple[float, float, float]:
+    """Return the centre of a view and its zoom, on the way from the shot before if it glides."""
+    shot, since_s = clip.shots[index], time_s - clip.starts_s[index]
+    zoom = shot.zoom * shot.drift ** (since_s / shot.seconds)
+    before = clip.shots[index - 1] if index > 0 else shot
+    if index == 0 or before.photograph != shot.photograph or since_s >= GLIDE_S:
+        return shot.x, shot.y, zoom
+    share, start = _ease(since_s / GLIDE_S), before.zoom * before.drift
+    # Zooms multiply, so equal steps of the exponent look like an even speed.
+    return (
+        before.x + (shot.x - before.x) * share,
+        before.y + (shot.y - before.y) * share,
+        start * (zoom / start) ** share,
+    )
+
+
+def _place_at(places: Sequence[Place], time_s: float) -> tuple[float, float]:
+    index = max(bisect.bisect_right([place.from_s for place in places], time_s + 1e-6) - 1, 0)
+    here, before = places[index], places[max(index - 1, 0)]
+    share = _ease((time_s - here.from_s) / GLIDE_S)
+    return before.x + (here.x - before.x) * share, before.y + (here.y - before.y) * share
+
+
+def _ease(share: float) -> float:
+    share = _clamp(share, 0.0, 1.0)
+    return share * share * (3 - 2 * share)
+
+
+def _clamp(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)

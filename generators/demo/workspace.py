@@ -14,34 +14,28 @@ writes the same bytes every time:
     demo/relationships.json, image_data.json   who holds what in them, as Visual Genome's
     demo/vlue/*.json                           test items on them, as VLUE's
     demo/README.md                             what is in it, and whose photographs they are
+
+The videos include what pipelines have to cope with: faces, a black frame, a rotated, a truncated,
+an empty and a missing file. The annotations include action words and unchanged descriptions.
 """
 
 import json
 import pickle
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from sys import intern
+from typing import Any, Final
+
+import numpy as np
+from PIL import ImageOps
 
 from eqforge.core.errors import InputError
-from eqforge.generators.demo import annotations, stills
-from eqforge.generators.demo.boundaries import EVENT_VIDEOS
-from eqforge.generators.demo.clips import film
-from eqforge.generators.demo.cooking import COOKING_VIDEOS
-from eqforge.generators.demo.own import OWN_CAPTIONS
-from eqforge.generators.demo.photographs import PHOTOGRAPHS
-from eqforge.generators.demo.scene_graphs import GRAPH_VIDEOS
-from eqforge.generators.demo.scenes import Clip
+from eqforge.generators.demo.clips import all_clips, film, load_photograph
 
-_PICKLE_PROTOCOL = 4  # as in the published files
-_JPEG_QUALITY = 95
-
-_NOTES = {
-    "whole": "",
-    "truncated": "cut off in the middle of the file",
-    "empty": "0 bytes",
-    "missing": "named by the annotations, but not there",
-}
+STILLS: Final = ("coffee", "chelsea", "astronaut", "camera", "rocket", "coins")
+"""Photographs that are images too: each and its mirror image, as a gallery needs a second match."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +77,7 @@ class Workspace:
 
 
 def workspace_at(folder: Path) -> Workspace:
-    """Returns the paths of a workspace in a folder, whether it exists or not."""
+    """Return the paths of a workspace in a folder, whether it exists or not."""
     action_genome = folder / "action_genome"
     return Workspace(
         folder=folder,
@@ -104,107 +98,69 @@ def workspace_at(folder: Path) -> Workspace:
     )
 
 
-def make_workspace(
-    folder: Path, *, on_clip: Callable[[str, int, int], None] | None = None
-) -> Workspace:
-    """Writes the demo's clips and annotations; files of the same names are overwritten.
-
-    Args:
-      folder: where to write; created if missing.
-      on_clip: called before each clip with its file name, its number from 1 and their count.
-
-    Returns:
-      The paths of all that was written.
+def make_workspace(folder: Path) -> Workspace:
+    """Write the demo's clips and annotations; files of the same names are overwritten.
 
     Raises:
       InputError: the folder cannot be made, or scikit-image lacks a photograph.
       MissingExtra: PyAV is not installed.
     """
-    workspace = workspace_at(folder)
-    clips = all_clips()
-    _make_folders(workspace, clips)
-    for number, clip in enumerate(clips, start=1):
-        if on_clip is not None:
-            on_clip(clip.file, number, len(clips))
-        film(clip, workspace.videos / clip.file)
-    for picture in stills.PICTURES:
-        picture.draw().save(workspace.images / picture.file, quality=_JPEG_QUALITY)
-    _write_annotations(workspace)
-    _write_text(workspace.readme, _readme(clips))
-    return workspace
-
-
-def all_clips() -> tuple[Clip, ...]:
-    """Returns every clip the annotations name, each once, in the order they are made."""
-    named = (
-        *(video.clip for video in COOKING_VIDEOS),
-        *(video.clip for video in EVENT_VIDEOS),
-        *(video.clip for video in GRAPH_VIDEOS),
-        *(caption.clip for caption in OWN_CAPTIONS),
-    )
-    return tuple({clip.file: clip for clip in named}.values())
-
-
-def _make_folders(workspace: Workspace, clips: Sequence[Clip]) -> None:
+    workspace, clips = workspace_at(folder), all_clips()
     try:
-        for made in (workspace.action_genome, workspace.images, workspace.vlue):
-            made.mkdir(parents=True, exist_ok=True)
+        _copy(_data() / "inputs", folder)
+        workspace.images.mkdir(exist_ok=True)
         for clip in clips:
             (workspace.videos / clip.file).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"cannot make the folder {workspace.folder}: {error}") from error
+        raise InputError(f"cannot make the folder {folder}: {error}") from error
+    for clip in clips:
+        film(clip, workspace.videos / clip.file)
+    for place, name in enumerate(STILLS):
+        picture = load_photograph(name)
+        picture.save(workspace.images / f"{2 * place + 1}.jpg", quality=95)
+        ImageOps.mirror(picture).save(workspace.images / f"{2 * place + 2}.jpg", quality=95)
+    _write_pickle(workspace.object_boxes, _object_boxes())
+    _write_pickle(workspace.person_boxes, _person_boxes())
+    return workspace
 
 
-def _write_annotations(workspace: Workspace) -> None:
-    _write_text(workspace.youcook2, json.dumps(annotations.youcook2(COOKING_VIDEOS)))
-    _write_text(workspace.gebplus, json.dumps(annotations.gebplus(EVENT_VIDEOS)))
-    _write_pickle(workspace.object_boxes, annotations.object_boxes(GRAPH_VIDEOS))
-    _write_pickle(workspace.person_boxes, annotations.person_boxes(GRAPH_VIDEOS))
-    _write_lines(workspace.frame_list, annotations.frame_list(GRAPH_VIDEOS))
-    records = annotations.own_captions(OWN_CAPTIONS)
-    _write_lines(workspace.captions, [json.dumps(record) for record in records])
-    _write_text(workspace.coco, json.dumps(stills.coco_captions()))
-    _write_text(workspace.relationships, json.dumps(stills.relationships()))
-    _write_text(workspace.image_data, json.dumps(stills.image_data()))
-    for task, items in stills.vlue_tasks().items():
-        _write_text(workspace.vlue / f"{task}.json", json.dumps(items))
+def _data() -> Traversable:
+    return resources.files(__package__)
 
 
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def _write_lines(path: Path, lines: Sequence[str]) -> None:
-    _write_text(path, "".join(f"{line}\n" for line in lines))
+def _copy(source: Traversable, target: Path) -> None:
+    target.mkdir(parents=True, exist_ok=True)
+    for each in source.iterdir():
+        if each.is_file():
+            (target / each.name).write_bytes(each.read_bytes())
+        else:
+            _copy(each, target / each.name)
 
 
 def _write_pickle(path: Path, value: Any) -> None:
-    path.write_bytes(pickle.dumps(value, protocol=_PICKLE_PROTOCOL))
+    path.write_bytes(pickle.dumps(value, protocol=4))  # as in the published files
 
 
-def _readme(clips: Sequence[Clip]) -> str:
-    videos = "".join(f"| videos/{clip.file} | {_clip_notes(clip)} |\n" for clip in clips)
-    photographs = "".join(
-        f"| {photograph.shows} | {photograph.credit} | {photograph.licence} |\n"
-        for photograph in PHOTOGRAPHS.values()
-    )
-    return (
-        "# A demo workspace\n\n"
-        "Made by eqforge. The clips pan and zoom over photographs; what the annotations say of\n"
-        "cooking is made up. `images` holds the same photographs and their mirror images.\n\n"
-        f"| video | |\n|---|---|\n{videos}\n"
-        "## Photographs\n\n"
-        "They come with scikit-image, whose documentation states the terms below.\n\n"
-        f"| what | by | terms |\n|---|---|---|\n{photographs}"
-    )
+def _object_boxes() -> dict[str, Any]:
+    """Return the objects of each frame: (x, y, width, height) in pixels, or None out of sight."""
+    frames: dict[str, Any] = json.loads((_data() / "object_boxes.json").read_bytes())
+    # A pickle names an object that it has already by its number: equal bytes need equal identities.
+    for row in (row for rows in frames.values() for row in rows):
+        for name, value in row.items():
+            if isinstance(value, list):
+                is_box = name == "bbox"
+                row[name] = tuple(value) if is_box else [intern(word) for word in value]
+        row["class"], row["metadata"]["set"] = intern(row["class"]), intern(row["metadata"]["set"])
+    return frames
 
 
-def _clip_notes(clip: Clip) -> str:
-    width, height = clip.size
-    notes = (
-        f"{clip.codec}, {width}x{height}, {clip.duration_s:g} s",
-        "" if clip.rhythm == "1" else "variable frame rate",
-        "stored lying on its side" if clip.is_turned else "",
-        _NOTES[clip.condition],
-    )
-    return "; ".join(note for note in notes if note)
+def _person_boxes() -> dict[str, Any]:
+    """Return the person in each frame: boxes float32 (n, 4), scores float32 (n,)."""
+    frames: dict[str, Any] = json.loads((_data() / "person_boxes.json").read_bytes())
+    sizes: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for row in frames.values():
+        size = tuple(row["bbox_size"])
+        row["bbox"] = np.array(row["bbox"], dtype=np.float32).reshape(-1, 4)
+        row["bbox_score"] = np.array(row["bbox_score"], dtype=np.float32)
+        row["bbox_size"], row["bbox_mode"] = sizes.setdefault(size, size), intern(row["bbox_mode"])
+    return frames

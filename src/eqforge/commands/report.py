@@ -9,9 +9,11 @@ import tyro
 from eqforge.core.console import DocumentOptions, give
 from eqforge.core.errors import InputError
 from eqforge.core.shell import shell
+from eqforge.core.urls import public
+from eqforge.core.visible import counted, visible
 
 if TYPE_CHECKING:
-    from eqforge.evaluation.report.write import Report, ReportSettings
+    from eqforge.evaluation.report.write import Report
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,10 +48,8 @@ class Arguments:
 
 
 def report_command(arguments: Arguments) -> int:
-    """Writes the report of a dataset and says where it is; returns the exit status."""
-    from eqforge.core.visible import counted, visible
-
-    written = report_dataset(arguments.dataset, settings_of(arguments))
+    """Write the report of a dataset and print where it is; return the exit status."""
+    written = report_dataset(arguments)
     things = counted(written.samples, "items"), counted(written.rejects, "rejects")
     print(f"{visible(written.page)}: {things[0]}, {things[1]}; open it in a browser")
     if written.undecodable:
@@ -59,61 +59,41 @@ def report_command(arguments: Arguments) -> int:
     return 0
 
 
-def settings_of(arguments: Arguments) -> "ReportSettings":
-    """Returns the settings that options name."""
-    from eqforge.evaluation.report.write import ReportSettings
-
-    return ReportSettings(
-        output=_place(arguments),
-        scores=arguments.scores,
-        quantity=arguments.quantity,
-        whole_pictures=not arguments.thumbnails_only,
-        overwrite=arguments.overwrite,
-    )
-
-
-def _place(arguments: Arguments) -> str:
-    """Returns the folder of the report.
+def report_dataset(arguments: Arguments) -> "Report":
+    """Write the report of a finished dataset.
 
     Raises:
-      InputError: none is named, and there is no place beside the dataset.
-    """
-    from eqforge.core.files import storage
-    from eqforge.core.urls import public
-
-    if arguments.output is not None:
-        return str(arguments.output)
-    if not storage.is_local(arguments.dataset):
-        raise InputError(
-            f"--output: name a folder for the report; {public(arguments.dataset)} is no folder of "
-            "this machine, beside which it could lie"
-        )
-    folder = Path(storage.locate(arguments.dataset)[1])
-    named = folder if folder.name not in ("", "..") else folder.resolve()
-    return f"{named}-report"
-
-
-def report_dataset(folder: str, settings: "ReportSettings") -> "Report":
-    """Writes the report of a finished dataset.
-
-    Args:
-      folder: of the dataset, or its URL.
-      settings: what the report holds.
-
-    Raises:
-      InputError: the dataset, or a file of scores, cannot be read, or the output folder holds
-        something else.
+      InputError: the dataset, or a file of scores, cannot be read, the output folder holds
+        something else, or none is named and the dataset is not on this machine.
     """
     from eqforge.commands.card import profile_of
     from eqforge.commands.rejects import StoredRejects
+    from eqforge.core.files import storage
     from eqforge.evaluation.report.write import write_report
     from eqforge.schemas.dataset.about import About
     from eqforge.schemas.dataset.card import title_of
     from eqforge.schemas.dataset.reader import open_dataset
 
-    dataset = open_dataset(folder)
-    profile = profile_of(dataset, About(title=title_of(folder)))
-    return write_report(dataset, profile, settings, StoredRejects(dataset))
+    output = arguments.output
+    if output is None:
+        if not storage.is_local(arguments.dataset):
+            raise InputError(
+                f"--output: name a folder for the report; {public(arguments.dataset)} is no folder "
+                "of this machine, beside which it could lie"
+            )
+        folder = Path(storage.locate(arguments.dataset)[1])
+        output = Path(f"{folder if folder.name not in ('', '..') else folder.resolve()}-report")
+    dataset = open_dataset(arguments.dataset)
+    return write_report(
+        dataset,
+        profile_of(dataset, About(title=title_of(arguments.dataset))),
+        StoredRejects(dataset),
+        str(output),
+        scores=arguments.scores,
+        quantity=arguments.quantity,
+        whole_pictures=not arguments.thumbnails_only,
+        overwrite=arguments.overwrite,
+    )
 
 
 main = shell("eqforge report", Arguments, report_command, console=DocumentOptions)

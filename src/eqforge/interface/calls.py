@@ -254,9 +254,7 @@ def report(
 
     given = {"dataset": dataset, "output": output, "scores": scores, **settings}
     with in_keywords(report_command.Arguments):
-        arguments = settings_from(report_command.Arguments, given)
-        settings_of = report_command.settings_of
-        return report_command.report_dataset(arguments.dataset, settings_of(arguments))
+        return report_command.report_dataset(settings_from(report_command.Arguments, given))
 
 
 def review_plan(

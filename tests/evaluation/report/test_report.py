@@ -21,14 +21,11 @@ from PIL import Image
 from eqforge import cli
 from eqforge.commands import card, report
 from eqforge.evaluation.metrics.pairs import group_score, pair_ties
-from eqforge.evaluation.report.charts import charts_of
-from eqforge.evaluation.report.columns import Numbers
-from eqforge.evaluation.report.differing import differing_words
 from eqforge.evaluation.report.folder import Folder
-from eqforge.evaluation.report.items import marked
-from eqforge.evaluation.report.limits import limits_of_settings
+from eqforge.evaluation.report.items import differing_words, marked
+from eqforge.evaluation.report.overview import charts_of, limits_of_settings
 from eqforge.evaluation.report.pictures import coloured
-from eqforge.evaluation.report.tables import Written
+from eqforge.evaluation.report.tables import Numbers, Written
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.exported import pairs, picture, write_pairs
@@ -127,7 +124,7 @@ def test_the_same_dataset_gives_the_same_bytes_also_after_a_kill(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(write, "_pages", killed)
+        patch.setattr(write, "write_pages", killed)
         with pytest.raises(Killed):
             report.main([str(dataset), "--output", str(tmp_path / "r")])
     shutil.rmtree(tmp_path / "r" / "thumbnails" / next(iter(rows_images(dataset)))[:2])
@@ -450,7 +447,9 @@ def test_bins_of_whole_numbers_do_not_hide_limits_between_them() -> None:
         number.add(item, 0)
     limits = {number.title: [("max_overlap_m", 0.01)]}
 
-    (chart,) = charts_of("samples", Written(numbers=[number]), [limits], {number.title: [0.02]})
+    reject = {"reason": "overlap", "detail": number.title, "value": 0.02, "threshold": 0.01}
+
+    (chart,) = charts_of(Written(numbers=[number]), limits, [reject])
 
     assert (chart["edges"][0], chart["edges"][-1]) == (0, 0.02)
     assert (chart["counts"][0], chart["refused"]["counts"][-1]) == (3, 1)

@@ -1,0 +1,210 @@
+"""What the first page shows of a dataset: counts, reasons of rejects, and distributions."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from eqforge.core.versions import version
+from eqforge.core.visible import counted
+from eqforge.evaluation.report.folder import link
+from eqforge.evaluation.report.tables import Numbers, Written
+from eqforge.schemas.dataset import statements
+from eqforge.schemas.dataset.manifest import Manifest, run_of
+from eqforge.schemas.dataset.profile import UNSTATED, Profile, unit_of_sources
+from eqforge.schemas.dataset.reader import Dataset
+
+SAMPLES: Final = "samples.html"
+REJECTS: Final = "rejects.html"
+_MOST_VALUES: Final = 40
+_MOST_SOURCES: Final = 20
+_BINS: Final = 40
+_MOST_CHARTS: Final = 60
+
+_ENDINGS: Final = ("", "_fraction", "_mean", "_0", "_1")
+_OTHERS: Final = {
+    "face_threshold": "face_dlib_hog",
+    "face_opencv_threshold": "face_opencv_haar",
+    "min_histogram_change": "cut_histogram_change",
+    "max_registered_points": "cut_registered_points",
+}
+"""Settings that are limits of scores of other names."""
+
+Limits = Mapping[str, Sequence[tuple[str, float]]]
+"""The limits of scores, each with the setting or reason that it is of, by the score's name."""
+
+
+def summary(
+    dataset: Dataset, profile: Profile, tables: dict[str, Written], thing: str
+) -> dict[str, Any]:
+    """Return what the first page says of a dataset whose samples are shown as `thing`."""
+    manifest = profile.manifest
+    return {
+        "title": statements.title(profile),
+        "mode": manifest.mode if statements.has_mode(profile) else "",
+        "what": statements.description(profile),
+        "built_with": f"eqforge {manifest.versions.get('eqforge', '')}".strip(),
+        "reported_with": f"eqforge {version('eqforge')}",
+        "sha256": dataset.sha256,
+        "counts": list(_counts(manifest, tables, thing)),
+        "sources": [
+            {"name": file.name, "sha256": file.sha256} for file in manifest.inputs[:_MOST_SOURCES]
+        ],
+        "licences": [
+            {
+                "name": "not stated" if name == UNSTATED else name,
+                "sources": counted(count, unit_of_sources(profile)),
+            }
+            for name, count in profile.facts.licences.items()
+        ],
+        "settings": [
+            [name, str(value)]
+            for name in ("seed", "sample", "limit", "only")
+            if (value := run_of(manifest.config).get(name)) not in (None, [], "", "100%")
+        ],
+        "warnings": list(manifest.warnings),
+        "errata": len(manifest.errata),
+        "commands": list(profile.commands),
+        "stages": [_stage(profile, name) for name in manifest.stages],
+        "facets": list(_facets(tables["samples"])),
+        "strip": tables["samples"].strip,
+    }
+
+
+def _counts(manifest: Manifest, tables: dict[str, Written], thing: str) -> Iterable[dict[str, Any]]:
+    pages = {"samples": SAMPLES, "rejects": REJECTS if "rejects" in tables else ""}
+    if tables["samples"].items != manifest.num_rows("samples"):
+        yield {"name": thing, "rows": tables["samples"].items, "page": SAMPLES}
+    for name in manifest.tables:
+        yield {"name": name, "rows": manifest.num_rows(name), "page": pages.get(name, "")}
+
+
+def _stage(profile: Profile, name: str) -> dict[str, Any]:
+    books = profile.manifest.stages[name]
+    return {
+        "name": name,
+        "candidates": books.candidates,
+        "kept": books.kept,
+        "reasons": [
+            {
+                "reason": reason,
+                "meaning": profile.meaning(name, reason),
+                "count": count,
+                "page": link(REJECTS, stage=name, reason=reason),
+            }
+            for reason, count in sorted(books.reasons.items(), key=lambda each: (-each[1], each[0]))
+        ],
+    }
+
+
+def _facets(samples: Written) -> Iterable[dict[str, Any]]:
+    for facet in samples.facets:
+        if len(counts := facet.counts()) <= _MOST_VALUES:
+            values = [
+                {"value": value, "count": count, "page": link(SAMPLES, **{facet.title: value})}
+                for value, count in counts.items()
+            ]
+            yield {"title": facet.title, "values": values}
+
+
+def charts_of(
+    written: Written, limits: Limits, rejects: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the distributions of the samples' numbers, with limits and what was beyond them.
+
+    Args:
+      written: the samples.
+      limits: of the settings; see `limits_of_settings`.
+      rejects: the rows of rejects, with the value and the limit where one was measured.
+    """
+    measured = [row for row in rejects if None not in (row["value"], row["threshold"])]
+    refused: dict[str, list[float]] = {}
+    stated: dict[str, set[tuple[str, float]]] = {}
+    for row in measured:
+        refused.setdefault(row["detail"], []).append(row["value"])
+        stated.setdefault(row["detail"], set()).add((row["reason"], row["threshold"]))
+    charts = []
+    for title, numbers in _grouped(written)[:_MOST_CHARTS]:
+        by_value: dict[float, str] = {}
+        for label, value in (*limits.get(title, ()), *sorted(stated.get(title, ()))):
+            by_value.setdefault(value, label)
+        drawn = [{"label": label, "value": value} for value, label in sorted(by_value.items())]
+        charts.append(_chart(title, numbers, drawn, refused.get(title, ())))
+    return charts
+
+
+def _grouped(written: Written) -> list[tuple[str, list[Numbers]]]:
+    """Return numbers by their titles: those of both pictures of a pair are one distribution."""
+    found: dict[str, list[Numbers]] = {}
+    for number in written.numbers:
+        is_alone = not number.group or number.group == "scores" or _is_of_picture(number)
+        key = number.title if is_alone else f"{number.group}: {number.title}"
+        found.setdefault(key, []).append(number)
+    return list(found.items())
+
+
+def _is_of_picture(number: Numbers) -> bool:
+    return number.group.startswith("image")
+
+
+def _chart(
+    title: str, numbers: Sequence[Numbers], limits: list[dict[str, Any]], refused: Sequence[float]
+) -> dict[str, Any]:
+    values = np.concatenate([number.values() for number in numbers]).astype(np.float64)
+    finite = values[np.isfinite(values)]
+    out = np.array(refused, dtype=np.float64)
+    out = out[np.isfinite(out)]
+    edges = _edges(np.concatenate([finite, out]), [float(limit["value"]) for limit in limits])
+    return {
+        "title": title,
+        "table": "samples",
+        "edges": [float(edge) for edge in edges],
+        **_counted(finite, edges),
+        "missing": int(len(values) - len(finite)),
+        "refused": _counted(out, edges) if len(out) else None,
+        "limits": limits,
+        "note": "of the pictures of all items" if any(map(_is_of_picture, numbers)) else "",
+    }
+
+
+def _counted(values: Any, edges: Any) -> dict[str, Any]:
+    """Return how many values lie in each bin, the least of them and the greatest."""
+    counts, _ = np.histogram(values, bins=edges)
+    return {
+        "counts": [int(count) for count in counts],
+        "least": float(values.min()),
+        "most": float(values.max()),
+    }
+
+
+def _edges(finite: Any, limits: list[float]) -> Any:
+    """Return the edges of the bins: whole numbers get bins of their own, limits are inside."""
+    least, most = min([*limits, finite.min()]), max([*limits, finite.max()])
+    whole = all((some == np.round(some)).all() for some in (finite, np.array(limits)))
+    if whole and most - least < _BINS:
+        return np.arange(np.floor(least), np.ceil(most) + 2) - 0.5
+    if least == most:
+        return np.array([least - 0.5, least + 0.5])
+    return np.linspace(least, most, _BINS + 1)
+
+
+def limits_of_settings(config: Mapping[str, Any]) -> dict[str, list[tuple[str, float]]]:
+    """Return limits by the name of the score: of each the setting, such as `max_ssim`, and value.
+
+    A setting `min_NAME` or `max_NAME` limits the score NAME, NAME_fraction or NAME_mean, and where
+    both pictures of a pair have one, NAME_0 and NAME_1.
+    """
+    found: dict[str, list[tuple[str, float]]] = {}
+    for setting, value in _settings(config):
+        names = [setting[4:] + ending for ending in _ENDINGS]
+        for score in [_OTHERS[setting]] if setting in _OTHERS else names:
+            found.setdefault(score, []).append((setting, value))
+    return found
+
+
+def _settings(config: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    for name, value in config.items():
+        if isinstance(value, Mapping):
+            yield from _settings(value)
+        elif (name.startswith(("min_", "max_")) or name in _OTHERS) and type(value) in (int, float):
+            yield name, value
