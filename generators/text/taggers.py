@@ -1,16 +1,41 @@
 """The two taggers: a spaCy pipeline if the user has one, else a lexicon that textblob ships."""
 
 import functools
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.versions import version
 from eqforge.generators.text.analysis import Analysis, Tagger, Token
-from eqforge.generators.text.chunks import find_noun_phrases
 from eqforge.generators.text.parts import english, lemmatizer
 from eqforge.generators.text.tag_rules import PUNCTUATION_TAGS, repair_tags
 from eqforge.generators.text.tokenizer import find_tokens
+
+_CLASSES = {
+    **dict.fromkeys(("DT", "PDT", "PRP$", "WP$"), "D"),
+    **dict.fromkeys(("JJ", "JJR", "JJS"), "A"),
+    **dict.fromkeys(("RB", "RBR", "RBS"), "R"),
+    **dict.fromkeys(("VBG", "VBN"), "V"),
+    **dict.fromkeys(("NN", "NNS", "NNP", "NNPS"), "N"),
+    **dict.fromkeys(("PRP", "EX", "WP"), "P"),
+    "CD": "C",
+    "HYPH": "H",
+    "POS": "S",
+}
+_CORE = "[RAVCH]*N+"
+_PHRASE = re.compile(rf"(?:[DC]+{_CORE}|A[RAVCH]*N+|N+)(?:S{_CORE})*|P")
+
+
+def find_noun_phrases(tags: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Returns (first, last) token indices of the noun phrases, `last` exclusive.
+
+    Args:
+      tags: Penn Treebank tags of a caption's tokens.
+    """
+    letters = "".join(_CLASSES.get(tag, "x") for tag in tags)
+    return tuple(match.span() for match in _PHRASE.finditer(letters))
+
 
 if TYPE_CHECKING:
     from spacy.language import Language

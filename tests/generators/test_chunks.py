@@ -1,6 +1,6 @@
 import pytest
 
-from eqforge.generators.text.chunks import find_noun_phrases
+from eqforge.generators.text.taggers import find_noun_phrases
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 import pytest
 
 from eqforge.generators.text.edits import apply_edits
-from eqforge.generators.text.perturbations.distractions import add_statement
+from eqforge.generators.text.perturbations.catalogue import add_statement
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.taggers import load_tagger
 

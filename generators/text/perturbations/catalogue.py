@@ -1,17 +1,41 @@
 """All perturbations by name, each in a corrected version and as the published code does it."""
 
 import random
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, is_word
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.perturbations import published, shuffles, typos
 from eqforge.generators.text.perturbations import published_typos as old
-from eqforge.generators.text.perturbations.distractions import add_statement
 from eqforge.generators.text.perturbations.record import Mode, PerturbationSettings, Reason
 from eqforge.generators.text.perturbations.synonyms import replace_by_synonyms
+
+_ENDS_SENTENCE = re.compile(r"[.!?\u2026][^\w\s]*\s*\Z")
+
+
+def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
+    """Adds a statement: ", and true is true" before a final full stop or at the end.
+
+    After any other mark that ends a sentence it becomes its own sentence. The edit is an insertion:
+    nothing in the caption changes, not even white space at its end.
+
+    Args:
+      analysis: the caption's analysis.
+      statement: in lower case, without punctuation.
+    """
+    if not any(is_word(token) for token in analysis.tokens):
+        return Reason.NO_WORDS
+    last = analysis.tokens[-1]
+    if last.text == ".":
+        return [Edit(start=last.start, end=last.start, replacement=f", and {statement}")]
+    if _ENDS_SENTENCE.search(analysis.text):
+        sentence = f" {statement[0].upper()}{statement[1:]}."
+        return [Edit(start=last.end, end=last.end, replacement=sentence)]
+    comma = "" if last.text == "," else ","
+    return [Edit(start=last.end, end=last.end, replacement=f"{comma} and {statement}")]
 
 
 @dataclass(frozen=True, slots=True)
