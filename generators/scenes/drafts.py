@@ -60,7 +60,7 @@ class Drafter:
         """Drafts a pair in which an attribute of the target changes."""
         if content.change == "material" and content.colour is None:
             content = replace(content, colour=rng.choice(material_colours(content.noun)))
-        values = either_way(content.values, rng)
+        values = shuffled(content.values, rng)
         said = content.values if content.colour is None else _words_of(content.colour)
         assets = either_of(rng.choice(_able(content)), values == content.values)
         target = Piece(
@@ -83,7 +83,7 @@ class Drafter:
                     "attribute",
                     _phrase(asset, call),
                     content.relation,
-                    called(reference),
+                    label(reference),
                 )
                 for asset, call in zip(assets, calls, strict=True)
             ),
@@ -91,7 +91,7 @@ class Drafter:
 
     def location(self, content: LocationContent, rng: Random) -> RelatedDraft:
         """Drafts a pair in which the target's place changes."""
-        relations = either_way(content.relations, rng)
+        relations = shuffled(content.relations, rng)
         asset = rng.choice(content.noun.colours[content.colour])
         target = _piece(asset, content.colour, "target")
         reference = self._another(content.reference, (content.colour,), "reference", rng)
@@ -103,14 +103,14 @@ class Drafter:
             distractors=self._distractors(nouns, (content.colour,), "", rng),
             relations=relations,
             captions=_both(
-                related_caption(self.mode, "location", called(target), where, called(reference))
+                related_caption(self.mode, "location", label(target), where, label(reference))
                 for where in relations
             ),
         )
 
     def counting(self, content: CountingContent, rng: Random) -> CountedDraft:
         """Drafts a pair in which the number of copies changes."""
-        counts = either_way(content.counts, rng)
+        counts = shuffled(content.counts, rng)
         asset = rng.choice(content.noun.colours[content.colour])
         names = [f"copy{number}" for number in range(1, max(counts) + 1)]
         width, depth, height = (side / max(asset.extent) for side in asset.extent)
@@ -136,8 +136,7 @@ class Drafter:
             support=Piece(asset=content.support, variants=(carrier, carrier), colours=()),
             distractors=distractors,
             captions=_both(
-                counting_caption(self.mode, called(copies[0]), count, words.noun)
-                for count in counts
+                counting_caption(self.mode, label(copies[0]), count, words.noun) for count in counts
             ),
         )
 
@@ -244,7 +243,7 @@ def _painted(asset: Asset, colour: str) -> Vector | None:
     return None if is_own else PALETTE[colour]
 
 
-def called(piece: Piece) -> Phrase:
+def label(piece: Piece) -> Phrase:
     """Returns what captions call a thing."""
     return _phrase(piece.asset, piece.colours)
 
@@ -263,7 +262,7 @@ def either_of(values: tuple[T, T], is_first: bool) -> tuple[T, T]:
     return values if is_first else (values[1], values[0])
 
 
-def either_way(values: tuple[T, T], rng: Random) -> tuple[T, T]:
+def shuffled(values: tuple[T, T], rng: Random) -> tuple[T, T]:
     """Returns two values in one of their two orders."""
     return either_of(values, rng.random() < 0.5)
 

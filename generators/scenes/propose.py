@@ -18,9 +18,14 @@ from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.environments import check_environments
-from eqforge.generators.scenes.families.base import StagedDraft
-from eqforge.generators.scenes.families.graded import GRADES, Graded
-from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.families import FAMILIES, StagedDraft
+from eqforge.generators.scenes.ladders import (
+    GRADES,
+    draft_ladder,
+    ladder_spots,
+    ladder_step,
+    num_ladders,
+)
 from eqforge.generators.scenes.looks import NATURAL
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
@@ -32,6 +37,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Kind, ScenePair, StageName
 from eqforge.schemas.records.scores import Rejection
 
+PUBLISHED_KINDS: tuple[Kind, ...] = ("attribute", "counting", "location")
 Draft = RelatedDraft | CountedDraft | StagedDraft
 DATASET = "eq-kubric"
 NO_ARRANGEMENT = "no_arrangement"
@@ -130,19 +136,21 @@ class SceneProposer:
     def supply(self) -> Mapping[str, int]:
         """How many pairs of each kind the manifest allows."""
         vocabulary, changes = self._vocabulary, self._settings.attributes
-        contents: dict[str, int] = {
+        return {
             "counting": vocabulary.countings,
             "location": vocabulary.locations,
             "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
             **{kind: family.size(vocabulary) for kind, family in FAMILIES.items()},
+            "graded": min(num_ladders(vocabulary, grade) for grade in GRADES)
+            * len(GRADES)
+            * len(STEPS),
         }
-        return contents | {"graded": contents["graded"] * len(STEPS)}
 
     def _attempt(
         self, kind: Kind, draft: Draft, progress: float, noise: int, rng: Random
     ) -> Arranged | None:
         if isinstance(draft, StagedDraft):
-            spots = FAMILIES[kind].spots(draft, rng)
+            spots = (ladder_spots if kind == "graded" else FAMILIES[kind].spots)(draft, rng)
             return arrange_staged(draft, spots, self._settings, progress, noise, rng)
         if isinstance(draft, CountedDraft):
             return arrange_counted(draft, self._settings, progress, noise, rng)
@@ -163,9 +171,8 @@ class SceneProposer:
                 Random(derive_seed(self._seed, base_id, "stage", VERSION)),
             )
             pair = replace(pair, scenes=scenes)
-        family = FAMILIES.get(pair.kind)
-        if isinstance(family, Graded) and isinstance(draft, StagedDraft):
-            return family.member(pair, draft, step)
+        if pair.kind == "graded" and isinstance(draft, StagedDraft):
+            return ladder_step(pair, draft, step)
         return pair
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
@@ -175,14 +182,15 @@ class SceneProposer:
     def _draft(self, kind: Kind, number: int) -> Draft:
         vocabulary = self._vocabulary
         rng = Random(derive_seed(self._seed, sample_id_of(kind, number), "draft", VERSION))
+        if kind == "graded":
+            # The changes take turns.
+            turn, place = divmod(number // len(STEPS), len(GRADES))
+            grade = GRADES[place]
+            ladder = self._content(f"{kind}/{place}", turn, num_ladders(vocabulary, grade))
+            return draft_ladder(self._drafter, vocabulary, grade, ladder, rng)
         if kind in FAMILIES:
             family = FAMILIES[kind]
-            if isinstance(family, Graded):
-                turn, grade = divmod(number // len(STEPS), len(GRADES))
-                size = family.size_of(vocabulary, grade)
-                place = self._content(f"{kind}/{grade}", turn, size) * len(GRADES) + grade
-            else:
-                place = self._content(kind, number, family.size(vocabulary))
+            place = self._content(kind, number, family.size(vocabulary))
             return family.draft(self._drafter, vocabulary, place, rng)
         if kind == "counting":
             place = self._content(kind, number, vocabulary.countings)
@@ -255,7 +263,7 @@ def _check_published(settings: SceneSettings) -> None:
     Raises:
       InputError: one is not.
     """
-    if new := [kind for kind in settings.kinds if kind in FAMILIES]:
+    if new := [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]:
         raise InputError(
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
             "build with --mode corrected, or take attribute, counting and location"

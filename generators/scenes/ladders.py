@@ -7,13 +7,13 @@ second scene they have changed roles.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import get_args
 
 from eqforge.generators.scenes.contents import Noun, Vocabulary, recolourable
-from eqforge.generators.scenes.drafts import Drafter, either_way, usual_scale
-from eqforge.generators.scenes.families.base import CLOSE, Spots, StagedDraft
+from eqforge.generators.scenes.drafts import Drafter, shuffled, usual_scale
+from eqforge.generators.scenes.families import CLOSE, Spots, StagedDraft
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS
@@ -23,7 +23,6 @@ from eqforge.schemas.records.scenes import (
     Claim,
     Comparison,
     Grade,
-    Kind,
     SceneObject,
     ScenePair,
     SceneSpec,
@@ -62,68 +61,56 @@ _BASES = ("red", "green", "blue", "purple", "pink", "grey")
 """Colours that stay what they are called when they are pale."""
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
-    """Ladders: groups of pairs, one for each of STEPS, that share a scene.
+def num_ladders(vocabulary: Vocabulary, grade: Grade) -> int:
+    """Return the number of ladders of one change."""
+    return len(_heads(vocabulary)[grade])
 
-    The changes take turns: ladder n changes GRADES[n % len(GRADES)].
-    """
 
-    kind: Kind = "graded"
+def draft_ladder(
+    drafter: Drafter, vocabulary: Vocabulary, grade: Grade, number: int, rng: Random
+) -> StagedDraft:
+    """Draft a ladder of one change with its largest step."""
+    noun, colour = _heads(vocabulary)[grade][number]
+    order = shuffled(SIDES, rng)
+    if grade == "count":
+        return _count(drafter, noun, colour, order, rng)
+    if grade == "place":
+        others = [each for each in vocabulary.nouns if each is not noun]
+        return _place(drafter, (noun, rng.choice(others)), colour, order, rng)
+    return _size_or_lightness(drafter, noun, colour, grade, order, rng)
 
-    def size(self, vocabulary: Vocabulary) -> int:
-        """Returns how many ladders there are."""
-        return min(map(len, _heads(vocabulary).values())) * len(GRADES)
 
-    def size_of(self, vocabulary: Vocabulary, sort: int) -> int:
-        """Returns how many ladders of one change there are."""
-        return len(_heads(vocabulary)[GRADES[sort]])
+def ladder_spots(draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
+    """Draw where the things stand: side by side, none nearer to the camera."""
+    if draft.change == "count":
+        cells = {name: _cell(name, rng) for name in (piece.name for piece in draft.pieces)}
+        return cells, cells
+    *middle, left, right = draft.pieces
+    across = CLOSE * (left.radius + right.radius) + rng.uniform(*APART_M)
+    if middle:
+        across += 2 * middle[0].radius + 2 * ROOM_M
+    sides = {LEFT: (-across / 2, 0.0, 0.0), RIGHT: (across / 2, 0.0, 0.0)}
+    if not middle:
+        return sides, sides
+    off = ROOM_M * 0.6
+    first, second = (
+        {**sides, "target": (off if claim.reference == RIGHT else -off, 0.0, 0.0)}
+        for claim in draft.claims
+    )
+    return first, second
 
-    def draft(
-        self, drafter: Drafter, vocabulary: Vocabulary, number: int, rng: Random
-    ) -> StagedDraft:
-        """Returns a draft of a ladder with its largest step."""
-        turn, grade = divmod(number, len(GRADES))
-        change = GRADES[grade]
-        noun, colour = _heads(vocabulary)[change][turn]
-        first, second = either_way(SIDES, rng)
-        if change == "count":
-            return _count(drafter, noun, colour, (first, second), rng)
-        if change == "place":
-            others = [each for each in vocabulary.nouns if each is not noun]
-            return _place(drafter, (noun, rng.choice(others)), colour, (first, second), rng)
-        return _twins(drafter, noun, colour, change, (first, second), rng)
 
-    def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
-        """Draws where the things stand: side by side, none nearer to the camera."""
-        if draft.change == "count":
-            cells = {name: _cell(name, rng) for name in (piece.name for piece in draft.pieces)}
-            return cells, cells
-        *middle, left, right = draft.pieces
-        across = CLOSE * (left.radius + right.radius) + rng.uniform(*APART_M)
-        if middle:
-            across += 2 * middle[0].radius + 2 * ROOM_M
-        sides = {LEFT: (-across / 2, 0.0, 0.0), RIGHT: (across / 2, 0.0, 0.0)}
-        if not middle:
-            return sides, sides
-        off = ROOM_M * 0.6
-        first, second = (
-            {**sides, "target": (off if claim.reference == RIGHT else -off, 0.0, 0.0)}
-            for claim in draft.claims
-        )
-        return first, second
-
-    def member(self, pair: ScenePair, draft: StagedDraft, place: int) -> ScenePair:
-        """Returns the pair of a step, which is so much smaller than the largest."""
-        change: Grade = next(each for each in GRADES if each == draft.change)
-        size = STEPS[place] * JUST_NOTICEABLE[change]
-        # Of another lightness, all sides have to get the same light.
-        scenes = pair.scenes if change == "lightness" else tuple(map(_facing, pair.scenes))
-        (first, one), (second, two) = (
-            _STEPPED[change](scene, claim, size)
-            for scene, claim in zip(scenes, draft.claims, strict=True)
-        )
-        return replace(pair, scenes=(first, second), claims=(one, two))
+def ladder_step(pair: ScenePair, draft: StagedDraft, number: int) -> ScenePair:
+    """Return the pair of a step, which is so much smaller than the largest."""
+    change: Grade = next(each for each in GRADES if each == draft.change)
+    size = STEPS[number] * JUST_NOTICEABLE[change]
+    # Of another lightness, all sides have to get the same light.
+    scenes = pair.scenes if change == "lightness" else tuple(map(_facing, pair.scenes))
+    (first, one), (second, two) = (
+        _STEPPED[change](scene, claim, size)
+        for scene, claim in zip(scenes, draft.claims, strict=True)
+    )
+    return replace(pair, scenes=(first, second), claims=(one, two))
 
 
 def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
@@ -133,7 +120,7 @@ def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
     return {"size": one, "lightness": tinted, "place": one, "count": one}
 
 
-def _twins(
+def _size_or_lightness(
     drafter: Drafter, noun: Noun, colour: str, change: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
     """Returns two copies of a thing, one of which is larger or lighter."""
