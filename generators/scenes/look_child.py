@@ -14,7 +14,7 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
-from eqforge.generators.scenes.imports import import_mesh
+from eqforge.generators.scenes.blender import import_mesh
 from eqforge.generators.scenes.surfaces import Seen, name_in_file, seen_colours
 from eqforge.generators.scenes.tints import shown_colours
 

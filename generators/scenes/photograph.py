@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.files.pictures import read_pixels
-from eqforge.generators.scenes.looks import GLASS_PATHS
-from eqforge.generators.scenes.shading import Graph
+from eqforge.generators.scenes.looks import GLASS_PATHS, Graph
 from eqforge.generators.scenes.surroundings import floor_facts
 from eqforge.schemas.records.scenes import Environment, FloorTexture, SceneCamera, SceneSpec, Sun
 

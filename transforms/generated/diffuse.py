@@ -10,6 +10,7 @@ import functools
 import math
 import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -35,14 +36,23 @@ from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.rendered import Generation
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
-from eqforge.transforms.generated.flagged import FLAGGED, flagged
+from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
-from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 if TYPE_CHECKING:
     from eqforge.generators.diffusion.generate import PairGenerator
+
+
+REASON: Final = "safety_checker"
+FLAGGED: Final = {REASON: "The model's own checker flagged a picture, and made it black."}
+
+
+def flagged(sides: Sequence[bool]) -> Rejection | None:
+    """Returns why a pair is refused, given which of its pictures were flagged; None for none."""
+    found = ", ".join(str(side) for side, is_flagged in enumerate(sides) if is_flagged)
+    return Rejection(reason=REASON, detail=f"image {found}") if found else None
+
 
 DRAWINGS_STAGE = Stage("drawings", FLAGGED)
 

@@ -26,7 +26,7 @@ from eqforge.schemas.tables.rendered import Generation, MaskRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
-from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
+from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.edit_masks import (
     GroundingSettings,
     SharedGrounder,
@@ -34,9 +34,8 @@ from eqforge.transforms.generated.edit_masks import (
     shared_grounder,
     store_region,
 )
-from eqforge.transforms.generated.edit_work import EDITS_STAGE, EditTask, EditWork
+from eqforge.transforms.generated.edit_plan import EDITS_STAGE, EditTask, EditWork
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
-from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair
 
 if TYPE_CHECKING:

@@ -32,8 +32,8 @@ from eqforge.transforms.generated.work import (
     PairProposal,
     PairWork,
 )
-from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
+from eqforge.transforms.oracle.scores import Question, ask
 
 if TYPE_CHECKING:
     import numpy as np

@@ -34,10 +34,10 @@ from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.masks import coloured, read_numbers
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
+from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates, gate_scenes
 from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
 from eqforge.transforms.generated.scene_scores import score_scenes
-from eqforge.transforms.generated.scene_view import RenderedView
 from eqforge.transforms.generated.work import (
     MadePair,
     PairProposal,
