@@ -46,12 +46,7 @@ class ScanFiles:
 
 
 def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
-    """Returns a scan's mesh with all that it needs.
-
-    Args:
-      folder: of the scan; no file outside it is read.
-      mesh: its OBJ, GLB or glTF file.
-      axis_up: the axis that points up in it, Z or Y; a glTF file is turned.
+    """Return a scan's mesh with all that it needs.
 
     Raises:
       InputError: a file cannot be read, or names one that is not there.
@@ -82,11 +77,11 @@ class _Packer:
         self.paths: dict[str, Path] = {}
 
     def beside(self, path: Path) -> Callable[[str], str]:
-        """Returns what packs the file that another one calls so, and tells its packed name."""
+        """Return what packs the file that another one calls so, and tell its packed name."""
         return lambda said: self.pack(self._found(path, said))
 
     def pack(self, path: Path) -> str:
-        """Packs a file; returns its name in the archive."""
+        """Packs a file; return its name in the archive."""
         for name, known in self.paths.items():
             if known == path:
                 return name
@@ -97,7 +92,7 @@ class _Packer:
         return name
 
     def data(self) -> dict[str, bytes]:
-        """Returns the contents of what was packed, by name."""
+        """Return the contents of what was packed, by name."""
         return {name: path.read_bytes() for name, path in self.paths.items()}
 
     def _found(self, path: Path, said: str) -> Path:
@@ -128,11 +123,7 @@ class _Names:
 
 
 def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
-    """Checks that the pictures of a scan can be shown.
-
-    Raises:
-      InputError: one is no picture, or of a format that is not read.
-    """
+    """Check that the pictures of a scan can be shown."""
     for name, data in pictures.items():
         if why := why_unreadable(data):
             raise InputError(f"{mesh}: its texture {name} cannot be read: {why}")
@@ -178,7 +169,7 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
 
 
 def _libraries(folder: Path, mesh: Path) -> tuple[list[Path], list[str]]:
-    """Returns the libraries of an OBJ file in its scan's folder, and the names of all others."""
+    """Return the libraries of an OBJ file in its scan's folder, and the names of all others."""
     there, missing = [], []
     for name, path in wavefront.libraries_of(mesh).items():
         if path is None or not Path(os.path.normpath(path)).is_relative_to(folder):
@@ -189,7 +180,7 @@ def _libraries(folder: Path, mesh: Path) -> tuple[list[Path], list[str]]:
 
 
 def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:
-    """Returns the picture that surfaces without one are to show: the only one there is.
+    """Return the picture that surfaces without one are to show: the only one there is.
 
     Beside a library that gives surfaces their colours it has to be called as textures are.
     """
@@ -248,7 +239,7 @@ def adopt(
     licence: str,
     look: Look,
 ) -> Adopted:
-    """Makes an asset of a scan's folder.
+    """Make an asset of a scan's folder.
 
     Args:
       folder: of one scan; its name becomes the asset's id.
@@ -306,7 +297,7 @@ def adopt(
 
 
 def _body(name: str, mesh: str) -> bytes:
-    """Returns the URDF file of a body whose collision shape is its convex hull."""
+    """Return the URDF file of a body whose collision shape is its convex hull."""
     robot = ElementTree.Element("robot", name=name)
     link = ElementTree.SubElement(robot, "link", name="base")
     for kind, file in (("visual", mesh), ("collision", COLLISION)):
@@ -316,7 +307,7 @@ def _body(name: str, mesh: str) -> bytes:
 
 
 def _unknown(words: Mapping[str, Any], looks: Looks) -> list[str]:
-    """Returns which materials the words of a user name that there are none of."""
+    """Return which materials the words of a user name that there are none of."""
     named = {*words.get("parts", ()), *words.get("trims", {})}
     there = ", ".join(looks.surfaces)
     return [
@@ -326,7 +317,7 @@ def _unknown(words: Mapping[str, Any], looks: Looks) -> list[str]:
 
 
 def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | None:
-    """Returns the words of a manifest for a scan; None where nothing says what it is.
+    """Return the words of a manifest for a scan; None where nothing says what it is.
 
     A colour is named that most of the surface shows; such a thing may be recoloured.
     """
@@ -348,7 +339,7 @@ def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | No
 
 
 def _changing(looks: Looks, colour: str) -> list[str] | None:
-    """Returns the materials that get another colour: those that mostly have the main one.
+    """Return the materials that get another colour: those that mostly have the main one.
 
     Returns:
       None where all have it, and none where those that have it are too little of the surface.

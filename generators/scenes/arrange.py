@@ -52,15 +52,7 @@ class Arranged:
 def arrange_related(
     draft: RelatedDraft, settings: SceneSettings, progress: float, seed: int, rng: Random
 ) -> Arranged | None:
-    """Tries once to place a target beside a reference; returns None on failure.
-
-    Args:
-      draft: the objects.
-      settings: the limits.
-      progress: share of the tries that failed, in [0, 1): later ones step back, or ask for less.
-      seed: of the renderer's noise.
-      rng: what to draw with.
-    """
+    """Try once to place a target beside a reference; return None on failure."""
     place = compose_related if settings.stage == "photo" else scatter_related
     layout = place(draft, settings, progress, rng)
     if layout is None:
@@ -78,15 +70,7 @@ def arrange_related(
 def arrange_counted(
     draft: CountedDraft, settings: SceneSettings, progress: float, seed: int, rng: Random
 ) -> Arranged | None:
-    """Tries once to place copies on a support; returns None on failure.
-
-    Args:
-      draft: the objects.
-      settings: the limits.
-      progress: share of the tries that failed, in [0, 1): later ones step back, or ask for less.
-      seed: of the renderer's noise.
-      rng: what to draw with.
-    """
+    """Try once to place copies on a support; return None on failure."""
     colours = colours_of((draft.copies[0], *draft.distractors))
     floor = draw_muted(rng, colours)
     paint = MUTED[draw_muted(rng, colours, avoid=floor)][0]
@@ -106,16 +90,7 @@ def arrange_staged(
     seed: int,
     rng: Random,
 ) -> Arranged | None:
-    """Tries once to place the things of a family at their spots; returns None on failure.
-
-    Args:
-      draft: the objects.
-      spots: where they stand.
-      settings: the limits.
-      progress: share of the tries that failed, in [0, 1): later ones step back, or ask for less.
-      seed: of the renderer's noise.
-      rng: what to draw with.
-    """
+    """Try once to place the things of a family at their spots; return None on failure."""
     layout = compose_staged(draft, spots, settings, progress, rng)
     if layout is None:
         return None
@@ -165,7 +140,7 @@ REACH_M = 2.0
 def scatter_related(
     draft: RelatedDraft, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Tries once to place a target beside a reference in view of a camera that is drawn."""
+    """Try once to place a target beside a reference in view of a camera that is drawn."""
     farther = 1 + MAX_STEP_BACK * progress
     layout = Layout(camera=draw_camera(settings, rng, 0.35, farther), settings=settings)
     target, reference = draft.target, draft.reference
@@ -186,7 +161,7 @@ def scatter_related(
 def scatter_counted(
     draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Tries once to place copies on a support in view of a camera that is drawn."""
+    """Try once to place copies on a support in view of a camera that is drawn."""
     yaw = round(rng.uniform(0.0, 360.0), 2)
     stand = replace(draft.support.painted(paint), yaw_deg=yaw)
     ground = Ground.on(draft.support, yaw)
@@ -204,7 +179,7 @@ def scatter_counted(
 
 
 def _middle(layout: Layout, moves: Moves, rng: Random) -> Vector:
-    """Returns a place for the reference such that the objects are near the image centre."""
+    """Return a place for the reference such that the objects are near the image centre."""
     x = y = 0.0
     for heading, distance in moves:
         there = beside(layout.camera, (0.0, 0.0, 0.0), heading, distance)
@@ -224,7 +199,7 @@ def _add_somewhere(layout: Layout, piece: Piece, rng: Random) -> bool:
 def _add_on(
     layout: Layout, ground: Ground, piece: Piece, where: tuple[int, ...], rng: Random
 ) -> bool:
-    """Adds an object at a random place on a support, fully on it at any rotation."""
+    """Add an object at a random place on a support, fully on it at any rotation."""
     for _ in range(SPOTS):
         place = ground.draw_place(piece.radius, rng)
         item = put(layout.camera, piece, place, rng)
@@ -234,7 +209,7 @@ def _add_on(
 
 
 def _draw_moves(draft: RelatedDraft, settings: SceneSettings, rng: Random) -> Moves:
-    """Draws where a target stands beside its reference, in both scenes."""
+    """Draw where a target stands beside its reference, in both scenes."""
     target, reference = draft.target, draft.reference
     reach = reference.radius + target.radius
     # Of two objects one behind the other, the nearer hides more the taller it is.
@@ -268,15 +243,7 @@ def compose_staged(
     progress: float,
     rng: Random,
 ) -> Layout | None:
-    """Tries once to place the things of a draft at their spots.
-
-    Args:
-      draft: the things.
-      spots: where they stand in the first and in the second scene.
-      settings: the limits.
-      progress: share of the tries that failed, in [0, 1).
-      rng: what to draw with.
-    """
+    """Try once to place the things of a draft at their spots."""
     standpoint = replace(
         draw_standpoint(settings, draft.raised, progress, rng), pivot=(0.0, 0.0, PIVOT_M)
     )
@@ -298,7 +265,7 @@ def compose_staged(
 def _in_places(
     draft: StagedDraft, spots: tuple[Spots, Spots], camera: SceneCamera, rng: Random
 ) -> list[InPlace]:
-    """Returns the things in their places, those first that stay where they are."""
+    """Return the things in their places, those first that stay where they are."""
     every = [spot for each in spots for spot in each.values()]
     right, away = (sum(spot[axis] for spot in every) / len(every) for axis in (0, 1))
     placed: list[InPlace] = []
@@ -318,13 +285,13 @@ def _in_places(
 
 
 def facing_deg(camera: SceneCamera, front_deg: float | None) -> float:
-    """Returns the turn of a thing whose front, or else x axis, points to the camera."""
+    """Return the turn of a thing whose front, or else x axis, points to the camera."""
     x, y, _ = np.subtract(camera.position, camera.look_at).tolist()
     return math.degrees(math.atan2(y, x)) - (front_deg or 0.0)
 
 
 def _at(camera: SceneCamera, spot: Spot, right: float, away: float) -> Vector:
-    """Returns a spot in the scene's own axes, around a middle."""
+    """Return a spot in the scene's own axes, around a middle."""
     aside, ahead = spot[0] - right, spot[1] - away
     heading = math.degrees(math.atan2(aside, ahead))
     return beside(camera, (0.0, 0.0, spot[2]), heading, math.hypot(aside, ahead))

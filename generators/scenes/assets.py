@@ -60,7 +60,7 @@ class AssetFiles:
 
 @functools.cache
 def stage_assets() -> Mapping[str, Asset]:
-    """Returns the environment pictures and floor textures that eqforge brings, by id."""
+    """Return the environment pictures and floor textures that eqforge brings, by id."""
     return read_manifest(STAGE_MANIFEST).assets
 
 
@@ -78,7 +78,7 @@ class AssetLibrary:
     """
 
     def __init__(self, manifest: str, cache: str) -> None:
-        """Reads the manifest; nothing is fetched yet."""
+        """Read the manifest; nothing is fetched yet."""
         self.url = BUILTIN_MANIFEST if manifest == BUILTIN else manifest
         self.manifest = read_manifest(self.url)
         self._cache = Path(cache)
@@ -89,11 +89,11 @@ class AssetLibrary:
         return self.manifest.assets
 
     def __contains__(self, asset_id: str) -> bool:
-        """Tells whether the manifest or the photographic stage has an asset of that id."""
+        """Return True if the manifest or the photographic stage has an asset of that id."""
         return asset_id in self.assets or asset_id in stage_assets()
 
     def asset(self, asset_id: str) -> Asset:
-        """Returns an asset of the manifest, or else of the photographic stage.
+        """Return an asset of the manifest, or else of the photographic stage.
 
         Raises:
           InputError: neither has one of that id.
@@ -106,7 +106,7 @@ class AssetLibrary:
         return self.assets[asset_id]
 
     def unpack(self, asset_id: str) -> AssetFiles:
-        """Returns an asset's files, fetched and unpacked into the cache if they are not there yet.
+        """Return an asset's files, fetched and unpacked into the cache if they are not there yet.
 
         Raises:
           InputError: the manifest has no such asset or does not pin it, its archive is missing,
@@ -127,11 +127,7 @@ class AssetLibrary:
 
 @functools.cache
 def is_remote(manifest: str) -> bool:
-    """Tells whether a manifest, or an archive that it names, has to be fetched from a store.
-
-    Raises:
-      InputError: the manifest cannot be read.
-    """
+    """Return True if a manifest, or an archive that it names, has to be fetched from a store."""
     if manifest == BUILTIN:
         return False
     archives = (asset.archive for asset in read_manifest(manifest).assets.values())
@@ -139,11 +135,7 @@ def is_remote(manifest: str) -> bool:
 
 
 def fetch_archive(asset: Asset) -> bytes:
-    """Reads an asset's archive and checks it against the manifest, where that pins it.
-
-    Raises:
-      InputError: it is missing, too large or not the pinned one.
-    """
+    """Read an asset's archive and check it against the manifest, where that pins it."""
     address, copy = public(asset.archive), io.BytesIO()
     try:
         info = stat(asset.archive)
@@ -166,11 +158,7 @@ def fetch_archive(asset: Asset) -> bytes:
 
 
 def files_of(asset: Asset, folder: Path) -> AssetFiles:
-    """Returns an unpacked asset's files.
-
-    Raises:
-      InputError: the folder lacks a file that the manifest names.
-    """
+    """Return an unpacked asset's files."""
     for name in filter(None, (asset.render, asset.simulation)):
         if not (folder / name).is_file():
             raise InputError(f"asset {asset.asset_id!r}: {asset.archive} holds no file {name}")
@@ -185,7 +173,7 @@ def files_of(asset: Asset, folder: Path) -> AssetFiles:
 
 
 def unpack_into(asset: Asset, data: bytes, folder: Path) -> dict[str, int]:
-    """Writes what an asset's archive holds into a folder; returns the lengths of the files.
+    """Write what an asset's archive holds into a folder; return the lengths of the files.
 
     Raises:
       InputError: the archive is damaged, or contains what no asset's archive does.
@@ -204,12 +192,12 @@ def _is_packed(asset: Asset) -> bool:
 
 
 def _cache_key(asset: Asset, digest: str) -> str:
-    """Returns the name of an asset's folder; an image without an archive has none in its bytes."""
+    """Return the name of an asset's folder; an image without an archive has none in its bytes."""
     return digest if _is_packed(asset) else sha256_hex(f"{digest} {asset.render}".encode())
 
 
 def _install(asset: Asset, data: bytes, folder: Path) -> None:
-    """Unpacks an archive under a temporary name and renames the folder when it is complete."""
+    """Unpack an archive under a temporary name and rename the folder when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.parent / f"{storage.TEMPORARY_PREFIX}{uuid.uuid4().hex}"
     temporary.mkdir()
@@ -228,7 +216,7 @@ def _install(asset: Asset, data: bytes, folder: Path) -> None:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Tells whether all files of an unpacked asset exist with their full lengths."""
+    """Return True if all files of an unpacked asset exist with their full lengths."""
     try:
         lengths: dict[str, int] = json.loads((folder / _LISTING).read_text())
         return all((folder / name).stat().st_size == length for name, length in lengths.items())
@@ -258,12 +246,7 @@ _DAMAGE = (
 
 
 def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
-    """Returns a gzipped tar archive of files: the same bytes for the same content.
-
-    Args:
-      files: contents by name.
-      level: of compression; other than 0, the bytes depend on the version of zlib.
-    """
+    """Return a gzipped tar archive of files: the same bytes for the same content."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name in sorted(files):
@@ -312,14 +295,9 @@ class _Unzipped:
 def archive_files(
     data: bytes, folder_name: str, max_bytes: int = MAX_UNPACKED_BYTES
 ) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yields the files of a gzipped tar archive: names without folders, and their contents.
+    """Yield the files of a gzipped tar archive: names without folders, and their contents.
 
     Reading a content raises various errors if the archive is damaged; see one_error.
-
-    Args:
-      data: the archive.
-      folder_name: a folder in which all files may lie; kubric allows the asset's id.
-      max_bytes: the most that the archive may unpack to.
 
     Raises:
       BadArchive: it cannot be read, or has a link, a device, a name that leads elsewhere, a folder
@@ -356,7 +334,7 @@ def archive_files(
 
 @contextlib.contextmanager
 def one_error() -> Iterator[None]:
-    """Turns all errors that damaged archives raise into BadArchive."""
+    """Turn all errors that damaged archives raise into BadArchive."""
     try:
         yield
     except BadArchive:
@@ -366,12 +344,7 @@ def one_error() -> Iterator[None]:
 
 
 def unpack_archive(data: bytes, folder: Path, folder_name: str) -> dict[str, int]:
-    """Writes the files of an archive into a folder; returns their lengths by name.
-
-    Raises:
-      BadArchive: see archive_files; some files may have been written.
-      OSError: the disk is full.
-    """
+    """Write the files of an archive into a folder; return their lengths by name."""
     lengths = {}
     for name, content in archive_files(data, folder_name):
         with (folder / name).open("xb") as file, one_error():
@@ -381,7 +354,7 @@ def unpack_archive(data: bytes, folder: Path, folder_name: str) -> dict[str, int
 
 
 def _below(name: str, folder_name: str) -> str:
-    """Returns a member's name without the one folder that may precede it."""
+    """Return a member's name without the one folder that may precede it."""
     if name.startswith("/"):
         return f"/{name}"
     path = PurePosixPath(name)

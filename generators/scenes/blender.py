@@ -35,7 +35,7 @@ a surface in the colour that the caption names."""
 
 @functools.cache
 def renderer_class() -> Any:
-    """Returns the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
+    """Return the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
 
     Constructing one resets Blender: an earlier renderer must no longer be used. Its
     `render_still` returns `rgb`, uint8 [height, width, 3], and `segmentation`, uint32 [height,
@@ -89,7 +89,7 @@ def renderer_class() -> Any:
 
 
 def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
-    """Renders the image with some layers, and writes these to kubric's EXR file."""
+    """Render the image with some layers, and writes these to kubric's EXR file."""
     scene = renderer.blender_scene
     scene.render.image_settings.color_mode = "RGB"
     scene.render.image_settings.compression = 0  # the file is read again at once
@@ -111,7 +111,7 @@ def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
 
 
 def _compositor(scene: Any) -> Any:
-    """Returns the scene's empty tree of compositor nodes; since Blender 5.0 it is a node group."""
+    """Return the scene's empty tree of compositor nodes; since Blender 5.0 it is a node group."""
     import bpy
 
     if hasattr(scene, "compositing_node_group"):
@@ -123,7 +123,7 @@ def _compositor(scene: Any) -> Any:
 
 
 def _name_slots(output: Any, names: Sequence[str]) -> None:
-    """Gives a File Output node one slot for each layer; Blender 5.0 renamed them."""
+    """Give a File Output node one slot for each layer; Blender 5.0 renamed them."""
     if hasattr(output, "file_output_items"):
         output.file_output_items.clear()
         for name in names:
@@ -135,7 +135,7 @@ def _name_slots(output: Any, names: Sequence[str]) -> None:
 
 
 def _write_into(output: Any, folder: Path) -> None:
-    """Has a File Output node write into a folder; Blender 5.0 split its path in two."""
+    """Have a File Output node write into a folder; Blender 5.0 split its path in two."""
     if hasattr(output, "directory"):
         output.directory, output.file_name = f"{folder}/", "frame_"
     else:
@@ -143,7 +143,7 @@ def _write_into(output: Any, folder: Path) -> None:
 
 
 def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
-    """Returns the number of the asset that covers most of each pixel; 0 for the sky.
+    """Return the number of the asset that covers most of each pixel; 0 for the sky.
 
     A layer holds two objects with the share of the pixel that each covers, the largest first.
     """
@@ -161,7 +161,7 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
 
 
 def _channels(exr: Path) -> dict[str, NDArray[Any]]:
-    """Returns the channels of all layers by their names in lower case."""
+    """Return the channels of all layers by their names in lower case."""
     import OpenEXR
 
     with OpenEXR.File(str(exr), separate_channels=True) as file:
@@ -174,14 +174,14 @@ def _channels(exr: Path) -> dict[str, NDArray[Any]]:
 
 
 def _link_object(renderer: Any, asset: Any, made: Any) -> Any:
-    """Names what was made in Blender for an asset, as kubric's own add_asset does."""
+    """Name what was made in Blender for an asset, as kubric's own add_asset does."""
     from kubric.renderer import blender_utils
 
     return blender_utils.prepare_blender_object(lambda _, __: made)(renderer, asset)
 
 
 def _add_material(renderer: Any, asset: Any) -> Any:
-    """Adds a principled material, whose inputs have other names since Blender 4.0."""
+    """Add a principled material, whose inputs have other names since Blender 4.0."""
     import bpy
     from kubric.renderer.blender import AttributeSetter
 
@@ -203,7 +203,7 @@ def _add_material(renderer: Any, asset: Any) -> Any:
 
 
 def _add_mesh(renderer: Any, asset: Any) -> Any:
-    """Adds an object from a file, with importers that Blender 4 has."""
+    """Add an object from a file, with importers that Blender 4 has."""
     from kubric.renderer.blender import AttributeSetter, register_object3d_setters
 
     made = import_mesh(asset.render_filename, asset.render_import_kwargs)
@@ -217,11 +217,7 @@ GPU_KINDS = ("OPTIX", "CUDA")
 
 
 def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:
-    """Sets a Blender scene to render on the CPU, or on all GPUs of one kind.
-
-    Raises:
-      InputError: Cycles finds no usable GPU.
-    """
+    """Set a Blender scene to render on the CPU, or on all GPUs of one kind."""
     scene.cycles.device = device.upper()
     if device == "gpu":
         _enable_cards()
@@ -251,7 +247,7 @@ _AXES = {"axis_forward": "forward_axis", "axis_up": "up_axis"}
 
 
 def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
-    """Imports a file into the current Blender scene as one mesh object, which is returned.
+    """Import a file into the current Blender scene as one mesh object, which is returned.
 
     Args:
       path: an OBJ, glTF or GLB file.
@@ -291,7 +287,7 @@ def _import_obj(path: str, import_kwargs: Mapping[str, Any]) -> None:
 
 
 def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
-    """Imports the meshes of a glTF file in the file's own coordinates, as kubric does.
+    """Import the meshes of a glTF file in the file's own coordinates, as kubric does.
 
     Blender turns them from y up to z up; its importer has no arguments for other axes. Nodes
     without a mesh only carry transformations.

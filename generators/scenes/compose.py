@@ -42,14 +42,7 @@ AHEAD = (0.7, 2.6)
 def add_bystanders(
     layout: Layout, pieces: tuple[Piece, ...], ground: Ground | None, progress: float, rng: Random
 ) -> bool:
-    """Adds bystanders where there is room for them.
-
-    Args:
-      layout: what is placed already.
-      pieces: the bystanders.
-      ground: the top of a support, on which they may stand as well.
-      progress: share of the tries that failed, in [0, 1).
-      rng: what to draw with.
+    """Add bystanders where there is room for them.
 
     Returns:
       Whether most of them found room; later tries ask for fewer.
@@ -80,7 +73,7 @@ def _add(
 
 
 def _draw_spot(camera: SceneCamera, rng: Random) -> Vector:
-    """Draws a place on the floor that is in the picture."""
+    """Draw a place on the floor that is in the picture."""
     right, _, forward = camera_axes(camera)
     aside = rng.uniform(-0.45, 0.45) * camera.sensor_width_mm / camera.focal_length_mm
     ahead = math.dist(camera.position, (0.0, 0.0, 0.0)) * rng.uniform(*AHEAD)
@@ -90,7 +83,7 @@ def _draw_spot(camera: SceneCamera, rng: Random) -> Vector:
 
 
 def _is_aside(layout: Layout, new: Placed) -> bool:
-    """Tells whether an object hides none of those that are placed, and they not much of it."""
+    """Return True if an object hides none of those that are placed, and they not much of it."""
     for other in layout.placed:
         if other.is_support:
             is_clear = new.item.position[2] > 0 or _is_off(layout, new, other)
@@ -102,7 +95,7 @@ def _is_aside(layout: Layout, new: Placed) -> bool:
 
 
 def _is_off(layout: Layout, new: Placed, support: Placed) -> bool:
-    """Tells whether an object on the floor is clear of a support, on the floor and in view."""
+    """Return True if an object on the floor is clear of a support, on the floor and in view."""
     is_clear = new.footprint.gap(support.footprint) >= layout.settings.min_clearance_m
     return is_clear and _are_apart(new, support)
 
@@ -155,7 +148,7 @@ SUPPORT_TURN_DEG = 15.0
 def compose_related(
     draft: RelatedDraft, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Tries once to place a target beside a reference, a camera before them, others around."""
+    """Try once to place a target beside a reference, a camera before them, others around."""
     is_deep = any(relation in ("front", "behind") for relation in draft.relations)
     standpoint = draw_standpoint(settings, RAISED * is_deep, progress, rng)
     moves = _draw_moves(draft, standpoint, settings, progress, rng)
@@ -179,7 +172,7 @@ def compose_related(
 def compose_counted(
     draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Tries once to place copies on a support, a camera before them, others around."""
+    """Try once to place copies on a support, a camera before them, others around."""
     draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
     number = len(draft.copies)
     standpoint = draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
@@ -205,7 +198,7 @@ def compose_counted(
 
 
 def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Subjects:
-    """Returns the top of a support and the room above it; a copy in its middle sets the size."""
+    """Return the top of a support and the room above it; a copy in its middle sets the size."""
     copy = draft.copies[0]
     top = corners(stand, draft.support.asset.bounds)[4:]
     raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
@@ -217,7 +210,7 @@ def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Su
 
 
 def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
-    """Returns a draft with smaller copies."""
+    """Return a draft with smaller copies."""
     copies = []
     for piece in draft.copies:
         item = piece.variants[0]
@@ -229,7 +222,7 @@ def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
 def draw_standpoint(
     settings: SceneSettings, raised: float, progress: float, rng: Random
 ) -> Standpoint:
-    """Draws where the camera is; `raised` in [0, 1] leaves out the lower elevations.
+    """Draw where the camera is; `raised` in [0, 1] leaves out the lower elevations.
 
     Above 1 it is higher than all of them, by so many of their ranges less 1.
     """
@@ -253,7 +246,7 @@ def _draw_moves(
     progress: float,
     rng: Random,
 ) -> Moves:
-    """Draws where a target stands beside its reference, in both scenes."""
+    """Draw where a target stands beside its reference, in both scenes."""
     half = HALF_SECTOR_DEG - settings.min_relation_margin_deg
     is_straight = draft.relations[0] != draft.relations[1]
 
@@ -280,7 +273,7 @@ def _draw_moves(
 def _apart(
     draft: RelatedDraft, relation: Relation, standpoint: Standpoint, most_hidden: float
 ) -> float:
-    """Returns about how far apart two objects are if the nearer is to hide little of the other.
+    """Return about how far apart two objects are if the nearer is to hide little of the other.
 
     The line of sight over the nearer one's top meets the other one at the share of its height that
     may be hidden.
@@ -301,7 +294,7 @@ def _apart(
 def _in_place(
     draft: RelatedDraft, standpoint: Standpoint, moves: Moves, rng: Random
 ) -> tuple[SceneObject, list[SceneObject]]:
-    """Returns the reference, and the target of both scenes, in their places."""
+    """Return the reference, and the target of both scenes, in their places."""
     before = camera_before(standpoint)
     place = (*standpoint.pivot[:2], 0.0)
     item = put(before, draft.reference, place, rng)
@@ -314,12 +307,12 @@ def _in_place(
 
 
 def camera_before(standpoint: Standpoint) -> SceneCamera:
-    """Returns a camera in the direction of the standpoint, at a distance that does not matter."""
+    """Return a camera in the direction of the standpoint, at a distance that does not matter."""
     return SceneCamera(position=standpoint.position(USUAL_M), look_at=standpoint.pivot)
 
 
 def _pivot(standpoint: Standpoint, moves: Moves) -> Vector:
-    """Returns a point of the reference, such that the objects are around the scene's middle."""
+    """Return a point of the reference, such that the objects are around the scene's middle."""
     camera = camera_before(standpoint)
     places = [beside(camera, (0.0, 0.0, 0.0), *move) for move in moves]
     x, y = (-sum(place[k] for place in places) / 4 for k in (0, 1))

@@ -40,7 +40,7 @@ class Finding:
 
 
 def findings_of(asset: Asset) -> Iterator[Finding]:
-    """Yields what is to be said of an asset; fetches and unpacks it, and leaves nothing behind."""
+    """Yield what is to be said of an asset; fetches and unpacks it, and leaves nothing behind."""
     if asset.sha256 is None:
         yield Finding(text=f"asset {asset.asset_id!r}: its archive is not pinned: no sha256")
     try:
@@ -51,12 +51,7 @@ def findings_of(asset: Asset) -> Iterator[Finding]:
 
 
 def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> Asset:
-    """Copies an asset's archive into a folder, and returns the asset as its manifest has it.
-
-    Args:
-      asset: as the source's manifest has it.
-      folder: path or URL of the folder.
-      words: words for captions; None keeps those of the source's manifest.
+    """Copy an asset's archive into a folder, and returns the asset as its manifest has it.
 
     Raises:
       InputError: the archive cannot be fetched, is not what the source pins, or lacks a file.
@@ -83,7 +78,7 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
 
 
 def is_there(asset: Asset | None, source: Asset) -> bool:
-    """Tells whether a copy is whole, and still what the source pins if it pins anything."""
+    """Return True if a copy is whole, and still what the source pins if it pins anything."""
     if asset is None or asset.sha256 is None or source.sha256 not in (None, asset.sha256):
         return False
     found = storage.exists(asset.archive) and storage.digest(asset.archive)
@@ -91,7 +86,7 @@ def is_there(asset: Asset | None, source: Asset) -> bool:
 
 
 def load_words(path: str) -> dict[str, Mapping[str, Any]]:
-    """Reads words for assets: a JSON object with, for every id, what a manifest has as `words`.
+    """Read words for assets: a JSON object with, for every id, what a manifest has as `words`.
 
     Raises:
       InputError: the file is not such an object; the message names the asset and the field.
@@ -104,7 +99,7 @@ def load_words(path: str) -> dict[str, Mapping[str, Any]]:
 
 
 def with_words(asset: Asset, words: Mapping[str, Any] | None) -> Asset:
-    """Returns a copied asset with other words; None leaves those it has."""
+    """Return a copied asset with other words; None leaves those it has."""
     if words is None:
         return asset
     read = read_words(Node(asset.asset_id, "words", words))
@@ -135,7 +130,7 @@ def _why_not_shown(path: Path) -> str | None:
 
 
 def plain_surfaces(render: Path) -> Iterator[str]:
-    """Yields why Blender renders an OBJ file without a texture that seems to belong to it.
+    """Yield why Blender renders an OBJ file without a texture that seems to belong to it.
 
     A picture that a library names and that is missing is rendered in magenta, and is an error; a
     library that is missing, or names no picture, makes a grey surface.
@@ -155,7 +150,7 @@ def plain_surfaces(render: Path) -> Iterator[str]:
 
 
 def _named_in(path: Path) -> set[str]:
-    """Returns the names of the files that a file of an asset needs; directories are cut off."""
+    """Return the names of the files that a file of an asset needs; directories are cut off."""
     if path.suffix.lower() == ".urdf":
         found = _URDF_FILE.findall(unescape(read_text(path)))
         return {PurePosixPath(name).name for name in found}
@@ -165,7 +160,7 @@ def _named_in(path: Path) -> set[str]:
 
 
 def _pictures_of(mesh: Path) -> set[str]:
-    """Returns the names of the pictures that the libraries of an OBJ file name."""
+    """Return the names of the pictures that the libraries of an OBJ file name."""
     libraries = (path for path in libraries_of(mesh).values() if path is not None)
     named = (name for path in libraries for name in pictures_named(read_text(path)))
     return {PurePosixPath(name).name for name in named}
@@ -187,17 +182,13 @@ _EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])
 
 
 def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Words | None:
-    """Returns the words for a scan, as a manifest has them; None where nothing says what it is.
+    """Return the words for a scan, as a manifest has them; None where nothing says what it is.
 
     The words that a user gives count before those of eqforge, a whole name before the longest
     phrase in it, of equally long ones the last, and a phrase before the category. Capitals do not
     count in a user's words. In those of eqforge, a dog food can is no dog; and colours are left
     out, which textures tell.
 
-    Args:
-      name: of its folder, such as `ACE_Coffee_Mug_Kristen_16_oz_cup`.
-      category: as its metadata has it.
-      own: a user's words, by name, by phrase or by category.
     """
     key = key_for(name, category, own)
     if key is not None:
@@ -212,7 +203,7 @@ def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Word
 
 
 def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
-    """Returns the key of the user's words that a scan gets; None where it gets none of them."""
+    """Return the key of the user's words that a scan gets; None where it gets none of them."""
     if name in own:
         return name
     phrases = {" ".join(_pieces(key)): key for key in own}
@@ -223,7 +214,7 @@ def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | 
 
 
 def load_nouns(path: str) -> dict[str, Words]:
-    """Reads a user's words: a JSON object of the words of a manifest, by phrase, name or category.
+    """Read a user's words: a JSON object of the words of a manifest, by phrase, name or category.
 
     Raises:
       InputError: the file is not such an object; the message names the key and the field.
@@ -232,7 +223,7 @@ def load_nouns(path: str) -> dict[str, Words]:
 
 
 def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = ()) -> str | None:
-    """Returns the longest run of words in a name that is a phrase, the last of equally long.
+    """Return the longest run of words in a name that is a phrase, the last of equally long.
 
     A run that a head follows says only what that is for or of: a key, of a car key.
     """
@@ -249,7 +240,7 @@ def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = (
 
 
 def _pieces(name: str) -> list[str]:
-    """Returns the words of a name in lower case, in whatever letters it is written."""
+    """Return the words of a name in lower case, in whatever letters it is written."""
     words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", name))
     return [piece.lower() for word in words for piece in _EDGES.split(word)]
 

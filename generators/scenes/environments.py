@@ -88,12 +88,12 @@ class Measured:
 
 
 def luminance(colour: Vector) -> float:
-    """Returns the luminance of a linear colour."""
+    """Return the luminance of a linear colour."""
     return sum(part * value for part, value in zip(LUMINANCE, colour, strict=True))
 
 
 def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> Measured:
-    """Measures an environment picture.
+    """Measure an environment picture.
 
     Args:
       picture: linear red, green and blue, float32 [height, 2 * height, 3], equirectangular, the
@@ -128,11 +128,7 @@ def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> 
 
 
 def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
-    """Returns the rows above the horizon, without what is no light.
-
-    Raises:
-      InputError: as measure_environment.
-    """
+    """Return the rows above the horizon, without what is no light."""
     height, width = picture.shape[:2]
     if width != 2 * height:
         raise InputError(
@@ -147,7 +143,7 @@ def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
 def _sphere(
     rows: int, height: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
-    """Returns of each row the solid angle of a pixel and its part on the floor, and directions."""
+    """Return of each row the solid angle of a pixel and its part on the floor, and directions."""
     edges = np.minimum(np.arange(rows + 1) * math.pi / height, math.pi / 2)
     step = math.pi / height
     angles = step * -np.diff(np.cos(edges))
@@ -167,7 +163,7 @@ def _clamped_away(
     directions: NDArray[np.float32],
     least: float,
 ) -> Sun | None:
-    """Returns the sun that lights the floor as what was removed did; None for less than `least`."""
+    """Return the sun that lights the floor as what was removed did; None for less than `least`."""
     rows, columns = np.nonzero(removed.any(axis=-1))
     flux = removed[rows, columns].astype(np.float64) * angles[rows, None]
     towards = directions[rows, columns].astype(np.float64)
@@ -189,18 +185,18 @@ def _clamped_away(
 
 
 def environment_ids() -> tuple[str, ...]:
-    """Returns the ids of the environment pictures that eqforge brings."""
+    """Return the ids of the environment pictures that eqforge brings."""
     return tuple(key for key, each in stage_assets().items() if each.category == "environment")
 
 
 def place_of(asset_id: str) -> Place | None:
-    """Returns where an environment picture was taken; None for one that is not eqforge's."""
+    """Return where an environment picture was taken; None for one that is not eqforge's."""
     asset = stage_assets().get(asset_id)
     return None if asset is None else msgspec.convert(asset.entry["place"], Place)
 
 
 def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
-    """Checks the environment pictures that the settings name; the photographic stage reads them.
+    """Check the environment pictures that the settings name; the photographic stage reads them.
 
     Raises:
       InputError: one is missing, no environment picture, or cannot be read.
@@ -219,7 +215,7 @@ def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
 
 
 def measured_of(library: AssetLibrary, asset_id: str) -> Measured:
-    """Returns what is known of an environment picture; a user's own is unpacked and measured.
+    """Return what is known of an environment picture; a user's own is unpacked and measured.
 
     Raises:
       InputError: there is no such asset, or it cannot be unpacked, read or measured.
@@ -239,14 +235,12 @@ def _measured_file(path: Path, asset_id: str) -> Measured:
 def draw_environment(
     rng: Random, library: AssetLibrary, settings: SceneSettings, camera: SceneCamera
 ) -> Environment:
-    """Draws an environment picture, and turns and exposes it.
+    """Draw an environment picture, and turns and exposes it.
 
     Its bright side comes to the camera's left or right, with a sun there that throws shadows on
     the floor: where the picture has a sun, at its height, as far as HEIGHT_DEG allows. The picture
     is exposed so that a grey card on the floor gets the same light in all of them.
 
-    Raises:
-      InputError: as measured_of.
     """
     asset_id = rng.choice(settings.hdri or environment_ids())
     measured = measured_of(library, asset_id)
@@ -279,7 +273,7 @@ def draw_environment(
 
 
 def _balancing(tint: Vector, share: float) -> Vector:
-    """Returns the sun's colour, of luminance 1, that makes the light on the floor neutral."""
+    """Return the sun's colour, of luminance 1, that makes the light on the floor neutral."""
     wanted = [_within((1 - (1 - share) * value) / share, TINT) for value in tint]
     grey = luminance((wanted[0], wanted[1], wanted[2]))
     return (wanted[0] / grey, wanted[1] / grey, wanted[2] / grey)
@@ -315,7 +309,7 @@ _MOST_IN_TWO_BYTES = 127
 
 
 def read_high_range(path: Path) -> NDArray[np.float32]:
-    """Reads an environment picture.
+    """Read an environment picture.
 
     Args:
       path: an OpenEXR file with the channels R, G and B, or a Radiance file, by its suffix.
@@ -372,7 +366,7 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
 
 
 def _read_line(data: bytes, at: int, line: NDArray[np.uint8]) -> int:
-    """Fills a scan line, uint8 [width, 4], from an offset; returns the offset of the next."""
+    """Fills a scan line, uint8 [width, 4], from an offset; return the offset of the next."""
     width = len(line)
     mark = bytes((2, 2, width >> 8 & 255, width & 255))
     if width not in _LONG_LINES or data[at : at + 4] != mark:

@@ -29,12 +29,7 @@ SYSTEM_PACKAGES = (
 
 
 def check_installed() -> None:
-    """Checks that the packages are installed, without importing them.
-
-    Raises:
-      MissingExtra: one is not.
-      InputError: one is not, and there is none for this machine.
-    """
+    """Check that the packages are installed, without importing them."""
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             if refusal := no_blender():
@@ -43,7 +38,7 @@ def check_installed() -> None:
 
 
 def no_blender() -> str:
-    """Returns why no Blender can be installed here, and what can be done; empty if one can."""
+    """Return why no Blender can be installed here, and what can be done; empty if one can."""
     if sys.version_info[:2] not in BLENDERS:
         here = ".".join(map(str, sys.version_info[:2]))
         there = " or ".join(
@@ -57,14 +52,11 @@ def no_blender() -> str:
 
 
 def import_kubric(scratch: str) -> None:
-    """Imports Blender and kubric; afterwards any module may import them by name.
+    """Import Blender and kubric; afterwards any module may import them by name.
 
     Args:
       scratch: folder for Blender's temporary files, until the next call.
 
-    Raises:
-      MissingExtra: a package is not installed.
-      InputError: a shared library of the system is missing.
     """
     check_installed()
     if "kubric" not in sys.modules:

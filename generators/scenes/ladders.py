@@ -114,7 +114,7 @@ def ladder_step(pair: ScenePair, draft: StagedDraft, number: int) -> ScenePair:
 
 
 def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
-    """Returns what ladders are about: nouns in their colours, one thing of which is one."""
+    """Return what ladders are about: nouns in their colours, one thing of which is one."""
     one = [each for each in vocabulary.coloured if not each[0].words.is_plural]
     tinted = [(noun, base) for noun, base in one if base in _BASES and recolourable(noun, [base])]
     return {"size": one, "lightness": tinted, "place": one, "count": one}
@@ -123,7 +123,7 @@ def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
 def _size_or_lightness(
     drafter: Drafter, noun: Noun, colour: str, change: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Returns two copies of a thing, one of which is larger or lighter."""
+    """Return two copies of a thing, one of which is larger or lighter."""
     copy = _tinted(drafter, noun, colour, rng) if change == "lightness" else None
     copy = copy or drafter.piece(noun, colour, LEFT, rng)
     relation: Comparison = "larger" if change == "size" else "lighter"
@@ -141,7 +141,7 @@ def _size_or_lightness(
 
 
 def _tinted(drafter: Drafter, noun: Noun, colour: str, rng: Random) -> Piece:
-    """Returns a thing in a colour that has room to be lighter and darker."""
+    """Return a thing in a colour that has room to be lighter and darker."""
     asset = rng.choice(recolourable(noun, [colour]))
     piece = drafter.piece(noun, colour, LEFT, rng)
     item = replace(
@@ -156,7 +156,7 @@ def _tinted(drafter: Drafter, noun: Noun, colour: str, rng: Random) -> Piece:
 def _place(
     drafter: Drafter, nouns: tuple[Noun, Noun], colour: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Returns a thing between two copies of another, to one of which it is nearer."""
+    """Return a thing between two copies of another, to one of which it is nearer."""
     target = drafter.piece(nouns[0], colour, "target", rng)
     copy = drafter.piece(nouns[1], rng.choice(list(nouns[1].colours)), LEFT, rng)
     claims = [
@@ -180,7 +180,7 @@ def _place(
 def _count(
     drafter: Drafter, noun: Noun, colour: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Returns two groups of copies, one of which has more."""
+    """Return two groups of copies, one of which has more."""
     piece = drafter.piece(noun, colour, LEFT, rng)
     factor = COPY_M / (max(piece.asset.extent) * piece.variants[0].scale)
     item = replace(piece.variants[0], scale=round(piece.variants[0].scale * factor, DECIMALS))
@@ -197,7 +197,7 @@ def _count(
 
 
 def _more(side: str, step: int) -> Claim:
-    """Returns the claim that a side has so many more copies than the other, which has one."""
+    """Return the claim that a side has so many more copies than the other, which has one."""
     return Claim(
         target=f"{side}1",
         copies=tuple(f"{side}{number}" for number in range(1, step + 2)),
@@ -231,7 +231,7 @@ def _other(side: str) -> str:
 
 
 def _cell(name: str, rng: Random) -> tuple[float, float, float]:
-    """Draws where a copy stands in the square of its side; the first stands in its middle."""
+    """Draw where a copy stands in the square of its side; the first stands in its middle."""
     side, number = (LEFT, name[4:]) if name.startswith(LEFT) else (RIGHT, name[5:])
     order = (4, 0, 8, 2, 6, 1, 7, 3, 5)
     row, column = divmod(order[int(number) - 1], CELLS)
@@ -246,7 +246,7 @@ def _cell(name: str, rng: Random) -> tuple[float, float, float]:
 
 
 def _facing(scene: SceneSpec) -> SceneSpec:
-    """Returns a scene in which the copies at the sides show the camera the same side of them."""
+    """Return a scene in which the copies at the sides show the camera the same side of them."""
     axes = camera_axes(scene.camera)
     objects = []
     for item in scene.objects:
@@ -262,7 +262,7 @@ Stepped = tuple[SceneSpec, Claim]
 
 
 def _sized(scene: SceneSpec, claim: Claim, percent: float) -> Stepped:
-    """Makes the target larger and the other smaller, by the root of the ratio."""
+    """Make the target larger and the other smaller, by the root of the ratio."""
     root = math.sqrt(1 + percent / 100)
     factors = {claim.target: root, str(claim.reference): 1 / root}
     return _changed(scene, lambda item: replace(
@@ -271,7 +271,7 @@ def _sized(scene: SceneSpec, claim: Claim, percent: float) -> Stepped:
 
 
 def _lit(scene: SceneSpec, claim: Claim, steps: float) -> Stepped:
-    """Makes the target lighter and the other darker, by half of the steps."""
+    """Make the target lighter and the other darker, by half of the steps."""
     halves = {claim.target: steps / 2, str(claim.reference): -steps / 2}
 
     def change(item: SceneObject) -> SceneObject:
@@ -283,7 +283,7 @@ def _lit(scene: SceneSpec, claim: Claim, steps: float) -> Stepped:
 
 
 def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
-    """Moves the target from the middle of the two, by half of the angle, along their line."""
+    """Move the target from the middle of the two, by half of the angle, along their line."""
     items = {item.name: item for item in scene.objects}
     left, right = items[LEFT].position, items[RIGHT].position
     (lx, _, lz), (rx, _, rz) = to_camera(scene.camera, [left, right]).tolist()
@@ -300,7 +300,7 @@ def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
 
 
 def _counted(scene: SceneSpec, claim: Claim, copies: float) -> Stepped:
-    """Keeps one copy on one side, and so many more on the other; those come last."""
+    """Keep one copy on one side, and so many more on the other; those come last."""
     side = LEFT if claim.target.startswith(LEFT) else RIGHT
     said = _more(side, round(copies))
     kept = {*said.copies, str(said.reference)}

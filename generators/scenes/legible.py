@@ -42,12 +42,12 @@ LENIENCE = 0.9
 
 
 def share(placed: Placed) -> float:
-    """Returns about which share of the picture an object covers if nothing hides it."""
+    """Return about which share of the picture an object covers if nothing hides it."""
     return FILL * placed.silhouette.area()
 
 
 def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: float) -> bool:
-    """Tells whether both scenes show the relation of their own caption, and no other's."""
+    """Return True if both scenes show the relation of their own caption, and no other's."""
     reference, *targets = layout.placed
     if not all(is_sized(layout, placed, MIN_NAMED, progress) for placed in layout.placed):
         return False
@@ -65,7 +65,7 @@ def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: f
 
 
 def is_counted(layout: Layout, number: int, progress: float) -> bool:
-    """Tells whether the copies are large enough to be seen; many may be smaller."""
+    """Return True if the copies are large enough to be seen; many may be smaller."""
     least = MIN_COPY * min(1.0, FEW / number)
     copies = [placed for placed in layout.placed if not placed.is_support]
     return all(
@@ -77,7 +77,7 @@ def is_counted(layout: Layout, number: int, progress: float) -> bool:
 
 
 def is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> bool:
-    """Tells whether an object is of a size to be named, unless the user chose the distance."""
+    """Return True if an object is of a size to be named, unless the user chose the distance."""
     if layout.settings.distance_m is not None:
         return True
     smallest, largest = layout.settings.target_area
@@ -86,7 +86,7 @@ def is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> b
 
 
 def _margins(layout: Layout, target: Placed, reference: Placed) -> tuple[float, float]:
-    """Returns how far a target is to the right, in picture widths, and behind, in metres."""
+    """Return how far a target is to the right, in picture widths, and behind, in metres."""
     middles = [
         placed.silhouette.low[0] + placed.silhouette.high[0] for placed in (target, reference)
     ]
@@ -122,7 +122,7 @@ MIN_FAR = 0.28
 
 
 def is_shown(layout: Layout, draft: StagedDraft, progress: float) -> bool:
-    """Tells whether both scenes show what their own captions say, and not the other's."""
+    """Return True if both scenes show what their own captions say, and not the other's."""
     claims = draft.claims
     named = {name for claim in claims for name in names_of(claim)}
     for placed in layout.placed:
@@ -147,7 +147,7 @@ def _holds(seen: dict[str, Placed], claim: Claim) -> bool:
 
 
 def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
-    """Tells whether what the other caption says may be taken for true, too."""
+    """Return True if what the other caption says may be taken for true, too."""
     if other.relation == "on":
         return _raised(seen, other) > MAX_CROSSED_HEIGHT
     if other.relation in ("near", "far", "in", "under", *COMPARED) or other.reference is None:
@@ -156,14 +156,14 @@ def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
 
 
 def _side(seen: dict[str, Placed], claim: Claim) -> float:
-    """Returns by how much the order from left to right is as claimed, in picture widths."""
+    """Return by how much the order from left to right is as claimed, in picture widths."""
     middles = {name: float(seen[name].silhouette.low[0] + seen[name].silhouette.high[0]) / 2
                for name in names_of(claim)}  # fmt: skip
     return side_margin(claim, middles)
 
 
 def _raised(seen: dict[str, Placed], claim: Claim) -> float:
-    """Returns how much higher the lower end of a target is than its reference's, in the picture."""
+    """Return how much higher the lower end of a target is than its reference's, in the picture."""
     assert claim.reference is not None
     ends = (seen[name].silhouette.high[1] for name in (claim.reference, claim.target))
     reference, target = map(float, ends)

@@ -40,7 +40,7 @@ BOX = Part(corners=np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T)
 
 @functools.lru_cache(maxsize=256)
 def collision_parts(urdf: Path) -> tuple[Part, ...]:
-    """Returns the parts of all collision elements of a URDF file, in the asset's units.
+    """Return the parts of all collision elements of a URDF file, in the asset's units.
 
     Every object (`o`) and group (`g`) of an OBJ file is a part, and stands for its convex hull.
 
@@ -159,7 +159,7 @@ EXACT_M, EXACT_SHARE = 1e-6, 1e-3
 
 
 def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
-    """Returns the pairs of objects that overlap, in the order of the scene.
+    """Return the pairs of objects that overlap, in the order of the scene.
 
     The depth is the shortest way by which two parts come apart, of those parts that need the
     longest. An asset without a collision mesh overlaps nothing, and one that stands on another only
@@ -179,7 +179,7 @@ def _found(bodies: list[tuple[str, list[Part]]]) -> Iterator[Overlap]:
 
 
 def _body(placed: Placed) -> list[Part]:
-    """Returns an object's parts where they stand in the scene, in metres."""
+    """Return an object's parts where they stand in the scene, in metres."""
     from trimesh.transformations import quaternion_matrix
 
     turn = placed.spec.scale * quaternion_matrix(placed.quaternion)[:3, :3]
@@ -201,7 +201,7 @@ def _parts(placed: Placed) -> tuple[Part, ...]:
 
 
 def _depth_m(first: Part, second: Part) -> float:
-    """Returns how deeply two parts penetrate one another; at most TOUCH_M if they do not."""
+    """Return how deeply two parts penetrate one another; at most TOUCH_M if they do not."""
     reach = first.radius + second.radius
     if _are_apart(first.corners, second.corners, reach):
         return 0.0
@@ -211,13 +211,13 @@ def _depth_m(first: Part, second: Part) -> float:
 
 
 def _are_apart(first: NDArray[np.float64], second: NDArray[np.float64], reach: float) -> bool:
-    """Tells whether two bodies' boxes, parallel to the axes, overlap by no more than TOUCH_M."""
+    """Return True if two bodies' boxes, parallel to the axes, overlap by no more than TOUCH_M."""
     gaps = (first.min(axis=0) - second.max(axis=0), second.min(axis=0) - first.max(axis=0))
     return bool(np.max(gaps) >= reach - TOUCH_M)
 
 
 def _from_hull(points: NDArray[np.float64]) -> float:
-    """Returns the distance of the origin from a convex hull; negative inside."""
+    """Return the distance of the origin from a convex hull; negative inside."""
     from scipy.spatial import ConvexHull
     from trimesh.triangles import closest_point
 
@@ -231,7 +231,7 @@ def _from_hull(points: NDArray[np.float64]) -> float:
 
 
 def _penetration(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Returns the penetration depth of the convex hulls of two sets of points.
+    """Return the penetration depth of the convex hulls of two sets of points.
 
     It is the distance of the origin from the surface of their Minkowski difference. That is
     approached from inside: the face nearest to the origin is moved out until it is a real one.

@@ -53,14 +53,7 @@ class Surround:
 
 
 def light_world(scene: Any, environment: Environment, picture: Path, radius_m: float) -> Surround:
-    """Lights a Blender scene by an environment picture and its sun, and puts the dome around it.
-
-    Args:
-      scene: the scene in Blender.
-      environment: how the picture is turned, clamped and exposed.
-      picture: its file, equirectangular.
-      radius_m: of the dome.
-    """
+    """Lights a Blender scene by an environment picture and its sun, and puts the dome around it."""
     import bpy
 
     image = bpy.data.images.load(str(picture), check_existing=True)
@@ -80,7 +73,7 @@ def light_world(scene: Any, environment: Environment, picture: Path, radius_m: f
 
 
 def _add_sun(scene: Any, sun: Sun) -> None:
-    """Adds a sun lamp; one of strength pi shows a white surface that faces it as 1."""
+    """Add a sun lamp; one of strength pi shows a white surface that faces it as 1."""
     import bpy
     from mathutils import Vector as BlenderVector
 
@@ -94,7 +87,7 @@ def _add_sun(scene: Any, sun: Sun) -> None:
 
 
 def _add_dome(scene: Any, surround: Surround, radius_m: float) -> None:
-    """Adds the hemisphere that the camera sees; it takes no part in lighting."""
+    """Add the hemisphere that the camera sees; it takes no part in lighting."""
     import bpy
 
     around, rings = np.arange(DOME_SIDES), DOME_SIDES // 4
@@ -133,7 +126,7 @@ _SECOND = (2.399, (0.37, 0.71, 0.0))
 
 
 def rim_m(floor: FloorTexture, camera: SceneCamera) -> float:
-    """Returns the radius of the whole floor, which the dome stands on: the camera is inside."""
+    """Return the radius of the whole floor, which the dome stands on: the camera is inside."""
     return max(RIM * floor.radius_m, BEHIND * math.hypot(*camera.position))
 
 
@@ -145,16 +138,7 @@ def add_floor(
     camera: SceneCamera,
     resolution: int,
 ) -> None:
-    """Adds the floor to a Blender scene.
-
-    Args:
-      scene: the scene in Blender.
-      floor: how the texture lies.
-      picture: the texture's file.
-      surround: the environment.
-      camera: what sees it.
-      resolution: width of the picture; the texture is kept as finely as a pixel of it.
-    """
+    """Add the floor to a Blender scene."""
     import bpy
 
     texels = _reduced(_read(picture), _pixel_m(camera, resolution) / floor.tile_m)
@@ -174,7 +158,7 @@ def add_floor(
 def _shade(
     graph: Graph, floor: FloorTexture, image: Any, mean: list[float], surround: Surround
 ) -> None:
-    """Makes the floor's shader: from the middle outwards, texture, lit ground, and shining ground.
+    """Make the floor's shader: from the middle outwards, texture, lit ground, and shining ground.
 
     The scene is exposed so that the light on the floor shows white as 1: the radiance of the
     ground in the picture is about its colour. Where no shadow falls any more it just shines, which
@@ -202,7 +186,7 @@ def _shade(
 
 
 def _untiled(graph: Graph, floor: FloorTexture, image: Any, place: Any) -> Any:
-    """Returns the texture's colour, in which no tile looks like the one beside it."""
+    """Return the texture's colour, in which no tile looks like the one beside it."""
     tiles = graph.scaled(graph.turned(place, -math.radians(floor.turn_deg)), 1 / floor.tile_m)
     facts = floor_facts().get(floor.asset)
     if facts is not None and facts.laid is not None:
@@ -215,7 +199,7 @@ def _untiled(graph: Graph, floor: FloorTexture, image: Any, place: Any) -> Any:
 
 
 def _exchanged(graph: Graph, laid: tuple[int, int], image: Any, tiles: Any) -> Any:
-    """Returns a texture's colour after its pieces have changed places, each by lot."""
+    """Return a texture's colour after its pieces have changed places, each by lot."""
     pieces = graph.vector("FLOOR", graph.vector("MULTIPLY", tiles, (*laid, 0.0)))
     lot = graph.node("TexWhiteNoise", {"Vector": pieces}).outputs["Color"]
     steps = [each or FINE_STEPS for each in (*laid, 1)]
@@ -230,13 +214,13 @@ def _texel(graph: Graph, image: Any, place: Any) -> Any:
 
 
 def _pixel_m(camera: SceneCamera, resolution: int) -> float:
-    """Returns the width of a pixel at the point that the camera looks at, in metres."""
+    """Return the width of a pixel at the point that the camera looks at, in metres."""
     distance = math.dist(camera.position, camera.look_at)
     return distance * camera.sensor_width_mm / camera.focal_length_mm / resolution
 
 
 def _read(picture: Path) -> NDArray[np.float32]:
-    """Reads a texture as linear red, green and blue in [0, 1], float32 [height, width, 3]."""
+    """Read a texture as linear red, green and blue in [0, 1], float32 [height, width, 3]."""
     shown = read_pixels(picture.read_bytes())
     levels = np.arange(256) / 255
     linear = np.where(levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
@@ -253,7 +237,7 @@ def _reduced(texels: NDArray[np.float32], pixel_tiles: float) -> NDArray[np.floa
 
 
 def _image(texels: NDArray[np.float32]) -> Any:
-    """Returns a texture as an image in Blender."""
+    """Return a texture as an image in Blender."""
     import bpy
 
     height, width, _ = texels.shape
@@ -287,7 +271,7 @@ and would keep it in the picture."""
 
 
 def photograph(scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolution: int) -> None:
-    """Adds light, surroundings and floor of a photographic scene to a Blender scene.
+    """Add light, surroundings and floor of a photographic scene to a Blender scene.
 
     Args:
       scene: the scene in Blender, with its objects.

@@ -68,7 +68,7 @@ class SceneProposer:
     def __init__(
         self, settings: SceneSettings, library: AssetLibrary, mode: Mode, seed: int
     ) -> None:
-        """Counts what the assets allow."""
+        """Count what the assets allow."""
         check_environments(settings, library)
         if mode == "paper":
             _check_published(settings)
@@ -85,21 +85,17 @@ class SceneProposer:
         self._check_supply()
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
-        """Yields all requested pairs, kind by kind; a reject replaces a pair that was not found."""
+        """Yield all requested pairs, kind by kind; a reject replaces a pair that was not found."""
         for kind, number in self.numbers():
             yield self.pair(kind, number)
 
     def numbers(self) -> Iterator[tuple[Kind, int]]:
-        """Yields the kind and number of all requested pairs, in order."""
+        """Yield the kind and number of all requested pairs, in order."""
         for kind in self._settings.kinds:
             yield from ((kind, number) for number in range(self._settings.pairs_of(kind)))
 
     def pair(self, kind: Kind, number: int) -> ScenePair | Reject:
-        """Returns one pair, which does not depend on what else is proposed.
-
-        Args:
-          kind: what the scenes differ in.
-          number: from 0.
+        """Return one pair, which does not depend on what else is proposed.
 
         Returns:
           The pair, or a reject if no arrangement was found.
@@ -157,7 +153,7 @@ class SceneProposer:
         return arrange_related(draft, self._settings, progress, noise, rng)
 
     def _on_stage(self, pair: ScenePair, draft: Draft, base_id: str, step: int) -> ScenePair:
-        """Returns a pair in its surroundings, and as the step of its ladder that it is."""
+        """Return a pair in its surroundings, and as the step of its ladder that it is."""
         if self._settings.stage == "photo":
             said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
             seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
@@ -176,7 +172,7 @@ class SceneProposer:
         return pair
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
-        """Returns the captions of one pair, without looking for an arrangement."""
+        """Return the captions of one pair, without looking for an arrangement."""
         return self._draft(kind, _first_of_ladder(kind, number)).captions
 
     def _draft(self, kind: Kind, number: int) -> Draft:
@@ -208,11 +204,7 @@ class SceneProposer:
         return permuted(number, size, key)
 
     def _check_supply(self) -> None:
-        """Checks that there are enough contents for the requested pairs.
-
-        Raises:
-          InputError: there are not.
-        """
+        """Check that there are enough contents for the requested pairs."""
         for kind in self._settings.kinds:
             if (wanted := self._settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
@@ -221,7 +213,7 @@ class SceneProposer:
                 )
 
     def _what_lacks(self, kind: Kind) -> str:
-        """Returns what is missing where no thing of the manifest can be of two materials."""
+        """Return what is missing where no thing of the manifest can be of two materials."""
         if kind == "graded" and not self.supply[kind]:
             return (
                 "; ladders of lightness need assets that may be recoloured (`parts` of their words)"
@@ -258,11 +250,7 @@ _NEEDS: Mapping[Kind, str] = {
 
 
 def _check_published(settings: SceneSettings) -> None:
-    """Checks that all kinds of pairs are the paper's.
-
-    Raises:
-      InputError: one is not.
-    """
+    """Check that all kinds of pairs are the paper's."""
     if new := [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]:
         raise InputError(
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
@@ -275,12 +263,12 @@ def _stands_on(asset: Asset, stage: StageName) -> bool:
 
 
 def _first_of_ladder(kind: Kind, number: int) -> int:
-    """Returns the number of the first pair that shares a scene with this one."""
+    """Return the number of the first pair that shares a scene with this one."""
     return number - number % len(STEPS) if kind == "graded" else number
 
 
 def sample_id_of(kind: str, number: int) -> str:
-    """Returns the id of a pair's sample."""
+    """Return the id of a pair's sample."""
     return f"{DATASET}/{kind}/{number:06d}"
 
 
@@ -296,7 +284,7 @@ ROUNDS = 4
 
 
 def permuted(index: int, size: int, key: int) -> int:
-    """Returns the image of an index under a permutation of 0 ... size - 1 chosen by the key.
+    """Return the image of an index under a permutation of 0 ... size - 1 chosen by the key.
 
     Any index can be asked for alone. It is a Feistel network over the next power of four, walked
     until it lands inside the range (Black and Rogaway, Ciphers with Arbitrary Finite Domains).

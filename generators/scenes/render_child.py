@@ -52,15 +52,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def render(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
-    """Yields one answer per scene of a request.
+    """Yield one answer per scene of a request.
 
     An answer is {"image": path, "mask": path, "objects": [...], "overlaps":
     [...]}, or
     {"input_error": message} if the user's input or machine is at fault; that one is the last.
 
-    Args:
-      request: a `Request` as JSON values.
-      alive: called for every step that Cycles reports, at least every 30 s.
     """
     wanted = msgspec.convert(request, Request)
     output = Path(wanted.output)
@@ -138,7 +135,7 @@ def _measured(
 
 
 def encode_png(pixels: NDArray[np.unsignedinteger]) -> bytes:
-    """Encodes uint8 or uint16 [height, width], or uint8 [height, width, 3], as PNG."""
+    """Encode uint8 or uint16 [height, width], or uint8 [height, width, 3], as PNG."""
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, "png")
     return stream.getvalue()
@@ -153,7 +150,7 @@ projection of an object that extends behind the camera is unbounded."""
 
 
 def box_of(mask: NDArray[np.bool_]) -> PixelBox | None:
-    """Returns the box around the pixels of a mask, bool [height, width]; None if there are none."""
+    """Return the box around the pixels of a mask, bool [height, width]; None if there are none."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not len(rows):
         return None
@@ -162,7 +159,7 @@ def box_of(mask: NDArray[np.bool_]) -> PixelBox | None:
 
 
 def to_camera(points: NDArray[np.float64], camera: SceneCamera) -> NDArray[np.float64]:
-    """Returns points of the scene, [..., 3] in metres, in camera coordinates."""
+    """Return points of the scene, [..., 3] in metres, in camera coordinates."""
     back = np.subtract(camera.position, camera.look_at)
     back = back / np.linalg.norm(back)
     right = np.cross((0.0, 0.0, 1.0), back)
@@ -176,12 +173,12 @@ def to_camera(points: NDArray[np.float64], camera: SceneCamera) -> NDArray[np.fl
 
 
 def depth_of(point: Vector, camera: SceneCamera) -> float:
-    """Returns the depth of a point, its distance from the camera along the view, in metres."""
+    """Return the depth of a point, its distance from the camera along the view, in metres."""
     return -float(to_camera(np.array(point), camera)[2])
 
 
 def full_px(triangles: NDArray[np.float64], camera: SceneCamera, resolution: int) -> int:
-    """Counts the pixels that a surface covers if nothing hides it, up to `BORDER` beyond the edges.
+    """Count the pixels that a surface covers if nothing hides it, up to `BORDER` beyond the edges.
 
     A pixel is covered if its centre is. Rasterising the triangles takes a few milliseconds;
     rendering the object alone would take Cycles at least 50, and end at the picture's edges.
@@ -225,21 +222,17 @@ def _before_the_camera(triangles: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _cut(start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns where lines between points, each [n, 3], cross the plane z = -NEAREST_M."""
+    """Return where lines between points, each [n, 3], cross the plane z = -NEAREST_M."""
     share = (-NEAREST_M - start[:, 2]) / (end[:, 2] - start[:, 2])
     return start + share[:, None] * (end - start)
 
 
 def covered_px(triangles: NDArray[np.float64], width: int, height: int) -> int:
-    """Counts the pixels of a picture whose centres lie in at least one triangle.
+    """Count the pixels of a picture whose centres lie in at least one triangle.
 
     Every triangle covers one run of pixels in a row; the cumulative sum of +1 where a run begins
     and -1 after its end is the number of triangles over a pixel.
 
-    Args:
-      triangles: float64 [triangles, 3 corners, 2], x and y in pixels.
-      width: of the picture, in pixels.
-      height: of the picture, in pixels.
     """
     y = triangles[..., 1]
     first = np.clip(np.ceil(y.min(axis=1) - 0.5), 0, height).astype(np.intp)
@@ -257,7 +250,7 @@ def covered_px(triangles: NDArray[np.float64], width: int, height: int) -> int:
 def _runs(
     triangles: NDArray[np.float64], y: NDArray[np.float64], width: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Returns the first pixel of each triangle in its row, and the one after the last.
+    """Return the first pixel of each triangle in its row, and the one after the last.
 
     Edges are evaluated from the end with the smaller y, whatever the triangle's winding, so that
     two triangles that share an edge leave no gap.

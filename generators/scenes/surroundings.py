@@ -45,20 +45,20 @@ FLOOR_SIZE_M = 400.0
 
 
 def draw_muted(rng: Random, colours: Collection[str], avoid: str = "") -> str:
-    """Draws the name of a muted colour that is close to the fewest of the objects' colours."""
+    """Draw the name of a muted colour that is close to the fewest of the objects' colours."""
     names = [name for name in MUTED if name != avoid]
     rng.shuffle(names)
     return min(names, key=lambda name: len(MUTED[name][1].intersection(colours)))
 
 
 def draw_backdrop(settings: SceneSettings, rng: Random, floor: str) -> Backdrop:
-    """Returns a floor of a muted colour with one of the environment pictures, if there are any."""
+    """Return a floor of a muted colour with one of the environment pictures, if there are any."""
     hdri = rng.choice(settings.hdri) if settings.hdri else None
     return Backdrop(floor_colour=MUTED[floor][0], floor_size=FLOOR_SIZE_M, hdri=hdri)
 
 
 def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLight:
-    """Draws a sun high in the sky, on the camera's side, so that visible sides are lit.
+    """Draw a sun high in the sky, on the camera's side, so that visible sides are lit.
 
     There is no sun with an environment picture, which has its own light.
     """
@@ -85,18 +85,7 @@ def photographed(
     library: AssetLibrary,
     rng: Random,
 ) -> tuple[SceneSpec, SceneSpec]:
-    """Returns both scenes of a pair in an environment and on a floor that are drawn for them.
-
-    Args:
-      scenes: what stands there, seen by one camera.
-      colours: linear red, green and blue of the objects.
-      settings: which environment pictures.
-      library: where they are.
-      rng: what to draw with.
-
-    Raises:
-      InputError: an environment picture cannot be read.
-    """
+    """Return both scenes of a pair in an environment and on a floor that are drawn for them."""
     environment = draw_environment(rng, library, settings, scenes[0].camera)
     floor = draw_floor(rng, colours, place_of(environment.asset))
     backdrop = Backdrop(environment=environment, floor=floor)
@@ -137,7 +126,7 @@ class FloorFacts:
 
 @functools.cache
 def floor_facts() -> Mapping[str, FloorFacts]:
-    """Returns the floor textures that eqforge brings, by asset id."""
+    """Return the floor textures that eqforge brings, by asset id."""
     return {
         key: msgspec.convert(asset.entry["floor"], FloorFacts)
         for key, asset in stage_assets().items()
@@ -148,12 +137,7 @@ def floor_facts() -> Mapping[str, FloorFacts]:
 def draw_floor(
     rng: Random, colours: Collection[Vector], place: Place | None = None
 ) -> FloorTexture:
-    """Draws a floor texture on which objects of some colours stand out, and how it lies.
-
-    Args:
-      rng: what to draw with.
-      colours: linear red, green and blue in [0, 1] of the objects.
-      place: of the environment picture around it; None where that is not known.
+    """Draw a floor texture on which objects of some colours stand out, and how it lies.
 
     Returns:
       One of the place's floors that are FAR_ENOUGH from all colours; where there is none, the
@@ -174,7 +158,7 @@ def draw_floor(
 
 
 def distance(floor: str, colours: Collection[Vector]) -> float:
-    """Returns the CIEDE2000 difference of a floor to the nearest colour; infinite for none."""
+    """Return the CIEDE2000 difference of a floor to the nearest colour; infinite for none."""
     return min((_difference(floor_facts()[floor].colour, each) for each in colours), default=np.inf)
 
 

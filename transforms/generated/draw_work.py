@@ -120,14 +120,10 @@ PROMPTS_STAGE: Final = Stage(
 
 
 def weigh(work: Work, rules: GeneratedRules, drawn: Sequence[int] = (0, 1)) -> Work:
-    """Returns a planned pair with the plausibility of its captions, or refused for it.
+    """Return a planned pair with the plausibility of its captions, or refused for it.
 
     One that was refused before is left alone, as are all where no model is asked for.
 
-    Args:
-      work: the pair, before it is drawn.
-      rules: name the model and the limit.
-      drawn: which of the captions are to be drawn; the limit is for them.
     """
     plausibility, proposal = rules.plausibility, work.proposal
     if plausibility.model is None or proposal is None or work.rejects:

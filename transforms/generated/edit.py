@@ -65,11 +65,7 @@ class LockSettings:
     calibrated."""
 
     def __post_init__(self) -> None:
-        """Checks the numbers.
-
-        Raises:
-          InputError: one is out of its range.
-        """
+        """Check the numbers."""
         check_range("max_changed_outside", self.max_changed_outside, 0, 1)
         if self.feather_px < 0:
             raise InputError(f"--feather-px {self.feather_px}: expected 0 or more")
@@ -102,7 +98,7 @@ class SharedEditor:
 
 
 def _named(device: str) -> str:
-    """Returns what an accelerator calls itself; its type where torch does not know."""
+    """Return what an accelerator calls itself; its type where torch does not know."""
     import torch
 
     found = torch.device(device)
@@ -113,7 +109,7 @@ _loading = threading.Lock()
 
 
 def shared_editor(settings: EditorSettings) -> SharedEditor:
-    """Returns the editor of this process, loaded on first use.
+    """Return the editor of this process, loaded on first use.
 
     Raises:
       InputError: the model cannot be loaded, or the settings do not fit it.
@@ -129,7 +125,7 @@ def _load(settings: EditorSettings) -> SharedEditor:
 
 
 def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
-    """Edits a photograph from every seed that is asked for; each edit may be refused.
+    """Edit a photograph from every seed that is asked for; each edit may be refused.
 
     Raises:
       InputError: a model cannot be loaded.
@@ -168,7 +164,7 @@ def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
 
 
 def _refuse(made: MadePair, settings: LockSettings) -> Rejection | None:
-    """Returns why an edited photograph is refused for what changed outside of its mask."""
+    """Return why an edited photograph is refused for what changed outside of its mask."""
     outside = {score.name: score.value for score in made.scores}.get(CHANGED_OUTSIDE)
     limit = settings.max_changed_outside
     if outside is None or limit is None or outside <= limit:
@@ -221,7 +217,7 @@ def _region(
     grounder: SharedGrounder | None,
     rules: EditingRules,
 ) -> _Region | None:
-    """Returns where a photograph may change; None where nobody says."""
+    """Return where a photograph may change; None where nobody says."""
     media = rules.generated.media
     if task.mask is not None:
         return _Region(
@@ -263,7 +259,7 @@ def _edit(
 def _scores(
     photograph: NDArray[np.uint8], edited: NDArray[np.uint8], region: _Region | None
 ) -> dict[str, float | None]:
-    """Returns what the editor changed in the mask and outside, before anything was locked."""
+    """Return what the editor changed in the mask and outside, before anything was locked."""
     if region is None:
         return {}
     inside, outside = changed_in_and_out(view(photograph), view(edited), region.pixels)
@@ -274,7 +270,7 @@ def _scores(
 def _difference(
     first: NDArray[np.uint8], second: NDArray[np.uint8], where: NDArray[np.bool_]
 ) -> float | None:
-    """Returns the greatest difference of any channel, 0 to 255; None where there is no pixel."""
+    """Return the greatest difference of any channel, 0 to 255; None where there is no pixel."""
     parts = [image[where].astype(np.int16) for image in (first, second)]
     return float(np.abs(parts[0] - parts[1]).max()) if where.any() else None
 

@@ -108,7 +108,7 @@ class EditWork(PairWork):
     task: EditTask | None = None
 
     def rows(self, table: str, dataset: str) -> Iterable[Any]:
-        """Returns the rows of a finished pair in one of the tables of a dataset."""
+        """Return the rows of a finished pair in one of the tables of a dataset."""
         if table != "samples":
             return PairWork.rows(self, table, dataset)  # `slots` makes super() name another class
         return (self._edited(sample) for sample in samples_of(self, dataset))
@@ -171,7 +171,7 @@ class _Negative:
 
 
 def plan_edits(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWork]:
-    """Yields the edits of a batch, those too that are refused, in the order of its captions."""
+    """Yield the edits of a batch, those too that are refused, in the order of its captions."""
     admitted = {each.text_id: _admit(each, rules) for each in batch.captions}
     kept = [each for each in batch.captions if admitted[each.text_id].records]
     negatives = _negatives(kept, rules)
@@ -191,7 +191,7 @@ def plan_edits(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWor
 
 
 def _admit(caption: EditCaption, rules: EditPlanRules) -> Admitted[EditCaption]:
-    """Checks a caption and finds its photograph; one with a negative may be in any language."""
+    """Check a caption and finds its photograph; one with a negative may be in any language."""
     language: Language = rules.language if caption.hard_negative is None else "any"
     return admit_texts([caption], rules.captions, rules.images, rules.only, language=language)
 
@@ -203,7 +203,7 @@ def _with_task(
     negative: _Negative | Rejection,
     asked: set[str],
 ) -> EditWork:
-    """Returns the work of a caption with its edit, unless there is none, or it is asked for."""
+    """Return the work of a caption with its edit, unless there is none, or it is asked for."""
     if isinstance(task, EditTask) and fingerprint(task.content) in asked:
         task = Rejection(reason="duplicate", detail=task.negative[:200])
     if isinstance(task, Rejection) or isinstance(negative, Rejection):
@@ -217,7 +217,7 @@ def _with_task(
 
 
 def _with_mask(work: EditWork, rules: EditPlanRules) -> EditWork:
-    """Returns the work with the user's mask, or refused where it is of no use."""
+    """Return the work with the user's mask, or refused where it is of no use."""
     task = work.task
     if task is None or rules.masks is None:
         return work
@@ -231,7 +231,7 @@ def _with_mask(work: EditWork, rules: EditPlanRules) -> EditWork:
 def _negatives(
     captions: Sequence[EditCaption], rules: EditPlanRules
 ) -> dict[str, _Negative | Rejection]:
-    """Returns the negative of each caption by its id, or why it has none."""
+    """Return the negative of each caption by its id, or why it has none."""
     records = {each.text_id: _record(each) for each in captions}
     missing = {each.text_id for each in captions if each.hard_negative is None}
     images = {_picture(records[name]) for name in missing}
@@ -282,7 +282,7 @@ def _analyses(
     negatives: dict[str, _Negative | Rejection],
     rules: EditPlanRules,
 ) -> dict[str, Analysis]:
-    """Returns the analysis of each text that the tagger, which is for English, may understand."""
+    """Return the analysis of each text that the tagger, which is for English, may understand."""
     pairs = ((each.caption, negatives[each.text_id]) for each in captions)
     texts = [
         text

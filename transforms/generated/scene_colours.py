@@ -28,7 +28,7 @@ LEAST_PX: Final = 30
 
 
 def colour_area(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector) -> float:
-    """Returns the share of the picture where a thing may look like a colour of the palette.
+    """Return the share of the picture where a thing may look like a colour of the palette.
 
     The arguments are those of `colour_share`.
     """
@@ -38,7 +38,7 @@ def colour_area(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vect
 def colour_share(
     pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector
 ) -> float | None:
-    """Returns the share of a thing's pixels that a colour of the palette may look like.
+    """Return the share of a thing's pixels that a colour of the palette may look like.
 
     Each pixel is given the nearest of the palette's colours in some shade; those count that are the
     colour, or may be mistaken for it. A thing has other parts, too: a fifth of a purple toy house
@@ -64,7 +64,7 @@ def colour_share(
 
 
 def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns a mask without its outline, or whole where little would be left."""
+    """Return a mask without its outline, or whole where little would be left."""
     import scipy.ndimage  # type: ignore[import-untyped]
 
     inner: NDArray[np.bool_] = scipy.ndimage.binary_erosion(mask)
@@ -73,7 +73,7 @@ def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @functools.cache
 def _shades() -> NDArray[np.int64]:
-    """Returns L*, a* and b* of all colours in all shades, the shades of a colour together."""
+    """Return L*, a* and b* of all colours in all shades, the shades of a colour together."""
     linear = np.array([np.array(colour) * shade for colour in PALETTE.values() for shade in SHADES])
     clipped = np.clip(linear, 0, 1)
     srgb = np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1 / 2.4) - 0.055)
@@ -93,7 +93,7 @@ def material_contrast(
     pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     masks: tuple[NDArray[np.bool_], NDArray[np.bool_]],
 ) -> float | None:
-    """Returns how plainly both pictures show their materials, in multiples of what is plain.
+    """Return how plainly both pictures show their materials, in multiples of what is plain.
 
     Wood is redder and yellower than all others: the medians of a* + b* are compared. Rubber is
     black: the 90th percentiles of L* are. Metal mirrors light and dark, and is less green than
@@ -158,11 +158,11 @@ class RenderedView:
     overlaps: tuple[Overlap, ...]
 
     def mask(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """Returns the mask of some objects' visible pixels; objects not in the scene have none."""
+        """Return the mask of some objects' visible pixels; objects not in the scene have none."""
         wanted = set(names)
         numbers = [number for number, shown in enumerate(self.objects, 1) if shown.name in wanted]
         return np.isin(self.numbers, numbers)
 
     def shown(self, name: str) -> RenderedObject:
-        """Returns what the picture shows of an object."""
+        """Return what the picture shows of an object."""
         return next(shown for shown in self.objects if shown.name == name)

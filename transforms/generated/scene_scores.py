@@ -81,7 +81,7 @@ WHITE = 254
 
 
 def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> tuple[Score, ...]:
-    """Measures both pictures of a pair, and what changed between them.
+    """Measure both pictures of a pair, and what changed between them.
 
     Scores of one picture end in `_0` or `_1`:
       overlap_m: depth of the deepest overlap of two objects, in metres.
@@ -217,7 +217,7 @@ def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[
 
 
 def _is_odd(overlap: Overlap, claim: Claim) -> bool:
-    """Tells whether two things should not be in each other, as a basket's hull and its egg are."""
+    """Return True if two things should not be in each other, as a basket's hull and its egg are."""
     return claim.relation not in ROOMS or {overlap.first, overlap.second} != {
         claim.target,
         claim.reference,
@@ -225,7 +225,7 @@ def _is_odd(overlap: Overlap, claim: Claim) -> bool:
 
 
 def _placed(claim: Claim) -> tuple[object, ...]:
-    """Returns what a claim says of places, and not of how many there are."""
+    """Return what a claim says of places, and not of how many there are."""
     return claim.relation, claim.target, claim.reference, claim.others
 
 
@@ -285,12 +285,7 @@ def _of_materials(
 
 
 def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> float:
-    """Returns the greatest mean of a block's values within a mask; of a full block, if it is small.
-
-    Args:
-      difference: int16 of shape (side, side, 3).
-      where: bool of shape (side, side).
-    """
+    """Return the greatest mean of a block of values within a mask; of a full block if it is small."""
     side = where.shape[0]
     edges = [side * number // BLOCKS for number in range(BLOCKS)]
     inside = np.where(where, difference.sum(axis=-1, dtype=np.int64), 0)
@@ -319,12 +314,12 @@ def _of_trims(
 
 
 def _mean(values: NDArray[np.int16]) -> float:
-    """Returns the mean, or 0 if there are no values."""
+    """Return the mean, or 0 if there are no values."""
     return float(values.mean(dtype=np.float64)) if values.size else 0.0
 
 
 def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
-    """Returns the names of the objects that differ between the scenes."""
+    """Return the names of the objects that differ between the scenes."""
     first, second = ({item.name: item for item in scene.objects} for scene in scenes)
     return {name for name in first | second if first.get(name) != second.get(name)}
 
@@ -332,7 +327,7 @@ def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
 def _least_iou(
     views: tuple[RenderedView, RenderedView], names: list[str], where: NDArray[np.bool_]
 ) -> float | None:
-    """Returns the least intersection over union within `where`, over the objects visible there."""
+    """Return the least intersection over union within `where`, over the objects visible there."""
     ious = []
     for name in names:
         first, second = (view.mask([name]) & where for view in views)
@@ -342,7 +337,7 @@ def _least_iou(
 
 
 def within_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Returns how far a target is from the ends of its reference's box, inside of it.
+    """Return how far a target is from the ends of its reference's box, inside of it.
 
     Those are its left, its right and its lower end, and its upper one where it is under it.
     """
@@ -360,13 +355,13 @@ def within_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def gap(view: RenderedView, claim: Claim) -> float | None:
-    """Returns the gap between a target and its reference, as `copy_gap` does."""
+    """Return the gap between a target and its reference, as `copy_gap` does."""
     assert claim.reference is not None
     return copy_gap(view, (claim.target, claim.reference))
 
 
 def depth_apart(view: RenderedView, claim: Claim) -> float | None:
-    """Returns how far a target and its reference are apart in depth, in metres."""
+    """Return how far a target and its reference are apart in depth, in metres."""
     assert claim.reference is not None
     target, reference = view.shown(claim.target), view.shown(claim.reference)
     if target.box is None or reference.box is None:
@@ -375,7 +370,7 @@ def depth_apart(view: RenderedView, claim: Claim) -> float | None:
 
 
 def height_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Returns how much higher the lowest pixel of a target is, as a share of the height."""
+    """Return how much higher the lowest pixel of a target is, as a share of the height."""
     assert claim.reference is not None
     target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
     if target is None or reference is None:
@@ -384,7 +379,7 @@ def height_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
-    """Returns the least gap of two copies as a share of the width; 0 if 8-connected."""
+    """Return the least gap of two copies as a share of the width; 0 if 8-connected."""
     import scipy.ndimage  # type: ignore[import-untyped]
 
     masks = [mask for name in copies if (mask := view.mask([name])).any()]
@@ -398,7 +393,7 @@ def copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
 def posture_margin(
     views: tuple[RenderedView, RenderedView], claims: tuple[Claim, Claim]
 ) -> float | None:
-    """Returns how much taller and narrower an upright thing looks than the same one lying.
+    """Return how much taller and narrower an upright thing looks than the same one lying.
 
     Both pictures are taken by one camera, so that their boxes can be compared.
 
@@ -417,7 +412,7 @@ def posture_margin(
 
 
 def ordered_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Returns how far things are in their order from left to right, as a share of the width."""
+    """Return how far things are in their order from left to right, as a share of the width."""
     if claim.relation not in ("left", "right", "between", "row"):
         return None
     boxes = {name: view.shown(name).box for name in names_of(claim)}
@@ -428,7 +423,7 @@ def ordered_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def depth_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Returns how far in front of another, or behind it, a thing is, in metres."""
+    """Return how far in front of another, or behind it, a thing is, in metres."""
     if claim.relation not in ("front", "behind") or claim.reference is None:
         return None
     target, reference = view.shown(claim.target), view.shown(claim.reference)
@@ -443,7 +438,7 @@ COUNTED = 0.3
 
 
 def seen_step(view: RenderedView, claim: Claim, scene: SceneSpec) -> float | None:
-    """Returns by how much two things differ in the picture, in the units of `step_size`."""
+    """Return by how much two things differ in the picture, in the units of `step_size`."""
     shown = {each.name: each for each in view.objects}
     if claim.relation == "more":
         sides = claim.copies, (str(claim.reference), *claim.others)
@@ -473,7 +468,7 @@ def _mean_lightness(view: RenderedView, name: str) -> float | None:
 
 
 def _heading(view: RenderedView, name: str, scene: SceneSpec) -> float | None:
-    """Returns how far to the right of the line of sight the middle of a thing is, in degrees."""
+    """Return how far to the right of the line of sight the middle of a thing is, in degrees."""
     box = view.shown(name).box
     if box is None:
         return None

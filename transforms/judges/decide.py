@@ -50,14 +50,7 @@ def judge_sample(
     kinds: Mapping[Part, str],
     judging: Judging,
 ) -> Judgement | Rejection:
-    """Returns what is known of a sample, or why judges refuse it.
-
-    Args:
-      sample_id: of the sample.
-      answers: about the texts that it holds.
-      kinds: how each of these was made; empty of an original.
-      judging: the limits, and whether rules made the texts.
-    """
+    """Return what is known of a sample, or why judges refuse it."""
     if (refused := refuse(answers, judging.settings)) is not None:
         return refused
     found = _judgement(sample_id, answers, kinds, judging)
@@ -70,12 +63,12 @@ def judge_sample(
 
 
 def answers_about(answers: Iterable[JudgeAnswer], *parts: Part) -> tuple[JudgeAnswer, ...]:
-    """Returns the answers that speak for or against some texts."""
+    """Return the answers that speak for or against some texts."""
     return tuple(answer for answer in answers if QUESTIONS[answer.question].part in parts)
 
 
 def refuse(answers: Sequence[JudgeAnswer], settings: JudgeSettings) -> Rejection | None:
-    """Returns why the limits refuse a text; None if they do not."""
+    """Return why the limits refuse a text; None if they do not."""
     against = [(each, found) for each in answers if (found := _against(each, settings))]
     if not against:
         return None
@@ -156,7 +149,7 @@ class _Given:
 def ask_judges(
     texts: Iterable[JudgedTexts], judging: Judging
 ) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
-    """Returns the answers of all judges by the texts' keys, or why a picture's have none."""
+    """Return the answers of all judges by the texts' keys, or why a picture's have none."""
     pictures: dict[Hashable, list[JudgedTexts]] = {}
     for each in texts:
         pictures.setdefault(each.picture, []).append(each)
@@ -171,7 +164,7 @@ def ask_judges(
 
 
 def _ask(group: Sequence[JudgedTexts], judging: Judging) -> dict[str, tuple[JudgeAnswer, ...]]:
-    """Returns the answers about the texts of one picture."""
+    """Return the answers about the texts of one picture."""
     answers: dict[str, list[JudgeAnswer]] = {each.key: [] for each in group}
     for number, judge in enumerate(judging.judges):
         wanted = {each.key: list(_questions(each, judge.kind)) for each in group}
@@ -185,7 +178,7 @@ def _ask(group: Sequence[JudgedTexts], judging: Judging) -> dict[str, tuple[Judg
 
 
 def _questions(texts: JudgedTexts, kind: str) -> Iterator[tuple[str, Wanted]]:
-    """Yields what a judge is asked about a caption and what was made of it, by name."""
+    """Yield what a judge is asked about a caption and what was made of it, by name."""
     from eqforge.transforms.judges.models import Wanted
 
     caption, positive, negative = texts.caption, texts.hard_positive, texts.hard_negative
@@ -208,7 +201,7 @@ def _questions(texts: JudgedTexts, kind: str) -> Iterator[tuple[str, Wanted]]:
 def _remembered(
     asked: Sequence[Wanted], group: Sequence[JudgedTexts], judging: Judging, number: int
 ) -> tuple[float | None, ...]:
-    """Returns the answers of a judge, or those that an earlier run was given."""
+    """Return the answers of a judge, or those that an earlier run was given."""
     judge = judging.judges[number]
     image = group[0].image if judge.kind == READS_PICTURES else None
     ledger = Ledger(root=judging.ledger_root, step="judge", basis=basis_of(judge))

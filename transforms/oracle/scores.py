@@ -45,12 +45,7 @@ _loading = threading.Lock()
 
 
 def shared_scorer(spec: ScorerSpec) -> SharedScorer:
-    """Returns the scorer of this process, loaded on first use.
-
-    Raises:
-      InputError: a file is missing or invalid.
-      MissingExtra: a package is not installed.
-    """
+    """Return the scorer of this process, loaded on first use."""
     with _loading:
         return _load(spec)
 
@@ -94,29 +89,17 @@ class CellScorer:
         return models
 
     def score_pair(self, keys: tuple[str, str], captions: tuple[str, str]) -> tuple[Score, ...]:
-        """Returns four scores a model, P(match) to 6 decimals, named as PAIR_CELLS says.
-
-        Args:
-          keys: of the two images.
-          captions: caption i describes image i.
-
-        Raises:
-          ValueError: an image cannot be used, or a score is not a number.
-        """
+        """Return four scores a model, P(match) to 6 decimals, named as PAIR_CELLS says."""
         return name_cells(self._score(keys, captions, [*PAIR_CELLS.values()]), PAIR_CELLS)
 
     def score_captions(self, key: str, captions: Sequence[str]) -> list[tuple[Score, ...]]:
-        """Returns P(match) of an image and each caption, named `oracle_1`, `oracle_2`.
-
-        Raises:
-          ValueError: see score_pair.
-        """
+        """Return P(match) of an image and each caption, named `oracle_1`, `oracle_2`."""
         return self._score([key], captions, [(0, number) for number in range(len(captions))])
 
     def _score(
         self, keys: Sequence[str], captions: Sequence[str], cells: Sequence[tuple[int, int]]
     ) -> list[tuple[Score, ...]]:
-        """Returns the scores of each cell, an (image, caption) pair, in the order of the models."""
+        """Return the scores of each cell, an (image, caption) pair, in the order of the models."""
         encodings = [self._encode(key) for key in keys]
         columns = []
         for place, judge in enumerate(self._judges):
@@ -131,7 +114,7 @@ class CellScorer:
         return list(zip(*columns, strict=True))
 
     def _encode(self, key: str) -> list[Any]:
-        """Returns each model's encoding of an image."""
+        """Return each model's encoding of an image."""
         if key not in self._encodings:
             needed = any(model.scorer.reads_pixels for model in self._models)
             picture = Picture(key=key, pixels=self._pixels(key) if needed else None)
@@ -161,13 +144,13 @@ def _named(name: str, value: float, judge: Identity) -> Score:
 
 @functools.cache
 def _settings(judge: Identity) -> str:
-    """Returns what a score depends on besides the kind and revision of its model."""
+    """Return what a score depends on besides the kind and revision of its model."""
     settings = dataclasses.asdict(judge) | {"oracle": VERSION}
     return compact_json({k: v for k, v in settings.items() if k not in ("kind", "revision")})
 
 
 def name_cells(found: Iterable[tuple[Score, ...]], names: Iterable[str]) -> tuple[Score, ...]:
-    """Returns the scores of several cells as those of one record: `oracle_1_` and a cell's name."""
+    """Return the scores of several cells as those of one record: `oracle_1_` and a cell's name."""
     cells = tuple(names)
     return tuple(
         dataclasses.replace(score, name=f"{score.name}_{cell}")
@@ -199,7 +182,7 @@ class Answers:
 
 
 def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tuple[Answer, ...]:
-    """Returns the oracle's answer for each pair, or the stored answer to the same question.
+    """Return the oracle's answer for each pair, or the stored answer to the same question.
 
     A pair on which it fails does not affect the others, and is asked about again in the next run.
     """
@@ -210,7 +193,7 @@ def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tu
 def ask_captions(
     key: str, image_id: str | None, captions: Sequence[str], scorer: CellScorer, ledger: Ledger
 ) -> tuple[Answer, ...]:
-    """Returns the oracle's answers for an image with each caption, or the stored ones.
+    """Return the oracle's answers for an image with each caption, or the stored ones.
 
     Args:
       key: the image's id for the oracle, by which published scores and features are looked up.
@@ -250,7 +233,7 @@ def _ask_batches(key: str, captions: Sequence[str], scorer: CellScorer) -> Itera
 
 
 def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequence[Answer]:
-    """Returns the scores of each caption; if the batch fails, scores each by itself."""
+    """Return the scores of each caption; if the batch fails, scores each by itself."""
     try:
         return scorer.score_captions(key, captions)
     except Exception as error:
@@ -261,7 +244,7 @@ def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequenc
 
 
 def _refusal(error: Exception) -> Rejection:
-    """Returns why nothing was scored; a ValueError means the image or caption is unusable."""
+    """Return why nothing was scored; a ValueError means the image or caption is unusable."""
     if isinstance(error, ValueError):
         return Rejection(reason="not_scored", detail=str(error)[:500])
     return error_rejection(error)
