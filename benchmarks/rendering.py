@@ -27,7 +27,7 @@ import msgspec
 import psutil
 
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
-from eqforge.generators.scenes.stand_ins import stand_in_for_tensorflow
+from eqforge.generators.scenes.kubric_import import stand_in_for_tensorflow
 from eqforge.generators.scenes.surfaces import override_surface
 from eqforge.schemas.records.scenes import (
     Backdrop,

@@ -55,7 +55,7 @@ from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings
+from eqforge.transforms.generated.draw_work import PROMPTS_STAGE, SEEDS_STAGE, Drawings
 from eqforge.transforms.generated.edit import (
     EDITED,
     EditingRules,
@@ -69,10 +69,14 @@ from eqforge.transforms.generated.edit_masks import (
     mask_names,
     shared_grounder,
 )
-from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
-from eqforge.transforms.generated.edit_work import EDITS_STAGE, NEGATIVES_STAGE
+from eqforge.transforms.generated.edit_plan import (
+    EDITS_STAGE,
+    NEGATIVES_STAGE,
+    EditPlanRules,
+    PhotographBatch,
+    plan_edits,
+)
 from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
-from eqforge.transforms.generated.prompts import PROMPTS_STAGE
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE

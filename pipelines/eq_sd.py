@@ -54,9 +54,8 @@ from eqforge.transforms.generated.diffuse import (
     diffuse_pair,
     shared_generator,
 )
-from eqforge.transforms.generated.draw_work import SEEDS_STAGE
+from eqforge.transforms.generated.draw_work import PROMPTS_STAGE, SEEDS_STAGE
 from eqforge.transforms.generated.pairs import IMAGES_STAGE, MEASURED
-from eqforge.transforms.generated.prompts import PROMPTS_STAGE
 from eqforge.transforms.generated.work import PairWork
 
 if TYPE_CHECKING:

@@ -128,14 +128,14 @@ DOORS = (
         texts=("def is_instance(typ: Any, value: Any) -> bool:", "    import typeguard\n"),
     ),
     Door(
-        user="generators/scenes/stand_ins.py",
+        user="generators/scenes/kubric_import.py",
         package="kubric-nightly",
         version="2023.12.27",
         file="kubric/file_io.py",
         texts=("import tensorflow as tf", "tf.io.gfile.GFile("),
     ),
     Door(
-        user="generators/scenes/stand_ins.py",
+        user="generators/scenes/kubric_import.py",
         package="scikit-learn",
         version="1.9",
         file="sklearn/utils/murmurhash.pyx",

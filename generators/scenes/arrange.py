@@ -1,18 +1,44 @@
 """Arranges the objects of a draft: one attempt at both scenes of a pair."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from random import Random
 
-from eqforge.generators.scenes.claims import relation_holds
-from eqforge.generators.scenes.compose import compose_counted, compose_related
-from eqforge.generators.scenes.families.base import Spots, StagedDraft
-from eqforge.generators.scenes.families.composing import compose_staged
-from eqforge.generators.scenes.pieces import CountedDraft, RelatedDraft, colours_of
-from eqforge.generators.scenes.placement import BOTH, Layout
-from eqforge.generators.scenes.scatter import scatter_counted, scatter_related
-from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.core.late import numpy as np
+from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG, relation_holds
+from eqforge.generators.scenes.compose import (
+    PIVOT_M,
+    add_bystanders,
+    camera_before,
+    compose_counted,
+    compose_related,
+    draw_standpoint,
+)
+from eqforge.generators.scenes.families import Spot, Spots, StagedDraft
+from eqforge.generators.scenes.framing import Subjects, frame
+from eqforge.generators.scenes.legible import is_shown
+from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, colours_of
+from eqforge.generators.scenes.placement import (
+    BOTH,
+    Ground,
+    Layout,
+    Moves,
+    beside,
+    draw_camera,
+    put,
+    turn_deg,
+)
+from eqforge.generators.scenes.settings import MAX_STEP_BACK, SceneSettings
 from eqforge.generators.scenes.surroundings import MUTED, draw_backdrop, draw_light, draw_muted
-from eqforge.schemas.records.scenes import Claim, Relation, SceneSpec
+from eqforge.generators.scenes.view import DECIMALS, corners
+from eqforge.schemas.records.scenes import (
+    Claim,
+    Relation,
+    SceneCamera,
+    SceneObject,
+    SceneSpec,
+    Vector,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,15 +52,7 @@ class Arranged:
 def arrange_related(
     draft: RelatedDraft, settings: SceneSettings, progress: float, seed: int, rng: Random
 ) -> Arranged | None:
-    """Tries once to place a target beside a reference; returns None on failure.
-
-    Args:
-      draft: the objects.
-      settings: the limits.
-      progress: share of the tries that failed, in [0, 1): later ones step back, or ask for less.
-      seed: of the renderer's noise.
-      rng: what to draw with.
-    """
+    """Try once to place a target beside a reference; return None on failure."""
     place = compose_related if settings.stage == "photo" else scatter_related
     layout = place(draft, settings, progress, rng)
     if layout is None:
@@ -52,15 +70,7 @@ def arrange_related(
 def arrange_counted(
     draft: CountedDraft, settings: SceneSettings, progress: float, seed: int, rng: Random
 ) -> Arranged | None:
-    """Tries once to place copies on a support; returns None on failure.
-
-    Args:
-      draft: the objects.
-      settings: the limits.
-      progress: share of the tries that failed, in [0, 1): later ones step back, or ask for less.
-      seed: of the renderer's noise.
-      rng: what to draw with.
-    """
+    """Try once to place copies on a support; return None on failure."""
     colours = colours_of((draft.copies[0], *draft.distractors))
     floor = draw_muted(rng, colours)
     paint = MUTED[draw_muted(rng, colours, avoid=floor)][0]
@@ -80,16 +90,7 @@ def arrange_staged(
     seed: int,
     rng: Random,
 ) -> Arranged | None:
-    """Tries once to place the things of a family at their spots; returns None on failure.
-
-    Args:
-      draft: the objects.
-      spots: where they stand.
-      settings: the limits.
-      progress: share of the tries that failed, in [0, 1): later ones step back, or ask for less.
-      seed: of the renderer's noise.
-      rng: what to draw with.
-    """
+    """Try once to place the things of a family at their spots; return None on failure."""
     layout = compose_staged(draft, spots, settings, progress, rng)
     if layout is None:
         return None
@@ -124,3 +125,184 @@ def _claims(relations: tuple[Relation, Relation]) -> tuple[Claim, Claim]:
 def _count_claim(draft: CountedDraft, count: int) -> Claim:
     names = tuple(piece.variants[0].name for piece in draft.copies[:count])
     return Claim(target=names[0], copies=names)
+
+
+FARTHER = 1.1
+"""How much farther the camera is from a support with copies than from two objects."""
+
+SPOTS = 25
+"""Places tried for one object before an attempt is given up."""
+
+REACH_M = 2.0
+"""How far from the middle distractors may stand, along each axis."""
+
+
+def scatter_related(
+    draft: RelatedDraft, settings: SceneSettings, progress: float, rng: Random
+) -> Layout | None:
+    """Try once to place a target beside a reference in view of a camera that is drawn."""
+    farther = 1 + MAX_STEP_BACK * progress
+    layout = Layout(camera=draw_camera(settings, rng, 0.35, farther), settings=settings)
+    target, reference = draft.target, draft.reference
+    moves = _draw_moves(draft, settings, rng)
+    middle = _middle(layout, moves, rng)
+    if not layout.add(put(layout.camera, reference, middle, rng), reference.asset):
+        return None
+    yaw = turn_deg(layout.camera, middle, target.front_deg, rng)
+    for scene, (heading, distance) in enumerate(moves):
+        place = beside(layout.camera, middle, heading, distance)
+        item = replace(target.variants[scene], position=place, yaw_deg=yaw)
+        if not layout.add(item, target.asset_in(scene), (scene,)):
+            return None
+    is_full = all(_add_somewhere(layout, piece, rng) for piece in draft.distractors)
+    return layout if is_full else None
+
+
+def scatter_counted(
+    draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
+) -> Layout | None:
+    """Try once to place copies on a support in view of a camera that is drawn."""
+    yaw = round(rng.uniform(0.0, 360.0), 2)
+    stand = replace(draft.support.painted(paint), yaw_deg=yaw)
+    ground = Ground.on(draft.support, yaw)
+    farther = FARTHER * (1 + MAX_STEP_BACK * progress)
+    camera = draw_camera(settings, rng, ground.top_m, farther)
+    layout = Layout(camera=camera, settings=settings)
+    if not layout.add_support(stand, draft.support.asset):
+        return None
+    # Copies in only one scene come last, so all others keep their numbers in the mask.
+    both = [each for each in draft.by_scene if len(each[1]) == 2]
+    others = [(piece, (0, 1)) for piece in draft.distractors]
+    ordered = [*both, *others, *draft.by_scene[len(both) :]]
+    is_full = all(_add_on(layout, ground, piece, where, rng) for piece, where in ordered)
+    return layout if is_full else None
+
+
+def _middle(layout: Layout, moves: Moves, rng: Random) -> Vector:
+    """Return a place for the reference such that the objects are near the image centre."""
+    x = y = 0.0
+    for heading, distance in moves:
+        there = beside(layout.camera, (0.0, 0.0, 0.0), heading, distance)
+        x, y = x - 0.25 * there[0], y - 0.25 * there[1]
+    x, y = x + rng.uniform(-0.4, 0.4), y + rng.uniform(-0.4, 0.4)
+    return (round(x, DECIMALS), round(y, DECIMALS), 0.0)
+
+
+def _add_somewhere(layout: Layout, piece: Piece, rng: Random) -> bool:
+    for _ in range(SPOTS):
+        x, y = (round(rng.uniform(-REACH_M, REACH_M), DECIMALS) for _ in range(2))
+        if layout.add(put(layout.camera, piece, (x, y, 0.0), rng), piece.asset):
+            return True
+    return False
+
+
+def _add_on(
+    layout: Layout, ground: Ground, piece: Piece, where: tuple[int, ...], rng: Random
+) -> bool:
+    """Add an object at a random place on a support, fully on it at any rotation."""
+    for _ in range(SPOTS):
+        place = ground.draw_place(piece.radius, rng)
+        item = put(layout.camera, piece, place, rng)
+        if layout.add(item, piece.asset, where, layout.settings.min_copy_gap):
+            return True
+    return False
+
+
+def _draw_moves(draft: RelatedDraft, settings: SceneSettings, rng: Random) -> Moves:
+    """Draw where a target stands beside its reference, in both scenes."""
+    target, reference = draft.target, draft.reference
+    reach = reference.radius + target.radius
+    # Of two objects one behind the other, the nearer hides more the taller it is.
+    apart = {
+        "left": 0.15,
+        "right": 0.15,
+        "front": 0.3 + 0.4 * target.height,
+        "behind": 0.3 + 0.4 * reference.height,
+    }
+
+    def move(relation: Relation) -> tuple[float, float]:
+        half = HALF_SECTOR_DEG - settings.min_relation_margin_deg
+        distance = 0.8 * reach + apart[relation] + rng.uniform(0.0, 0.9)
+        return HEADING_DEG[relation] + rng.uniform(-half, half), distance
+
+    first = move(draft.relations[0])
+    return first, first if draft.change != "position" else move(draft.relations[1])
+
+
+ASKEW_DEG = 9.0
+"""How far things that are all turned alike are turned from the camera at most."""
+
+InPlace = tuple[Piece, tuple[SceneObject, SceneObject]]
+"""A thing as the first and the second scene have it."""
+
+
+def compose_staged(
+    draft: StagedDraft,
+    spots: tuple[Spots, Spots],
+    settings: SceneSettings,
+    progress: float,
+    rng: Random,
+) -> Layout | None:
+    """Try once to place the things of a draft at their spots."""
+    standpoint = replace(
+        draw_standpoint(settings, draft.raised, progress, rng), pivot=(0.0, 0.0, PIVOT_M)
+    )
+    placed = _in_places(draft, spots, camera_before(standpoint), rng)
+    boxes = [
+        corners(item, asset.bounds)
+        for piece, items in placed
+        for item, asset in {each: piece.asset_in(scene) for scene, each in enumerate(items)}.items()
+    ]
+    subjects = Subjects(points=np.concatenate(boxes), boxes=boxes, is_centred=draft.is_even)
+    layout = Layout(camera=frame(subjects, standpoint, settings, progress, rng), settings=settings)
+    if not all(_add_piece(layout, draft, each) for each in placed):
+        return None
+    if not is_shown(layout, draft, progress):
+        return None
+    return layout if add_bystanders(layout, draft.distractors, None, progress, rng) else None
+
+
+def _in_places(
+    draft: StagedDraft, spots: tuple[Spots, Spots], camera: SceneCamera, rng: Random
+) -> list[InPlace]:
+    """Return the things in their places, those first that stay where they are."""
+    every = [spot for each in spots for spot in each.values()]
+    right, away = (sum(spot[axis] for spot in every) / len(every) for axis in (0, 1))
+    placed: list[InPlace] = []
+    askew = rng.uniform(-ASKEW_DEG, ASKEW_DEG) if draft.is_even else 0.0
+    for piece in draft.pieces:
+        if draft.is_even:
+            yaw = round((facing_deg(camera, piece.front_deg) + askew) % 360.0, 2)
+        else:
+            yaw = turn_deg(camera, (0.0, 0.0, 0.0), piece.front_deg, rng)
+        places = [_at(camera, each[piece.name], right, away) for each in spots]
+        first, second = (
+            replace(variant, position=place, yaw_deg=round((yaw + variant.yaw_deg) % 360.0, 2))
+            for variant, place in zip(piece.variants, places, strict=True)
+        )
+        placed.append((piece, (first, second)))
+    return sorted(placed, key=lambda each: each[1][0] != each[1][1])
+
+
+def facing_deg(camera: SceneCamera, front_deg: float | None) -> float:
+    """Return the turn of a thing whose front, or else x axis, points to the camera."""
+    x, y, _ = np.subtract(camera.position, camera.look_at).tolist()
+    return math.degrees(math.atan2(y, x)) - (front_deg or 0.0)
+
+
+def _at(camera: SceneCamera, spot: Spot, right: float, away: float) -> Vector:
+    """Return a spot in the scene's own axes, around a middle."""
+    aside, ahead = spot[0] - right, spot[1] - away
+    heading = math.degrees(math.atan2(aside, ahead))
+    return beside(camera, (0.0, 0.0, spot[2]), heading, math.hypot(aside, ahead))
+
+
+def _add_piece(layout: Layout, draft: StagedDraft, placed: InPlace) -> bool:
+    piece, (first, second) = placed
+    if piece is draft.stand:
+        return layout.add_support(first, piece.asset)
+    if first == second:
+        return layout.add(first, piece.asset)
+    return layout.add(first, piece.asset_in(0), (0,)) and layout.add(
+        second, piece.asset_in(1), (1,)
+    )

@@ -1,24 +1,27 @@
 """The assets scenes are made of: looked up by id, checked against their digests, unpacked once."""
 
+import contextlib
 import difflib
 import functools
+import gzip
 import io
 import json
 import os
 import shlex
 import shutil
+import tarfile
 import uuid
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Literal
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.objects import FetchFailed, fetch, stat
 from eqforge.core.identity import sha256_hex
 from eqforge.core.urls import public
-from eqforge.generators.scenes.archives import BadArchive, unpack_archive
 from eqforge.generators.scenes.manifest import Asset, read_manifest
 from eqforge.schemas.records.scenes import Vector
 
@@ -57,7 +60,7 @@ class AssetFiles:
 
 @functools.cache
 def stage_assets() -> Mapping[str, Asset]:
-    """Returns the environment pictures and floor textures that eqforge brings, by id."""
+    """Return the environment pictures and floor textures that eqforge brings, by id."""
     return read_manifest(STAGE_MANIFEST).assets
 
 
@@ -75,7 +78,7 @@ class AssetLibrary:
     """
 
     def __init__(self, manifest: str, cache: str) -> None:
-        """Reads the manifest; nothing is fetched yet."""
+        """Read the manifest; nothing is fetched yet."""
         self.url = BUILTIN_MANIFEST if manifest == BUILTIN else manifest
         self.manifest = read_manifest(self.url)
         self._cache = Path(cache)
@@ -86,11 +89,11 @@ class AssetLibrary:
         return self.manifest.assets
 
     def __contains__(self, asset_id: str) -> bool:
-        """Tells whether the manifest or the photographic stage has an asset of that id."""
+        """Return True if the manifest or the photographic stage has an asset of that id."""
         return asset_id in self.assets or asset_id in stage_assets()
 
     def asset(self, asset_id: str) -> Asset:
-        """Returns an asset of the manifest, or else of the photographic stage.
+        """Return an asset of the manifest, or else of the photographic stage.
 
         Raises:
           InputError: neither has one of that id.
@@ -103,7 +106,7 @@ class AssetLibrary:
         return self.assets[asset_id]
 
     def unpack(self, asset_id: str) -> AssetFiles:
-        """Returns an asset's files, fetched and unpacked into the cache if they are not there yet.
+        """Return an asset's files, fetched and unpacked into the cache if they are not there yet.
 
         Raises:
           InputError: the manifest has no such asset or does not pin it, its archive is missing,
@@ -124,11 +127,7 @@ class AssetLibrary:
 
 @functools.cache
 def is_remote(manifest: str) -> bool:
-    """Tells whether a manifest, or an archive that it names, has to be fetched from a store.
-
-    Raises:
-      InputError: the manifest cannot be read.
-    """
+    """Return True if a manifest, or an archive that it names, has to be fetched from a store."""
     if manifest == BUILTIN:
         return False
     archives = (asset.archive for asset in read_manifest(manifest).assets.values())
@@ -136,11 +135,7 @@ def is_remote(manifest: str) -> bool:
 
 
 def fetch_archive(asset: Asset) -> bytes:
-    """Reads an asset's archive and checks it against the manifest, where that pins it.
-
-    Raises:
-      InputError: it is missing, too large or not the pinned one.
-    """
+    """Read an asset's archive and check it against the manifest, where that pins it."""
     address, copy = public(asset.archive), io.BytesIO()
     try:
         info = stat(asset.archive)
@@ -163,11 +158,7 @@ def fetch_archive(asset: Asset) -> bytes:
 
 
 def files_of(asset: Asset, folder: Path) -> AssetFiles:
-    """Returns an unpacked asset's files.
-
-    Raises:
-      InputError: the folder lacks a file that the manifest names.
-    """
+    """Return an unpacked asset's files."""
     for name in filter(None, (asset.render, asset.simulation)):
         if not (folder / name).is_file():
             raise InputError(f"asset {asset.asset_id!r}: {asset.archive} holds no file {name}")
@@ -182,7 +173,7 @@ def files_of(asset: Asset, folder: Path) -> AssetFiles:
 
 
 def unpack_into(asset: Asset, data: bytes, folder: Path) -> dict[str, int]:
-    """Writes what an asset's archive holds into a folder; returns the lengths of the files.
+    """Write what an asset's archive holds into a folder; return the lengths of the files.
 
     Raises:
       InputError: the archive is damaged, or contains what no asset's archive does.
@@ -201,12 +192,12 @@ def _is_packed(asset: Asset) -> bool:
 
 
 def _cache_key(asset: Asset, digest: str) -> str:
-    """Returns the name of an asset's folder; an image without an archive has none in its bytes."""
+    """Return the name of an asset's folder; an image without an archive has none in its bytes."""
     return digest if _is_packed(asset) else sha256_hex(f"{digest} {asset.render}".encode())
 
 
 def _install(asset: Asset, data: bytes, folder: Path) -> None:
-    """Unpacks an archive under a temporary name and renames the folder when it is complete."""
+    """Unpack an archive under a temporary name and rename the folder when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     temporary = folder.parent / f"{storage.TEMPORARY_PREFIX}{uuid.uuid4().hex}"
     temporary.mkdir()
@@ -225,9 +216,147 @@ def _install(asset: Asset, data: bytes, folder: Path) -> None:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Tells whether all files of an unpacked asset exist with their full lengths."""
+    """Return True if all files of an unpacked asset exist with their full lengths."""
     try:
         lengths: dict[str, int] = json.loads((folder / _LISTING).read_text())
         return all((folder / name).stat().st_size == length for name, length in lengths.items())
     except (OSError, ValueError):
         return False
+
+
+MAX_FILES = 1_000
+MAX_NAME_BYTES = 255
+MAX_UNPACKED_BYTES = 2 * 1024**3
+MAX_HEADER_BYTES = 8 * 1024**2
+"""Of all that is no file's content: tarfile holds long names and extended headers in memory."""
+
+
+class BadArchive(ValueError):
+    """An archive is damaged, or contains what an asset's archive never does."""
+
+
+_DAMAGE = (
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    RecursionError,
+)
+
+
+def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
+    """Return a gzipped tar archive of files: the same bytes for the same content."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name in sorted(files):
+            member = tarfile.TarInfo(name)
+            member.size = len(files[name])
+            archive.addfile(member, io.BytesIO(files[name]))
+    return gzip.compress(stream.getvalue(), level, mtime=0)
+
+
+class _Unzipped:
+    """What a gzipped archive unpacks to, read once from its beginning to its end.
+
+    Attributes:
+      in_content: whether a file's content is being read, not a header.
+    """
+
+    def __init__(self, data: bytes, max_bytes: int) -> None:
+        self._stream = gzip.GzipFile(fileobj=io.BytesIO(data))
+        self._room, self._header_room = max_bytes, MAX_HEADER_BYTES
+        self.in_content = False
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+    def seek(self, place: int) -> None:
+        """Seeks forward only; a header that leads back would be read forever."""
+        if place < self.tell():
+            raise BadArchive("a header that leads back")
+        self._take(place - self.tell())
+        self._stream.seek(place)
+
+    def read(self, size: int) -> bytes:
+        if not self.in_content:
+            self._header_room -= size
+        self._take(size if self._header_room < 0 else 0)
+        found = self._stream.read(size)
+        self._take(len(found))
+        return found
+
+    def _take(self, count: int) -> None:
+        self._room -= count
+        if min(self._room, self._header_room) < 0:
+            raise BadArchive("the archive is too large")
+
+
+def archive_files(
+    data: bytes, folder_name: str, max_bytes: int = MAX_UNPACKED_BYTES
+) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield the files of a gzipped tar archive: names without folders, and their contents.
+
+    Reading a content raises various errors if the archive is damaged; see one_error.
+
+    Raises:
+      BadArchive: it cannot be read, or has a link, a device, a name that leads elsewhere, a folder
+        below the allowed one, the same name twice, or more than the limits allow. Damage may show
+        only after the last file: gzip's sum is over all of them.
+    """
+    unzipped: Any = _Unzipped(data, max_bytes)  # tarfile needs only this much of the file interface
+    names: set[str] = set()
+    with one_error(), tarfile.open(fileobj=unzipped, mode="r:") as archive:
+        for number, member in enumerate(archive):
+            if number > MAX_FILES:
+                raise BadArchive("the archive is too large")
+            name = _below(member.name, folder_name)
+            if member.isdir() and name in ("", "."):
+                continue
+            if not member.isreg() or member.issparse():
+                raise BadArchive(f"{member.name!r} is not a plain file")
+            if not name or "/" in name or "\\" in name or "\0" in name or name == "..":
+                raise BadArchive(f"{member.name!r} leads out of the asset's folder")
+            if len(name.encode(errors="surrogateescape")) > MAX_NAME_BYTES:
+                raise BadArchive("a name is longer than disks take")
+            if name in names or len(names) == MAX_FILES:
+                raise BadArchive(f"{member.name!r} is there twice, or the archive is too large")
+            names.add(name)
+            stream = archive.extractfile(member)
+            assert stream is not None
+            unzipped.in_content = True
+            yield name, stream
+            unzipped.in_content = False
+        unzipped.in_content = True
+        while unzipped.read(2**20):  # gzip checks sum and length only at its end
+            pass
+
+
+@contextlib.contextmanager
+def one_error() -> Iterator[None]:
+    """Turn all errors that damaged archives raise into BadArchive."""
+    try:
+        yield
+    except BadArchive:
+        raise
+    except _DAMAGE as error:
+        raise BadArchive(f"not a gzipped tar archive: {error}") from error
+
+
+def unpack_archive(data: bytes, folder: Path, folder_name: str) -> dict[str, int]:
+    """Write the files of an archive into a folder; return their lengths by name."""
+    lengths = {}
+    for name, content in archive_files(data, folder_name):
+        with (folder / name).open("xb") as file, one_error():
+            shutil.copyfileobj(content, file)
+            lengths[name] = file.tell()
+    return lengths
+
+
+def _below(name: str, folder_name: str) -> str:
+    """Return a member's name without the one folder that may precede it."""
+    if name.startswith("/"):
+        return f"/{name}"
+    path = PurePosixPath(name)
+    parts = path.parts[1:] if path.parts[:1] == (folder_name,) else path.parts
+    return "/".join(parts)

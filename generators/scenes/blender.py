@@ -8,17 +8,19 @@ the image's own render: the object that covers most of a pixel.
 Source: kubric/renderer/blender.py and blender_utils.py of kubric-nightly 2023.12.27.
 """
 
+import contextlib
 import functools
-from collections.abc import Sequence
+import io
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from eqforge.generators.scenes.devices import use_device
-from eqforge.generators.scenes.imports import import_mesh
+from eqforge.core.errors import InputError
 from eqforge.schemas.records.scenes import RenderSettings
 
 CRYPTOMATTE_OBJECTS = 6
@@ -33,7 +35,7 @@ a surface in the colour that the caption names."""
 
 @functools.cache
 def renderer_class() -> Any:
-    """Returns the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
+    """Return the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
 
     Constructing one resets Blender: an earlier renderer must no longer be used. Its
     `render_still` returns `rgb`, uint8 [height, width, 3], and `segmentation`, uint32 [height,
@@ -87,7 +89,7 @@ def renderer_class() -> Any:
 
 
 def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
-    """Renders the image with some layers, and writes these to kubric's EXR file."""
+    """Render the image with some layers, and writes these to kubric's EXR file."""
     scene = renderer.blender_scene
     scene.render.image_settings.color_mode = "RGB"
     scene.render.image_settings.compression = 0  # the file is read again at once
@@ -109,7 +111,7 @@ def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
 
 
 def _compositor(scene: Any) -> Any:
-    """Returns the scene's empty tree of compositor nodes; since Blender 5.0 it is a node group."""
+    """Return the scene's empty tree of compositor nodes; since Blender 5.0 it is a node group."""
     import bpy
 
     if hasattr(scene, "compositing_node_group"):
@@ -121,7 +123,7 @@ def _compositor(scene: Any) -> Any:
 
 
 def _name_slots(output: Any, names: Sequence[str]) -> None:
-    """Gives a File Output node one slot for each layer; Blender 5.0 renamed them."""
+    """Give a File Output node one slot for each layer; Blender 5.0 renamed them."""
     if hasattr(output, "file_output_items"):
         output.file_output_items.clear()
         for name in names:
@@ -133,7 +135,7 @@ def _name_slots(output: Any, names: Sequence[str]) -> None:
 
 
 def _write_into(output: Any, folder: Path) -> None:
-    """Has a File Output node write into a folder; Blender 5.0 split its path in two."""
+    """Have a File Output node write into a folder; Blender 5.0 split its path in two."""
     if hasattr(output, "directory"):
         output.directory, output.file_name = f"{folder}/", "frame_"
     else:
@@ -141,7 +143,7 @@ def _write_into(output: Any, folder: Path) -> None:
 
 
 def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
-    """Returns the number of the asset that covers most of each pixel; 0 for the sky.
+    """Return the number of the asset that covers most of each pixel; 0 for the sky.
 
     A layer holds two objects with the share of the pixel that each covers, the largest first.
     """
@@ -159,7 +161,7 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
 
 
 def _channels(exr: Path) -> dict[str, NDArray[Any]]:
-    """Returns the channels of all layers by their names in lower case."""
+    """Return the channels of all layers by their names in lower case."""
     import OpenEXR
 
     with OpenEXR.File(str(exr), separate_channels=True) as file:
@@ -172,14 +174,14 @@ def _channels(exr: Path) -> dict[str, NDArray[Any]]:
 
 
 def _link_object(renderer: Any, asset: Any, made: Any) -> Any:
-    """Names what was made in Blender for an asset, as kubric's own add_asset does."""
+    """Name what was made in Blender for an asset, as kubric's own add_asset does."""
     from kubric.renderer import blender_utils
 
     return blender_utils.prepare_blender_object(lambda _, __: made)(renderer, asset)
 
 
 def _add_material(renderer: Any, asset: Any) -> Any:
-    """Adds a principled material, whose inputs have other names since Blender 4.0."""
+    """Add a principled material, whose inputs have other names since Blender 4.0."""
     import bpy
     from kubric.renderer.blender import AttributeSetter
 
@@ -201,10 +203,120 @@ def _add_material(renderer: Any, asset: Any) -> Any:
 
 
 def _add_mesh(renderer: Any, asset: Any) -> Any:
-    """Adds an object from a file, with importers that Blender 4 has."""
+    """Add an object from a file, with importers that Blender 4 has."""
     from kubric.renderer.blender import AttributeSetter, register_object3d_setters
 
     made = import_mesh(asset.render_filename, asset.render_import_kwargs)
     register_object3d_setters(asset, made)
     asset.observe(AttributeSetter(made, "scale"), "scale")
     return _link_object(renderer, asset, made)
+
+
+GPU_KINDS = ("OPTIX", "CUDA")
+"""In the order of preference; OptiX needs a newer driver and is faster where there is one."""
+
+
+def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:
+    """Set a Blender scene to render on the CPU, or on all GPUs of one kind."""
+    scene.cycles.device = device.upper()
+    if device == "gpu":
+        _enable_cards()
+
+
+def _enable_cards() -> None:
+    import bpy
+
+    preferences = bpy.context.preferences.addons["cycles"].preferences
+    preferences.refresh_devices()
+    found: list[str] = []
+    for kind in GPU_KINDS:
+        found += [f"{name} ({type_})" for name, type_, *_ in preferences.get_device_list(kind)]
+        devices = preferences.get_devices_for_type(kind)
+        if devices:
+            preferences.compute_device_type = kind
+            for device in devices:
+                device.use = device.type == kind
+            return
+    raise InputError(
+        f"device gpu: Cycles finds no graphics card of the kinds {' or '.join(GPU_KINDS)}; it "
+        f"finds {', '.join(dict.fromkeys(found)) or 'nothing'}"
+    )
+
+
+_AXES = {"axis_forward": "forward_axis", "axis_up": "up_axis"}
+
+
+def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
+    """Import a file into the current Blender scene as one mesh object, which is returned.
+
+    Args:
+      path: an OBJ, glTF or GLB file.
+      import_kwargs: arguments of the importers of Blender 2.93, as manifests of kubric have them.
+
+    Raises:
+      InputError: the file has another format, or holds no mesh.
+    """
+    import bpy
+
+    importers = {"obj": _import_obj, "glb": _import_gltf, "gltf": _import_gltf}
+    extension = path.rpartition(".")[2].lower()
+    if extension not in importers:
+        raise InputError(f"{path}: expected a mesh in {', '.join(importers)}")
+    bpy.ops.object.select_all(action="DESELECT")
+    with contextlib.redirect_stdout(io.StringIO()):
+        importers[extension](path, import_kwargs)
+    meshes = [made for made in bpy.context.selected_objects if made.type == "MESH"]
+    if not meshes:
+        raise InputError(f"{path}: it holds no mesh")
+    return _joined(meshes)
+
+
+def _import_obj(path: str, import_kwargs: Mapping[str, Any]) -> None:
+    import bpy
+
+    kwargs = {_AXES.get(key, key): value for key, value in import_kwargs.items()}
+    for axis in _AXES.values():
+        if axis in kwargs:
+            kwargs[axis] = kwargs[axis].replace("-", "NEGATIVE_")
+    bpy.ops.wm.obj_import(filepath=path, **{"use_split_objects": False, **kwargs})
+    for made in bpy.context.selected_objects:
+        # Kubric gives the object a place and a turn of its own.
+        if made.type == "MESH" and made.matrix_world != made.matrix_world.Identity(4):
+            made.data.transform(made.matrix_world)
+            made.matrix_world.identity()
+
+
+def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
+    """Import the meshes of a glTF file in the file's own coordinates, as kubric does.
+
+    Blender turns them from y up to z up; its importer has no arguments for other axes. Nodes
+    without a mesh only carry transformations.
+    """
+    import bpy
+
+    kwargs = {key: value for key, value in import_kwargs.items() if key not in _AXES}
+    bpy.ops.import_scene.gltf(filepath=path, **kwargs)
+    imported = list(bpy.context.selected_objects)
+    places = {made.name: _turned_back(made.matrix_world) for made in imported}
+    for made in imported:
+        if made.type != "MESH":
+            bpy.data.objects.remove(made, do_unlink=True)
+            continue
+        made.parent = None
+        made.matrix_world.identity()
+        if made.data.users > 1:
+            made.data = made.data.copy()
+        made.data.transform(places[made.name])
+
+
+def _turned_back(matrix: Any) -> Any:
+    return matrix.Rotation(-math.pi / 2, 4, "X") @ matrix
+
+
+def _joined(meshes: list[Any]) -> Any:
+    import bpy
+
+    bpy.context.view_layer.objects.active = meshes[0]
+    if len(meshes) > 1:
+        bpy.ops.object.join()
+    return bpy.context.view_layer.objects.active

@@ -78,15 +78,7 @@ class Phrase:
 def related_caption(
     mode: Mode, kind: Kind, target: Phrase, relation: Relation, reference: Phrase
 ) -> str:
-    """Returns a caption that says where an object is, seen by the camera.
-
-    Args:
-      mode: how it is worded.
-      kind: `attribute` or `location`, what changes in the pair.
-      target: the object spoken of.
-      relation: where it is.
-      reference: the object it is related to.
-    """
+    """Return a caption that says where an object is, seen by the camera."""
     if mode == "paper":
         where = _PAPER[kind][relation]
         return f"The {target.singular} is {where} the {reference.singular}."
@@ -95,40 +87,34 @@ def related_caption(
 
 
 def sentence(target: Phrase, where: str, others: str) -> str:
-    """Returns a caption that says where an object is: "The red mug is on the blue stool".
-
-    Args:
-      target: the object spoken of.
-      where: a preposition.
-      others: what it is related to, without the article.
-    """
+    """Return a caption that says where an object is: "The red mug is on the blue stool"."""
     verb = "are" if target.words.is_plural else "is"
     return f"The {target.singular} {verb} {where} the {others}."
 
 
 def row_caption(row: Sequence[Phrase]) -> str:
-    """Returns a caption that says in which order objects stand, from left to right."""
+    """Return a caption that says in which order objects stand, from left to right."""
     *others, last = (f"the {phrase.singular}" for phrase in row)
     named = f"{', '.join(others)} and {last}"
     return f"{named[0].upper()}{named[1:]} are lined up from left to right."
 
 
 def facing_caption(target: Phrase, facing: Facing) -> str:
-    """Returns a caption that says where a thing's front is: "The red toy car is facing left."."""
+    """Return a caption that says where a thing's front is: "The red toy car is facing left."."""
     verb = "are" if target.words.is_plural else "is"
     where = "facing away from the camera" if facing == "facing away" else facing
     return f"The {target.singular} {verb} {where}."
 
 
 def posture_caption(target: Phrase, posture: Posture) -> str:
-    """Returns a caption that says how a thing is placed: "The mug is lying on its side."."""
+    """Return a caption that says how a thing is placed: "The mug is lying on its side."."""
     verb, side = ("are", "their sides") if target.words.is_plural else ("is", "its side")
     how = "standing upright" if posture == "upright" else f"lying on {side}"
     return f"The {target.singular} {verb} {how}."
 
 
 def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:
-    """Returns a caption that says a part's colour: "The white toy house has a green roof.".
+    """Return a caption that says a part's colour: "The white toy house has a green roof.".
 
     What follows the noun elsewhere, such as "with red straps", is left out: it may be that part.
     """
@@ -139,14 +125,7 @@ def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:
 
 
 def counting_caption(mode: Mode, counted: Phrase, count: int, support: str) -> str:
-    """Returns a caption that says how many copies of an object are on a support.
-
-    Args:
-      mode: how it is worded.
-      counted: the object.
-      count: how many, from 1.
-      support: the noun of what they stand on.
-    """
+    """Return a caption that says how many copies of an object are on a support."""
     if mode == "paper":
         if count == 1:
             return f"1 {counted.singular} is on the {support}."

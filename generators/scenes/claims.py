@@ -21,7 +21,7 @@ of sight, seen from above."""
 
 
 def relation_margin_deg(scene: SceneSpec, claim: Claim) -> float:
-    """Returns the margin, in degrees, by which the claimed relation holds as seen by the camera.
+    """Return the margin, in degrees, by which the claimed relation holds as seen by the camera.
 
     Behind is the direction from the camera through the reference, and right is at a right angle to
     it. A relation holds in the 90 degrees around its direction.
@@ -46,18 +46,18 @@ def relation_margin_deg(scene: SceneSpec, claim: Claim) -> float:
 
 
 def relation_holds(scene: SceneSpec, claim: Claim, min_margin_deg: float = 0.0) -> bool:
-    """Tells whether a claimed relation holds by a margin; a claim without one always does."""
+    """Return True if a claimed relation holds by a margin; a claim without one always does."""
     return claim.relation is None or relation_margin_deg(scene, claim) >= min_margin_deg
 
 
 def names_of(claim: Claim) -> tuple[str, ...]:
-    """Returns the names of all that a claim speaks of."""
+    """Return the names of all that a claim speaks of."""
     reference = () if claim.reference is None else (claim.reference,)
     return tuple(dict.fromkeys((claim.target, *claim.copies, *reference, *claim.others)))
 
 
 def side_margin(claim: Claim, middles: dict[str, float]) -> float:
-    """Returns the least distance between what a claim orders from left to right.
+    """Return the least distance between what a claim orders from left to right.
 
     Args:
       claim: `left` or `right` of all that it names, `between` two, or a `row` from left to right.
@@ -86,7 +86,7 @@ def side_margin(claim: Claim, middles: dict[str, float]) -> float:
 
 
 def difference(first: SceneSpec, second: SceneSpec) -> tuple[str, ...]:
-    """Returns the fields in which two scenes differ, sorted.
+    """Return the fields in which two scenes differ, sorted.
 
     They are named `camera`, `light`, `backdrop`, `seed`; `NAME.FIELD` for an object that both have;
     `+NAME` and `-NAME` for one that only the second or the first has; `order` where the objects
@@ -125,7 +125,7 @@ _CHANGED = {
 
 
 def differs_as_declared(pair: ScenePair) -> bool:
-    """Tells whether two scenes differ only as the pair declares.
+    """Return True if two scenes differ only as the pair declares.
 
     An attribute or the place of the target, or of all copies of it, changes, of a colour by another
     scan of as large a thing as well; or two that are compared change roles; or two of what is named
@@ -159,7 +159,7 @@ _GRADED = {"size": "scale", "lightness": "colour", "place": "position"}
 
 
 def _have_changed_roles(pair: ScenePair, found: tuple[str, ...]) -> bool:
-    """Tells whether only what is compared differs, in the way that it is compared."""
+    """Return True if only what is compared differs, in the way that it is compared."""
     first, second = pair.claims
     if pair.change == "count":
         sides = [set(names_of(claim)) for claim in pair.claims]
@@ -170,7 +170,7 @@ def _have_changed_roles(pair: ScenePair, found: tuple[str, ...]) -> bool:
 
 
 def _have_changed_places(pair: ScenePair, found: tuple[str, ...]) -> bool:
-    """Tells whether two of the named objects stand where the other one stood, and no more."""
+    """Return True if two of the named objects stand where the other one stood, and no more."""
     named = names_of(pair.claims[0])
     moved = [name for name in named if f"{name}.position" in found]
     before, after = (

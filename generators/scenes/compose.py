@@ -5,15 +5,104 @@ from dataclasses import replace
 from random import Random
 
 from eqforge.core.late import numpy as np
-from eqforge.generators.scenes.bystanders import add_bystanders
 from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG
 from eqforge.generators.scenes.framing import Standpoint, Subjects, frame
-from eqforge.generators.scenes.legible import is_counted, is_related
+from eqforge.generators.scenes.legible import is_counted, is_related, share
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
-from eqforge.generators.scenes.placement import Ground, Layout, Moves, beside, put, turn_deg
+from eqforge.generators.scenes.placement import (
+    BOTH,
+    Ground,
+    Layout,
+    Moves,
+    Placed,
+    beside,
+    put,
+    turn_deg,
+)
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.generators.scenes.view import DECIMALS, corners
+from eqforge.generators.scenes.view import DECIMALS, camera_axes, corners
 from eqforge.schemas.records.scenes import Relation, SceneCamera, SceneObject, Vector
+
+BYSTANDER_SPOTS = 30
+"""Places tried for one of them before it is left out."""
+
+LEAST = 0.006
+"""Least share of the picture that one covers, unless the user wants smaller objects, or farther."""
+
+MAX_HIDDEN = 0.35
+"""Greatest share of the box of one that nearer boxes hide."""
+
+MOST = 0.9
+"""Greatest size of one in the picture, as a share of the largest named object's."""
+
+AHEAD = (0.7, 2.6)
+"""How far from the camera they stand, as a share of the distance of the scene's middle."""
+
+
+def add_bystanders(
+    layout: Layout, pieces: tuple[Piece, ...], ground: Ground | None, progress: float, rng: Random
+) -> bool:
+    """Add bystanders where there is room for them.
+
+    Returns:
+      Whether most of them found room; later tries ask for fewer.
+    """
+    named = [placed for placed in layout.placed if not placed.is_support]
+    added = [_add(layout, piece, named, ground, rng) for piece in pieces]
+    return sum(added) >= (1 - 8 * progress) * len(added) / 2
+
+
+def _add(
+    layout: Layout, piece: Piece, named: list[Placed], ground: Ground | None, rng: Random
+) -> bool:
+    is_free = layout.settings.distance_m is not None
+    least = 0.0 if is_free else min(LEAST, layout.settings.target_area[0] / 6)
+    most = max(MOST * max(map(share, named)), 2 * least)
+    for number in range(BYSTANDER_SPOTS):
+        if ground is None or number % 2:
+            place = _draw_spot(layout.camera, rng)
+        else:
+            place = ground.draw_place(piece.radius, rng)
+        if layout.is_taken(piece, place):
+            continue
+        new = layout.fit(put(layout.camera, piece, place, rng), piece.asset)
+        if new is not None and least <= share(new) <= most and _is_aside(layout, new):
+            layout.placed.append(new)
+            return True
+    return False
+
+
+def _draw_spot(camera: SceneCamera, rng: Random) -> Vector:
+    """Draw a place on the floor that is in the picture."""
+    right, _, forward = camera_axes(camera)
+    aside = rng.uniform(-0.45, 0.45) * camera.sensor_width_mm / camera.focal_length_mm
+    ahead = math.dist(camera.position, (0.0, 0.0, 0.0)) * rng.uniform(*AHEAD)
+    flat = math.hypot(forward[0], forward[1])
+    x, y = (camera.position[k] + ahead * (forward[k] / flat + aside * right[k]) for k in (0, 1))
+    return (round(float(x), DECIMALS), round(float(y), DECIMALS), 0.0)
+
+
+def _is_aside(layout: Layout, new: Placed) -> bool:
+    """Return True if an object hides none of those that are placed, and they not much of it."""
+    for other in layout.placed:
+        if other.is_support:
+            is_clear = new.item.position[2] > 0 or _is_off(layout, new, other)
+        else:
+            is_clear = other.distance_m < new.distance_m or _are_apart(new, other)
+        if not is_clear:
+            return False
+    return all(layout.hidden(new, scene) <= MAX_HIDDEN for scene in BOTH)
+
+
+def _is_off(layout: Layout, new: Placed, support: Placed) -> bool:
+    """Return True if an object on the floor is clear of a support, on the floor and in view."""
+    is_clear = new.footprint.gap(support.footprint) >= layout.settings.min_clearance_m
+    return is_clear and _are_apart(new, support)
+
+
+def _are_apart(first: Placed, second: Placed) -> bool:
+    return first.silhouette.gap(second.silhouette) >= 0
+
 
 SPOTS = 50
 """Places tried for one copy before an attempt is given up."""
@@ -59,7 +148,7 @@ SUPPORT_TURN_DEG = 15.0
 def compose_related(
     draft: RelatedDraft, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Tries once to place a target beside a reference, a camera before them, others around."""
+    """Try once to place a target beside a reference, a camera before them, others around."""
     is_deep = any(relation in ("front", "behind") for relation in draft.relations)
     standpoint = draw_standpoint(settings, RAISED * is_deep, progress, rng)
     moves = _draw_moves(draft, standpoint, settings, progress, rng)
@@ -83,7 +172,7 @@ def compose_related(
 def compose_counted(
     draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Tries once to place copies on a support, a camera before them, others around."""
+    """Try once to place copies on a support, a camera before them, others around."""
     draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
     number = len(draft.copies)
     standpoint = draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
@@ -109,7 +198,7 @@ def compose_counted(
 
 
 def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Subjects:
-    """Returns the top of a support and the room above it; a copy in its middle sets the size."""
+    """Return the top of a support and the room above it; a copy in its middle sets the size."""
     copy = draft.copies[0]
     top = corners(stand, draft.support.asset.bounds)[4:]
     raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
@@ -121,7 +210,7 @@ def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Su
 
 
 def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
-    """Returns a draft with smaller copies."""
+    """Return a draft with smaller copies."""
     copies = []
     for piece in draft.copies:
         item = piece.variants[0]
@@ -133,7 +222,7 @@ def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
 def draw_standpoint(
     settings: SceneSettings, raised: float, progress: float, rng: Random
 ) -> Standpoint:
-    """Draws where the camera is; `raised` in [0, 1] leaves out the lower elevations.
+    """Draw where the camera is; `raised` in [0, 1] leaves out the lower elevations.
 
     Above 1 it is higher than all of them, by so many of their ranges less 1.
     """
@@ -157,7 +246,7 @@ def _draw_moves(
     progress: float,
     rng: Random,
 ) -> Moves:
-    """Draws where a target stands beside its reference, in both scenes."""
+    """Draw where a target stands beside its reference, in both scenes."""
     half = HALF_SECTOR_DEG - settings.min_relation_margin_deg
     is_straight = draft.relations[0] != draft.relations[1]
 
@@ -184,7 +273,7 @@ def _draw_moves(
 def _apart(
     draft: RelatedDraft, relation: Relation, standpoint: Standpoint, most_hidden: float
 ) -> float:
-    """Returns about how far apart two objects are if the nearer is to hide little of the other.
+    """Return about how far apart two objects are if the nearer is to hide little of the other.
 
     The line of sight over the nearer one's top meets the other one at the share of its height that
     may be hidden.
@@ -205,7 +294,7 @@ def _apart(
 def _in_place(
     draft: RelatedDraft, standpoint: Standpoint, moves: Moves, rng: Random
 ) -> tuple[SceneObject, list[SceneObject]]:
-    """Returns the reference, and the target of both scenes, in their places."""
+    """Return the reference, and the target of both scenes, in their places."""
     before = camera_before(standpoint)
     place = (*standpoint.pivot[:2], 0.0)
     item = put(before, draft.reference, place, rng)
@@ -218,12 +307,12 @@ def _in_place(
 
 
 def camera_before(standpoint: Standpoint) -> SceneCamera:
-    """Returns a camera in the direction of the standpoint, at a distance that does not matter."""
+    """Return a camera in the direction of the standpoint, at a distance that does not matter."""
     return SceneCamera(position=standpoint.position(USUAL_M), look_at=standpoint.pivot)
 
 
 def _pivot(standpoint: Standpoint, moves: Moves) -> Vector:
-    """Returns a point of the reference, such that the objects are around the scene's middle."""
+    """Return a point of the reference, such that the objects are around the scene's middle."""
     camera = camera_before(standpoint)
     places = [beside(camera, (0.0, 0.0, 0.0), *move) for move in moves]
     x, y = (-sum(place[k] for place in places) / 4 for k in (0, 1))

@@ -100,7 +100,7 @@ class Vocabulary:
     """
 
     def __init__(self, assets: Iterable[Asset], max_count: int, by_noun: bool = False) -> None:
-        """Sorts the assets by what they are called."""
+        """Sort the assets by what they are called."""
         self._by_noun = by_noun
         named = [asset for asset in assets if asset.kind == "object" and asset.words]
         self.nouns = _nouns(named)
@@ -114,11 +114,11 @@ class Vocabulary:
             )
 
     def attributes(self, change: Attribute) -> int:
-        """Returns the number of contents that change an attribute."""
+        """Return the number of contents that change an attribute."""
         return len(self._heads[change]) * len(RELATIONS) * (len(self.nouns) - 1)
 
     def attribute(self, change: Attribute, number: int) -> AttributeContent:
-        """Returns one of the contents that change an attribute."""
+        """Return one of the contents that change an attribute."""
         number, far = divmod(number, len(self.nouns) - 1)
         head, relation = divmod(number, len(RELATIONS))
         noun, colour, values = self._heads[change][head]
@@ -142,7 +142,7 @@ class Vocabulary:
         return len(self.coloured) * len(_RELATION_PAIRS) * (len(self.nouns) - 1)
 
     def location(self, number: int) -> LocationContent:
-        """Returns one of the contents that change a place."""
+        """Return one of the contents that change a place."""
         number, far = divmod(number, len(self.nouns) - 1)
         head, relations = divmod(number, len(_RELATION_PAIRS))
         noun, colour = self.coloured[head]
@@ -159,7 +159,7 @@ class Vocabulary:
         return len(self._countable) * len(self.counts)
 
     def counting(self, number: int) -> CountingContent:
-        """Returns one of the contents that change a count."""
+        """Return one of the contents that change a count."""
         head, counts = divmod(number, len(self.counts))
         noun, colour, support = self._countable[head]
         return CountingContent(
@@ -167,7 +167,7 @@ class Vocabulary:
         )
 
     def other(self, noun: Noun, far: int) -> Noun:
-        """Returns another noun: the one that stands so far behind the next one."""
+        """Return another noun: the one that stands so far behind the next one."""
         return self.nouns[(self._places[noun.words.noun] + 1 + far) % len(self.nouns)]
 
     @cached_property
@@ -181,11 +181,11 @@ class Vocabulary:
         return self.of_those(lambda asset: _has_role(asset, STAND))
 
     def with_room(self, inside: bool) -> list[Noun]:
-        """Returns the nouns of things that hold another one, or under which another may stand."""
+        """Return the nouns of things that hold another one, or under which another may stand."""
         return self.of_those(lambda asset: _room_of(asset, inside) is not None)
 
     def of_those(self, is_able: Callable[[Asset], bool]) -> list[Noun]:
-        """Returns the nouns of some assets, without the other ones."""
+        """Return the nouns of some assets, without the other ones."""
         able = [
             {colour: tuple(filter(is_able, some)) for colour, some in noun.colours.items()}
             for noun in self.nouns
@@ -242,7 +242,7 @@ def _room_of(asset: Asset, inside: bool) -> Room | None:
 
 
 def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
-    """Returns the assets of a noun that can be given any of the colours."""
+    """Return the assets of a noun that can be given any of the colours."""
     wanted = [set(map(_asset_id, noun.colours.get(colour, ()))) for colour in colours]
     first = next(iter(colours))
     return tuple(
@@ -253,7 +253,7 @@ def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
 
 
 def coloured_pairs(noun: Noun, colours: tuple[str, str]) -> list[tuple[Asset, Asset]]:
-    """Returns what may show a thing in two colours: the same asset twice, or two of one noun.
+    """Return what may show a thing in two colours: the same asset twice, or two of one noun.
 
     Two scans are exchanged where they have the colours by themselves, are nearly of one shape, and
     the same words follow their noun.
@@ -267,7 +267,7 @@ def coloured_pairs(noun: Noun, colours: tuple[str, str]) -> list[tuple[Asset, As
 
 
 def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
-    """Returns the assets of a noun that can be made of either material."""
+    """Return the assets of a noun that can be made of either material."""
     second = set(map(_asset_id, noun.materials.get(materials[1], ())))
     return tuple(
         asset for asset in noun.materials.get(materials[0], ()) if asset.asset_id in second
@@ -275,7 +275,7 @@ def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
 
 
 def material_colours(noun: Noun) -> list[str]:
-    """Returns the colours in which a thing may change its material; none where it may not.
+    """Return the colours in which a thing may change its material; none where it may not.
 
     Captions do not say them: glass in the shade is black and metal mirrors, whatever their colour.
     Black rubber and black metal look alike.
@@ -295,13 +295,13 @@ MATERIAL_WORDS = frozenset(
 
 
 def _names_material(noun: Noun) -> bool:
-    """Tells whether a noun names a material: a rubber duck of metal contradicts itself."""
+    """Return True if a noun names a material: a rubber duck of metal contradicts itself."""
     words = re.split(r"[^a-z]+", noun.words.noun.lower())
     return not MATERIAL_WORDS.isdisjoint(words)
 
 
 def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
-    """Returns the colours of a noun that cannot be mistaken for one of the others."""
+    """Return the colours of a noun that cannot be mistaken for one of the others."""
     named = [colour for colour in others if colour in PALETTE]
     return [
         colour
@@ -311,7 +311,7 @@ def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
 
 
 def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
-    """Returns the nouns, in the order of their names."""
+    """Return the nouns, in the order of their names."""
     groups: dict[str, list[Asset]] = {}
     for asset in sorted(assets, key=_asset_id):
         if _has_role(asset, "object"):
@@ -355,7 +355,7 @@ def _own_colour(asset: Asset) -> str:
 
 
 def _are_alike(first: Asset, second: Asset) -> bool:
-    """Tells whether two assets have nearly the same proportions and, but for a colour, words."""
+    """Return True if two assets have nearly the same proportions and, but for a colour, words."""
     if first.words is None or second.words is None or first == second:
         return False
     sides = [[side / max(asset.extent) for side in asset.extent] for asset in (first, second)]

@@ -1,8 +1,10 @@
 """Copies assets into the user's own folder, pinned, and checks the existing ones."""
 
+import functools
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path, PurePosixPath
@@ -38,7 +40,7 @@ class Finding:
 
 
 def findings_of(asset: Asset) -> Iterator[Finding]:
-    """Yields what is to be said of an asset; fetches and unpacks it, and leaves nothing behind."""
+    """Yield what is to be said of an asset; fetches and unpacks it, and leaves nothing behind."""
     if asset.sha256 is None:
         yield Finding(text=f"asset {asset.asset_id!r}: its archive is not pinned: no sha256")
     try:
@@ -49,12 +51,7 @@ def findings_of(asset: Asset) -> Iterator[Finding]:
 
 
 def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> Asset:
-    """Copies an asset's archive into a folder, and returns the asset as its manifest has it.
-
-    Args:
-      asset: as the source's manifest has it.
-      folder: path or URL of the folder.
-      words: words for captions; None keeps those of the source's manifest.
+    """Copy an asset's archive into a folder, and returns the asset as its manifest has it.
 
     Raises:
       InputError: the archive cannot be fetched, is not what the source pins, or lacks a file.
@@ -81,7 +78,7 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
 
 
 def is_there(asset: Asset | None, source: Asset) -> bool:
-    """Tells whether a copy is whole, and still what the source pins if it pins anything."""
+    """Return True if a copy is whole, and still what the source pins if it pins anything."""
     if asset is None or asset.sha256 is None or source.sha256 not in (None, asset.sha256):
         return False
     found = storage.exists(asset.archive) and storage.digest(asset.archive)
@@ -89,7 +86,7 @@ def is_there(asset: Asset | None, source: Asset) -> bool:
 
 
 def load_words(path: str) -> dict[str, Mapping[str, Any]]:
-    """Reads words for assets: a JSON object with, for every id, what a manifest has as `words`.
+    """Read words for assets: a JSON object with, for every id, what a manifest has as `words`.
 
     Raises:
       InputError: the file is not such an object; the message names the asset and the field.
@@ -102,7 +99,7 @@ def load_words(path: str) -> dict[str, Mapping[str, Any]]:
 
 
 def with_words(asset: Asset, words: Mapping[str, Any] | None) -> Asset:
-    """Returns a copied asset with other words; None leaves those it has."""
+    """Return a copied asset with other words; None leaves those it has."""
     if words is None:
         return asset
     read = read_words(Node(asset.asset_id, "words", words))
@@ -133,7 +130,7 @@ def _why_not_shown(path: Path) -> str | None:
 
 
 def plain_surfaces(render: Path) -> Iterator[str]:
-    """Yields why Blender renders an OBJ file without a texture that seems to belong to it.
+    """Yield why Blender renders an OBJ file without a texture that seems to belong to it.
 
     A picture that a library names and that is missing is rendered in magenta, and is an error; a
     library that is missing, or names no picture, makes a grey surface.
@@ -153,7 +150,7 @@ def plain_surfaces(render: Path) -> Iterator[str]:
 
 
 def _named_in(path: Path) -> set[str]:
-    """Returns the names of the files that a file of an asset needs; directories are cut off."""
+    """Return the names of the files that a file of an asset needs; directories are cut off."""
     if path.suffix.lower() == ".urdf":
         found = _URDF_FILE.findall(unescape(read_text(path)))
         return {PurePosixPath(name).name for name in found}
@@ -163,7 +160,7 @@ def _named_in(path: Path) -> set[str]:
 
 
 def _pictures_of(mesh: Path) -> set[str]:
-    """Returns the names of the pictures that the libraries of an OBJ file name."""
+    """Return the names of the pictures that the libraries of an OBJ file name."""
     libraries = (path for path in libraries_of(mesh).values() if path is not None)
     named = (name for path in libraries for name in pictures_named(read_text(path)))
     return {PurePosixPath(name).name for name in named}
@@ -172,3 +169,106 @@ def _pictures_of(mesh: Path) -> set[str]:
 def _ending(url: str) -> str:
     name = PurePosixPath(url).name
     return ".tar.gz" if name.endswith(".tar.gz") else PurePosixPath(name).suffix
+
+
+NOUNS = str(Path(__file__).parent / "data" / "gso_nouns.json")
+"""Words for phrases in the names of Google Scanned Objects, and for its categories."""
+
+Words = Mapping[str, Any]
+_SEEN = ("colour", "clashes")
+"""What is told by a scan's surface, not by its name."""
+
+_EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)")
+
+
+def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Words | None:
+    """Return the words for a scan, as a manifest has them; None where nothing says what it is.
+
+    The words that a user gives count before those of eqforge, a whole name before the longest
+    phrase in it, of equally long ones the last, and a phrase before the category. Capitals do not
+    count in a user's words. In those of eqforge, a dog food can is no dog; and colours are left
+    out, which textures tell.
+
+    """
+    key = key_for(name, category, own)
+    if key is not None:
+        return own[key]
+    known = {**_table(), **_whole_names()}
+    if name in known:
+        return {key: said for key, said in known[name].items() if key not in _SEEN}
+    phrase = _phrase_in(name, _table(), _heads())
+    if phrase is not None:
+        return known[phrase]
+    return known.get(_categories().get(category or "", ""))
+
+
+def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
+    """Return the key of the user's words that a scan gets; None where it gets none of them."""
+    if name in own:
+        return name
+    phrases = {" ".join(_pieces(key)): key for key in own}
+    phrase = _phrase_in(name, phrases)
+    if phrase is not None:
+        return phrases[phrase]
+    return phrases.get(" ".join(_pieces(category))) if category else None
+
+
+def load_nouns(path: str) -> dict[str, Words]:
+    """Read a user's words: a JSON object of the words of a manifest, by phrase, name or category.
+
+    Raises:
+      InputError: the file is not such an object; the message names the key and the field.
+    """
+    return load_words(path)
+
+
+def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = ()) -> str | None:
+    """Return the longest run of words in a name that is a phrase, the last of equally long.
+
+    A run that a head follows says only what that is for or of: a key, of a car key.
+    """
+    pieces = _pieces(name)
+    for length in range(len(pieces), 0, -1):
+        for start in range(len(pieces) - length, -1, -1):
+            run, after = pieces[start : start + length], pieces[start + length : start + length + 1]
+            if after and after[0] in heads:
+                continue
+            for said in (" ".join(run), " ".join((*run[:-1], _singular(run[-1])))):
+                if said in phrases:
+                    return said
+    return None
+
+
+def _pieces(name: str) -> list[str]:
+    """Return the words of a name in lower case, in whatever letters it is written."""
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", name))
+    return [piece.lower() for word in words for piece in _EDGES.split(word)]
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if word.endswith("s") and len(word) > 3 else word
+
+
+@functools.cache
+def _table() -> Mapping[str, Words]:
+    found = {}
+    for phrase, node in load_json(NOUNS)["phrases"].items():
+        read_words(node)
+        found[phrase] = node.mapping()
+    return found
+
+
+@functools.cache
+def _whole_names() -> Mapping[str, Words]:
+    return load_words(GSO_WORDS)
+
+
+@functools.cache
+def _heads() -> frozenset[str]:
+    return frozenset(load_json(NOUNS)["modified"].names())
+
+
+@functools.cache
+def _categories() -> Mapping[str, str]:
+    categories: Node = load_json(NOUNS)["categories"]
+    return {name: node.text() for name, node in categories.items()}

@@ -57,10 +57,10 @@ class Drafter:
     crowd_m: float = 1.12
 
     def attribute(self, content: AttributeContent, rng: Random) -> RelatedDraft:
-        """Drafts a pair in which an attribute of the target changes."""
+        """Draft a pair in which an attribute of the target changes."""
         if content.change == "material" and content.colour is None:
             content = replace(content, colour=rng.choice(material_colours(content.noun)))
-        values = either_way(content.values, rng)
+        values = shuffled(content.values, rng)
         said = content.values if content.colour is None else _words_of(content.colour)
         assets = either_of(rng.choice(_able(content)), values == content.values)
         target = Piece(
@@ -83,15 +83,15 @@ class Drafter:
                     "attribute",
                     _phrase(asset, call),
                     content.relation,
-                    called(reference),
+                    label(reference),
                 )
                 for asset, call in zip(assets, calls, strict=True)
             ),
         )
 
     def location(self, content: LocationContent, rng: Random) -> RelatedDraft:
-        """Drafts a pair in which the target's place changes."""
-        relations = either_way(content.relations, rng)
+        """Draft a pair in which the target's place changes."""
+        relations = shuffled(content.relations, rng)
         asset = rng.choice(content.noun.colours[content.colour])
         target = _piece(asset, content.colour, "target")
         reference = self._another(content.reference, (content.colour,), "reference", rng)
@@ -103,14 +103,14 @@ class Drafter:
             distractors=self._distractors(nouns, (content.colour,), "", rng),
             relations=relations,
             captions=_both(
-                related_caption(self.mode, "location", called(target), where, called(reference))
+                related_caption(self.mode, "location", label(target), where, label(reference))
                 for where in relations
             ),
         )
 
     def counting(self, content: CountingContent, rng: Random) -> CountedDraft:
-        """Drafts a pair in which the number of copies changes."""
-        counts = either_way(content.counts, rng)
+        """Draft a pair in which the number of copies changes."""
+        counts = shuffled(content.counts, rng)
         asset = rng.choice(content.noun.colours[content.colour])
         names = [f"copy{number}" for number in range(1, max(counts) + 1)]
         width, depth, height = (side / max(asset.extent) for side in asset.extent)
@@ -136,25 +136,24 @@ class Drafter:
             support=Piece(asset=content.support, variants=(carrier, carrier), colours=()),
             distractors=distractors,
             captions=_both(
-                counting_caption(self.mode, called(copies[0]), count, words.noun)
-                for count in counts
+                counting_caption(self.mode, label(copies[0]), count, words.noun) for count in counts
             ),
         )
 
     def piece(self, noun: Noun, colour: str, name: str, rng: Random) -> Piece:
-        """Returns a thing of a noun in a colour, at its usual size."""
+        """Return a thing of a noun in a colour, at its usual size."""
         return _piece(rng.choice(noun.colours[colour]), colour, name)
 
     def bystanders(
         self, nouns: Collection[Noun], pieces: Iterable[Piece], rng: Random
     ) -> tuple[Piece, ...]:
-        """Draws things that no caption names, none of these nouns and in none of their colours."""
+        """Draw things that no caption names, none of these nouns and in none of their colours."""
         return self._distractors(nouns, tuple(colours_of(pieces)), "", rng)
 
     def _another(
         self, noun: Noun, others: Collection[str], name: str, rng: Random, factor: float = 1.0
     ) -> Piece:
-        """Returns an object in a colour that is not taken for one of the others, if it can be."""
+        """Return an object in a colour that is not taken for one of the others, if it can be."""
         colour = rng.choice(far_colours(noun, others) or list(noun.colours))
         return _piece(rng.choice(noun.colours[colour]), colour, name, factor)
 
@@ -172,12 +171,12 @@ class Drafter:
 
 
 def usual_size(asset: Asset) -> float:
-    """Returns the largest extent of an asset in a scene, in metres."""
+    """Return the largest extent of an asset in a scene, in metres."""
     return asset.words.size if asset.words else 1.0
 
 
 def usual_scale(asset: Asset, factor: float = 1.0) -> float:
-    """Returns the scale at which an asset has its usual size, times a factor."""
+    """Return the scale at which an asset has its usual size, times a factor."""
     return round(usual_size(asset) * factor / max(asset.extent), DECIMALS)
 
 
@@ -214,7 +213,7 @@ def _variants(
 
 
 def _able(content: AttributeContent) -> list[tuple[Asset, Asset]]:
-    """Returns what may be the target with the first and with the second value."""
+    """Return what may be the target with the first and with the second value."""
     if content.change == "colour":
         return coloured_pairs(content.noun, content.values)
     if content.change == "size":
@@ -229,7 +228,7 @@ def _able(content: AttributeContent) -> list[tuple[Asset, Asset]]:
 
 
 def _adjectives(content: AttributeContent, value: str) -> tuple[str, ...]:
-    """Returns the adjectives of a target in the order of English: a size before a colour.
+    """Return the adjectives of a target in the order of English: a size before a colour.
 
     Beside a material no colour is said.
     """
@@ -239,13 +238,13 @@ def _adjectives(content: AttributeContent, value: str) -> tuple[str, ...]:
 
 
 def _painted(asset: Asset, colour: str) -> Vector | None:
-    """Returns what a scene says of an object's colour: nothing where it is the asset's own."""
+    """Return what a scene says of an object's colour: nothing where it is the asset's own."""
     is_own = colour == PLAIN or (asset.words is not None and colour == asset.words.colour)
     return None if is_own else PALETTE[colour]
 
 
-def called(piece: Piece) -> Phrase:
-    """Returns what captions call a thing."""
+def label(piece: Piece) -> Phrase:
+    """Return what captions call a thing."""
     return _phrase(piece.asset, piece.colours)
 
 
@@ -259,12 +258,12 @@ def _phrase(asset: Asset, adjectives: tuple[str, ...]) -> Phrase:
 
 
 def either_of(values: tuple[T, T], is_first: bool) -> tuple[T, T]:
-    """Returns two values in their order, or in the other one."""
+    """Return two values in their order, or in the other one."""
     return values if is_first else (values[1], values[0])
 
 
-def either_way(values: tuple[T, T], rng: Random) -> tuple[T, T]:
-    """Returns two values in one of their two orders."""
+def shuffled(values: tuple[T, T], rng: Random) -> tuple[T, T]:
+    """Return two values in one of their two orders."""
     return either_of(values, rng.random() < 0.5)
 
 

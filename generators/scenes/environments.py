@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -19,12 +20,12 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
-from eqforge.generators.scenes.high_range import read_high_range
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.records.scenes import Environment, SceneCamera, Sun, Vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 """Of linear red, green and blue, by Rec. 709."""
@@ -87,12 +88,12 @@ class Measured:
 
 
 def luminance(colour: Vector) -> float:
-    """Returns the luminance of a linear colour."""
+    """Return the luminance of a linear colour."""
     return sum(part * value for part, value in zip(LUMINANCE, colour, strict=True))
 
 
 def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> Measured:
-    """Measures an environment picture.
+    """Measure an environment picture.
 
     Args:
       picture: linear red, green and blue, float32 [height, 2 * height, 3], equirectangular, the
@@ -127,11 +128,7 @@ def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> 
 
 
 def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
-    """Returns the rows above the horizon, without what is no light.
-
-    Raises:
-      InputError: as measure_environment.
-    """
+    """Return the rows above the horizon, without what is no light."""
     height, width = picture.shape[:2]
     if width != 2 * height:
         raise InputError(
@@ -146,7 +143,7 @@ def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
 def _sphere(
     rows: int, height: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float32]]:
-    """Returns of each row the solid angle of a pixel and its part on the floor, and directions."""
+    """Return of each row the solid angle of a pixel and its part on the floor, and directions."""
     edges = np.minimum(np.arange(rows + 1) * math.pi / height, math.pi / 2)
     step = math.pi / height
     angles = step * -np.diff(np.cos(edges))
@@ -166,7 +163,7 @@ def _clamped_away(
     directions: NDArray[np.float32],
     least: float,
 ) -> Sun | None:
-    """Returns the sun that lights the floor as what was removed did; None for less than `least`."""
+    """Return the sun that lights the floor as what was removed did; None for less than `least`."""
     rows, columns = np.nonzero(removed.any(axis=-1))
     flux = removed[rows, columns].astype(np.float64) * angles[rows, None]
     towards = directions[rows, columns].astype(np.float64)
@@ -188,18 +185,18 @@ def _clamped_away(
 
 
 def environment_ids() -> tuple[str, ...]:
-    """Returns the ids of the environment pictures that eqforge brings."""
+    """Return the ids of the environment pictures that eqforge brings."""
     return tuple(key for key, each in stage_assets().items() if each.category == "environment")
 
 
 def place_of(asset_id: str) -> Place | None:
-    """Returns where an environment picture was taken; None for one that is not eqforge's."""
+    """Return where an environment picture was taken; None for one that is not eqforge's."""
     asset = stage_assets().get(asset_id)
     return None if asset is None else msgspec.convert(asset.entry["place"], Place)
 
 
 def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
-    """Checks the environment pictures that the settings name; the photographic stage reads them.
+    """Check the environment pictures that the settings name; the photographic stage reads them.
 
     Raises:
       InputError: one is missing, no environment picture, or cannot be read.
@@ -218,7 +215,7 @@ def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
 
 
 def measured_of(library: AssetLibrary, asset_id: str) -> Measured:
-    """Returns what is known of an environment picture; a user's own is unpacked and measured.
+    """Return what is known of an environment picture; a user's own is unpacked and measured.
 
     Raises:
       InputError: there is no such asset, or it cannot be unpacked, read or measured.
@@ -238,14 +235,12 @@ def _measured_file(path: Path, asset_id: str) -> Measured:
 def draw_environment(
     rng: Random, library: AssetLibrary, settings: SceneSettings, camera: SceneCamera
 ) -> Environment:
-    """Draws an environment picture, and turns and exposes it.
+    """Draw an environment picture, and turns and exposes it.
 
     Its bright side comes to the camera's left or right, with a sun there that throws shadows on
     the floor: where the picture has a sun, at its height, as far as HEIGHT_DEG allows. The picture
     is exposed so that a grey card on the floor gets the same light in all of them.
 
-    Raises:
-      InputError: as measured_of.
     """
     asset_id = rng.choice(settings.hdri or environment_ids())
     measured = measured_of(library, asset_id)
@@ -278,7 +273,7 @@ def draw_environment(
 
 
 def _balancing(tint: Vector, share: float) -> Vector:
-    """Returns the sun's colour, of luminance 1, that makes the light on the floor neutral."""
+    """Return the sun's colour, of luminance 1, that makes the light on the floor neutral."""
     wanted = [_within((1 - (1 - share) * value) / share, TINT) for value in tint]
     grey = luminance((wanted[0], wanted[1], wanted[2]))
     return (wanted[0] / grey, wanted[1] / grey, wanted[2] / grey)
@@ -301,3 +296,92 @@ def _rounded(value: float) -> float:
 def _vector(values: NDArray[np.float64]) -> Vector:
     x, y, z = (_rounded(value) for value in values.tolist())
     return (x, y, z)
+
+
+SUFFIXES = (".exr", ".hdr")
+
+_SIZE = re.compile(rb"\n\n-Y (\d{1,5}) \+X (\d{1,5})\n")
+_LONG_LINES = range(8, 0x8000)
+"""Widths whose scan lines may be packed channel by channel."""
+
+_MOST_IN_TWO_BYTES = 127
+"""The longest run of a channel that two bytes stand for."""
+
+
+def read_high_range(path: Path) -> NDArray[np.float32]:
+    """Read an environment picture.
+
+    Args:
+      path: an OpenEXR file with the channels R, G and B, or a Radiance file, by its suffix.
+
+    Returns:
+      Linear red, green and blue, float32 [height, width, 3], the highest row first.
+
+    Raises:
+      InputError: it has another suffix, or cannot be read.
+    """
+    try:
+        if path.suffix.lower() == ".exr":
+            return _read_exr(path)
+        if path.suffix.lower() == ".hdr":
+            return read_radiance(path.read_bytes())
+    except (OSError, RuntimeError, ValueError, KeyError, IndexError) as error:
+        raise InputError(f"{path.name}: no readable environment picture: {error}") from error
+    raise InputError(f"{path.name}: an environment picture ends in {' or '.join(SUFFIXES)}")
+
+
+def _read_exr(path: Path) -> NDArray[np.float32]:
+    import OpenEXR
+
+    with OpenEXR.File(str(path)) as file:
+        channels = file.channels()
+        name = next((each for each in ("RGB", "RGBA") if each in channels), None)
+        if name is None:
+            raise ValueError(f"it has the channels {', '.join(channels)}, not R, G and B")
+        return np.array(channels[name].pixels[..., :3], np.float32)
+
+
+def read_radiance(data: bytes) -> NDArray[np.float32]:
+    """Decodes a Radiance picture, float32 [height, width, 3].
+
+    Raises:
+      ValueError: it is cut off, its rows do not go from the top left to the bottom right, or its
+        colours are not red, green and blue.
+    """
+    head = _SIZE.search(data)
+    if not data.startswith(b"#?") or head is None:
+        raise ValueError("its header is not that of a Radiance picture from the top left")
+    if b"32-bit_rle_xyze" in data[: head.start()]:
+        raise ValueError("its colours are XYZ, not red, green and blue")
+    height, width = int(head[1]), int(head[2])
+    if len(data) < height * (width // _MOST_IN_TWO_BYTES):
+        raise ValueError(f"it is cut off: {len(data):,} bytes of {width} x {height} pixels")
+    shared = np.empty((height, width, 4), np.uint8)
+    at = head.end()
+    for row in range(height):
+        at = _read_line(data, at, shared[row])
+    power = shared[..., 3:].astype(np.int32) - (128 + 8)
+    light: NDArray[np.float32] = np.ldexp(shared[..., :3].astype(np.float32), power)
+    return np.where(shared[..., 3:] == 0, np.float32(0), light)
+
+
+def _read_line(data: bytes, at: int, line: NDArray[np.uint8]) -> int:
+    """Fills a scan line, uint8 [width, 4], from an offset; return the offset of the next."""
+    width = len(line)
+    mark = bytes((2, 2, width >> 8 & 255, width & 255))
+    if width not in _LONG_LINES or data[at : at + 4] != mark:
+        line[:] = np.frombuffer(data, np.uint8, width * 4, at).reshape(width, 4)
+        return at + 4 * width
+    at += 4
+    for channel in range(4):
+        x = 0
+        while x < width:
+            count = data[at]
+            repeats = count > 128
+            count -= 128 if repeats else 0
+            if count == 0 or x + count > width:
+                raise ValueError("a scan line is damaged")
+            taken = 1 if repeats else count
+            line[x : x + count, channel] = np.frombuffer(data, np.uint8, taken, at + 1)
+            at, x = at + 1 + taken, x + count
+    return at

@@ -56,7 +56,7 @@ class Standpoint:
     elevation_deg: float
 
     def position(self, distance_m: float) -> Vector:
-        """Returns the camera's position at a distance from the pivot."""
+        """Return the camera's position at a distance from the pivot."""
         x, y, z = self.towards
         (px, py, pz), far = self.pivot, distance_m
         return (
@@ -95,15 +95,7 @@ def frame(
     progress: float,
     rng: Random,
 ) -> SceneCamera:
-    """Returns a camera so near that the subjects are as large as drawn, or as there is room for.
-
-    Args:
-      subjects: what the picture has to hold.
-      standpoint: the direction from which it is taken.
-      settings: `target_area`, of which the size is drawn, or `distance_m`, which replaces it.
-      progress: share of the tries that failed, in [0, 1): later ones step back a little.
-      rng: what to draw with.
-    """
+    """Return a camera so near that the subjects are as large as drawn, or as there is room for."""
     room = max(1 - 2 * (settings.image_margin + RESERVE), RESERVE)
     area = rng.uniform(*settings.target_area) / FILL
     farther = rng.uniform(*FARTHER) + rng.uniform(0.0, STEP_BACK) * progress
@@ -122,7 +114,7 @@ def frame(
 
 
 def _nearest(subjects: Subjects, standpoint: Standpoint, room: float, area: float) -> float:
-    """Returns about the least distance at which all is in view and the subjects are no larger.
+    """Return about the least distance at which all is in view and the subjects are no larger.
 
     Sizes in the picture fall with the distance from the objects' middle: each step goes where they
     would be as large as they may.
@@ -143,7 +135,7 @@ def _nearest(subjects: Subjects, standpoint: Standpoint, room: float, area: floa
 def _aimed(
     eye: Vector, points: Points, look_at: Vector, at: tuple[float, float]
 ) -> tuple[SceneCamera, NDArray[np.float64], NDArray[np.float64]]:
-    """Turns a camera until the middle of the points is at a place in the picture.
+    """Turn a camera until the middle of the points is at a place in the picture.
 
     Returns:
       The camera, and the ends of the points' extent in its picture, [2] each.

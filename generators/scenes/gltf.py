@@ -33,7 +33,7 @@ class Gltf:
     rest: bytes | None
 
     def encoded(self) -> bytes:
-        """Returns the file's bytes."""
+        """Return the file's bytes."""
         text = json.dumps(self.document, ensure_ascii=False, separators=(",", ":")).encode()
         if self.rest is None:
             return text
@@ -44,7 +44,7 @@ class Gltf:
 
 
 def read_gltf(data: bytes, file: str) -> Gltf:
-    """Reads a glTF or GLB file.
+    """Read a glTF or GLB file.
 
     Raises:
       InputError: it is none of version 2, has a skeleton, is compressed, or its nodes are no trees.
@@ -72,7 +72,7 @@ def read_gltf(data: bytes, file: str) -> Gltf:
 
 
 def _is_forest(nodes: Sequence[dict[str, Any]]) -> bool:
-    """Tells whether every node is below one other at most, and none below itself."""
+    """Return True if every node is below one other at most, and none below itself."""
     children = [child for node in nodes for child in node.get("children", ())]
     if len(set(children)) < len(children):
         return False
@@ -83,7 +83,7 @@ def _is_forest(nodes: Sequence[dict[str, Any]]) -> bool:
 
 
 def stood_up(gltf: Gltf) -> Gltf:
-    """Returns a file with y up as one with z up: its roots hang below a node that turns them."""
+    """Return a file with y up as one with z up: its roots hang below a node that turns them."""
     document = gltf.document
     nodes = list(document.get("nodes", ()))
     scene = document["scenes"][document.get("scene", 0)]
@@ -94,7 +94,7 @@ def stood_up(gltf: Gltf) -> Gltf:
 
 
 def shown_scene(gltf: Gltf) -> Gltf:
-    """Returns a file as its scene stands still, without the meshes that it does not show.
+    """Return a file as its scene stands still, without the meshes that it does not show.
 
     Blender would import these, too. A file without scenes shows all that it has.
     """
@@ -115,7 +115,7 @@ def shown_scene(gltf: Gltf) -> Gltf:
 
 
 def with_names(gltf: Gltf, name_of: Callable[[str], str]) -> Gltf:
-    """Returns a file in which each material has a name that is told by the one it has."""
+    """Return a file in which each material has a name that is told by the one it has."""
     document = json.loads(json.dumps(gltf.document))
     for material in document.get("materials", ()):
         material["name"] = name_of(str(material.get("name") or "surface"))
@@ -123,18 +123,18 @@ def with_names(gltf: Gltf, name_of: Callable[[str], str]) -> Gltf:
 
 
 def files_named(gltf: Gltf) -> list[str]:
-    """Returns the files beside it that it names, in its order; none twice."""
+    """Return the files beside it that it names, in its order; none twice."""
     return list(dict.fromkeys(unquote(each["uri"]) for each in _outside(gltf.document)))
 
 
 def pictures_named(gltf: Gltf) -> list[str]:
-    """Returns the pictures beside it that it names; none twice."""
+    """Return the pictures beside it that it names; none twice."""
     found = _outside({"images": gltf.document.get("images", ())})
     return list(dict.fromkeys(unquote(each["uri"]) for each in found))
 
 
 def pictures_inside(gltf: Gltf) -> Iterator[bytes]:
-    """Yields the encoded pictures in its JSON and in the chunk behind that, not in other files."""
+    """Yield the encoded pictures in its JSON and in the chunk behind that, not in other files."""
     views = gltf.document.get("bufferViews", ())
     for image in gltf.document.get("images", ()):
         if "bufferView" in image:
@@ -149,7 +149,7 @@ def pictures_inside(gltf: Gltf) -> Iterator[bytes]:
 
 
 def with_files(gltf: Gltf, name_of: Callable[[str], str]) -> Gltf:
-    """Returns a file with other names of the files that it names."""
+    """Return a file with other names of the files that it names."""
     document = json.loads(json.dumps(gltf.document))
     for each in _outside(document):
         each["uri"] = quote(name_of(unquote(each["uri"])))

@@ -5,14 +5,16 @@ segmentation fault.
 """
 
 import importlib
+import importlib.machinery
 import importlib.util
 import os
 import platform
+import shutil
 import sys
+from types import ModuleType
 from typing import Any
 
 from eqforge.core.errors import InputError, MissingExtra
-from eqforge.generators.scenes.stand_ins import stand_in_for_sklearn, stand_in_for_tensorflow
 
 EXTRA = "render"
 BLENDERS = {(3, 11): "4.2", (3, 13): "5.2"}
@@ -27,12 +29,7 @@ SYSTEM_PACKAGES = (
 
 
 def check_installed() -> None:
-    """Checks that the packages are installed, without importing them.
-
-    Raises:
-      MissingExtra: one is not.
-      InputError: one is not, and there is none for this machine.
-    """
+    """Check that the packages are installed, without importing them."""
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             if refusal := no_blender():
@@ -41,7 +38,7 @@ def check_installed() -> None:
 
 
 def no_blender() -> str:
-    """Returns why no Blender can be installed here, and what can be done; empty if one can."""
+    """Return why no Blender can be installed here, and what can be done; empty if one can."""
     if sys.version_info[:2] not in BLENDERS:
         here = ".".join(map(str, sys.version_info[:2]))
         there = " or ".join(
@@ -55,14 +52,11 @@ def no_blender() -> str:
 
 
 def import_kubric(scratch: str) -> None:
-    """Imports Blender and kubric; afterwards any module may import them by name.
+    """Import Blender and kubric; afterwards any module may import them by name.
 
     Args:
       scratch: folder for Blender's temporary files, until the next call.
 
-    Raises:
-      MissingExtra: a package is not installed.
-      InputError: a shared library of the system is missing.
     """
     check_installed()
     if "kubric" not in sys.modules:
@@ -84,3 +78,45 @@ def _import_blender(scratch: str) -> None:
             f"apt-get install {' '.join(SYSTEM_PACKAGES)}"
         ) from error
     bpy.ops.wm.read_factory_settings(use_empty=True)  # ignores the user's settings
+
+
+def stand_in_for_tensorflow() -> None:
+    """Provides `tf.io.gfile.GFile` and `copy` for local files; TensorFlow need not be installed."""
+    tensorflow, files, gfile = (
+        _put_module(name) for name in ("tensorflow", "tensorflow.io", "tensorflow.io.gfile")
+    )
+    tensorflow.io, files.gfile = files, gfile
+    gfile.GFile, gfile.copy = _open, _copy
+
+
+def stand_in_for_sklearn() -> None:
+    """Provides scikit-learn's `murmurhash3_32`, which kubric needs to read cryptomattes."""
+    spec = importlib.util.find_spec("sklearn")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    folder = spec.submodule_search_locations[0]
+    sklearn = _put_module("sklearn", folder)
+    sklearn.utils = _put_module("sklearn.utils", os.path.join(folder, "utils"))
+    hashing = importlib.import_module("sklearn.utils.murmurhash")
+    sklearn.utils.murmurhash3_32 = hashing.murmurhash3_32
+
+
+def _put_module(name: str, *path: str) -> Any:
+    """Registers and returns an empty package; it finds submodules in a folder, if one is given."""
+    spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+    module: ModuleType = importlib.util.module_from_spec(spec)
+    module.__path__ = list(path)
+    sys.modules[name] = module
+    return module
+
+
+def _open(name: str | os.PathLike[str], mode: str = "r") -> Any:
+    return open(name, mode)
+
+
+def _copy(
+    source: str | os.PathLike[str], target: str | os.PathLike[str], overwrite: bool = False
+) -> None:
+    if not overwrite and os.path.exists(target):
+        raise FileExistsError(target)
+    shutil.copyfile(source, target)

@@ -5,10 +5,13 @@ its box only in part: nearly all that passes here passes there.
 """
 
 from eqforge.core.late import numpy as np
+from eqforge.generators.scenes.claims import names_of, side_margin
+from eqforge.generators.scenes.families import MIN_NAMED, StagedDraft
 from eqforge.generators.scenes.framing import FILL
 from eqforge.generators.scenes.placement import Layout, Placed
+from eqforge.generators.scenes.steps import COMPARED
 from eqforge.generators.scenes.view import to_camera
-from eqforge.schemas.records.scenes import Relation
+from eqforge.schemas.records.scenes import Claim, Relation
 
 MIN_SIDE = 0.11
 """How far left or right of its reference a target is at least, in picture widths."""
@@ -21,9 +24,6 @@ MIN_DEPTH_M = 0.5
 
 MAX_CROSSED_DEPTH_M = 0.3
 """How far it is at most, where only the other caption says so."""
-
-MIN_NAMED = 0.03
-"""Least share of the picture that an object covers which a caption names, in the first try."""
 
 MIN_COPY = 0.01
 """The same of copies, if they are few."""
@@ -42,19 +42,19 @@ LENIENCE = 0.9
 
 
 def share(placed: Placed) -> float:
-    """Returns about which share of the picture an object covers if nothing hides it."""
+    """Return about which share of the picture an object covers if nothing hides it."""
     return FILL * placed.silhouette.area()
 
 
 def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: float) -> bool:
-    """Tells whether both scenes show the relation of their own caption, and no other's."""
+    """Return True if both scenes show the relation of their own caption, and no other's."""
     reference, *targets = layout.placed
     if not all(is_sized(layout, placed, MIN_NAMED, progress) for placed in layout.placed):
         return False
     for scene, target in enumerate(targets):
         own, other = relations[scene], relations[1 - scene]
         margins = _margins(layout, target, reference)
-        if not _is_shown(margins, own) or (own != other and _is_crossed(margins, other)):
+        if not _is_related(margins, own) or (own != other and _is_crossed_relation(margins, other)):
             return False
         if (
             max(layout.hidden(target, scene), layout.hidden(reference, scene))
@@ -65,7 +65,7 @@ def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: f
 
 
 def is_counted(layout: Layout, number: int, progress: float) -> bool:
-    """Tells whether the copies are large enough to be seen; many may be smaller."""
+    """Return True if the copies are large enough to be seen; many may be smaller."""
     least = MIN_COPY * min(1.0, FEW / number)
     copies = [placed for placed in layout.placed if not placed.is_support]
     return all(
@@ -77,7 +77,7 @@ def is_counted(layout: Layout, number: int, progress: float) -> bool:
 
 
 def is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> bool:
-    """Tells whether an object is of a size to be named, unless the user chose the distance."""
+    """Return True if an object is of a size to be named, unless the user chose the distance."""
     if layout.settings.distance_m is not None:
         return True
     smallest, largest = layout.settings.target_area
@@ -86,7 +86,7 @@ def is_sized(layout: Layout, placed: Placed, least: float, progress: float) -> b
 
 
 def _margins(layout: Layout, target: Placed, reference: Placed) -> tuple[float, float]:
-    """Returns how far a target is to the right, in picture widths, and behind, in metres."""
+    """Return how far a target is to the right, in picture widths, and behind, in metres."""
     middles = [
         placed.silhouette.low[0] + placed.silhouette.high[0] for placed in (target, reference)
     ]
@@ -100,11 +100,76 @@ def _along(margins: tuple[float, float], relation: Relation) -> float:
     return {"right": right, "left": -right, "behind": behind, "front": -behind}[relation]
 
 
-def _is_shown(margins: tuple[float, float], relation: Relation) -> bool:
+def _is_related(margins: tuple[float, float], relation: Relation) -> bool:
     least = MIN_SIDE if relation in ("left", "right") else MIN_DEPTH_M
     return _along(margins, relation) >= least
 
 
-def _is_crossed(margins: tuple[float, float], relation: Relation) -> bool:
+def _is_crossed_relation(margins: tuple[float, float], relation: Relation) -> bool:
     most = MAX_CROSSED_SIDE if relation in ("left", "right") else MAX_CROSSED_DEPTH_M
     return _along(margins, relation) > most
+
+
+MAX_NEAR = 0.03
+"""Greatest gap of things that are next to each other, in picture widths."""
+
+MAX_CROSSED_HEIGHT = 0.04
+"""How much higher the lower end of a thing is, where only the other caption says that it is on the
+other one, in picture widths."""
+
+MIN_FAR = 0.28
+"""Least gap of things that are far from each other."""
+
+
+def is_shown(layout: Layout, draft: StagedDraft, progress: float) -> bool:
+    """Return True if both scenes show what their own captions say, and not the other's."""
+    claims = draft.claims
+    named = {name for claim in claims for name in names_of(claim)}
+    for placed in layout.placed:
+        if placed.item.name in named and not is_sized(layout, placed, draft.least, progress):
+            return False
+    for scene, claim in enumerate(claims):
+        seen = {placed.item.name: placed for placed in layout.placed if scene in placed.scenes}
+        if not _holds(seen, claim) or _is_crossed(seen, claims[1 - scene]):
+            return False
+    return layout.is_plain(named)
+
+
+def _holds(seen: dict[str, Placed], claim: Claim) -> bool:
+    if claim.relation in COMPARED:
+        return True  # by as much as the step says, which comes later
+    if claim.relation in ("near", "far"):
+        gap = _gap(seen, claim)
+        return gap <= MAX_NEAR if claim.relation == "near" else gap >= MIN_FAR
+    if claim.relation in ("on", "in", "under") or claim.reference is None:
+        return True
+    return _side(seen, claim) >= MIN_SIDE
+
+
+def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
+    """Return True if what the other caption says may be taken for true, too."""
+    if other.relation == "on":
+        return _raised(seen, other) > MAX_CROSSED_HEIGHT
+    if other.relation in ("near", "far", "in", "under", *COMPARED) or other.reference is None:
+        return False  # they exclude each other, and what is on a thing is not next to it
+    return _side(seen, other) > MAX_CROSSED_SIDE
+
+
+def _side(seen: dict[str, Placed], claim: Claim) -> float:
+    """Return by how much the order from left to right is as claimed, in picture widths."""
+    middles = {name: float(seen[name].silhouette.low[0] + seen[name].silhouette.high[0]) / 2
+               for name in names_of(claim)}  # fmt: skip
+    return side_margin(claim, middles)
+
+
+def _raised(seen: dict[str, Placed], claim: Claim) -> float:
+    """Return how much higher the lower end of a target is than its reference's, in the picture."""
+    assert claim.reference is not None
+    ends = (seen[name].silhouette.high[1] for name in (claim.reference, claim.target))
+    reference, target = map(float, ends)
+    return reference - target
+
+
+def _gap(seen: dict[str, Placed], claim: Claim) -> float:
+    assert claim.reference is not None
+    return seen[claim.target].silhouette.gap(seen[claim.reference].silhouette)

@@ -14,7 +14,7 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
-from eqforge.generators.scenes.imports import import_mesh
+from eqforge.generators.scenes.blender import import_mesh
 from eqforge.generators.scenes.surfaces import Seen, name_in_file, seen_colours
 from eqforge.generators.scenes.tints import shown_colours
 
@@ -65,12 +65,7 @@ class Looks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def look(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
-    """Yields what a scan looks like, as `Looks`, or {"input_error": why that cannot be told}.
-
-    Args:
-      request: a `Request` as JSON values.
-      alive: called between the steps.
-    """
+    """Yield what a scan looks like, as `Looks`, or {"input_error": why that cannot be told}."""
     wanted = msgspec.convert(request, Request)
     try:
         mesh = _imported(wanted)
@@ -86,11 +81,7 @@ def look(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
 
 
 def _imported(wanted: Request) -> Any:
-    """Returns what a file holds as one object.
-
-    Raises:
-      InputError: it holds no mesh, or one that moves.
-    """
+    """Return what a file holds as one object."""
     import bpy
 
     bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -136,7 +127,7 @@ def _surface(parts: list[Seen], total: float) -> Surface:
 
 
 def _shares(parts: list[Seen], total: float) -> dict[str, float]:
-    """Returns the shares of an area that look like the colours of the palette."""
+    """Return the shares of an area that look like the colours of the palette."""
     areas = np.concatenate([each.areas for each in parts] or [np.zeros(0)])
     if not areas.sum() > 0:
         return {}

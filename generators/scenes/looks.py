@@ -12,9 +12,72 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from eqforge.core.late import numpy as np
-from eqforge.generators.scenes.shading import Graph
 from eqforge.generators.scenes.surfaces import changed_slots
 from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
+
+
+class Graph:
+    """The node graph of a material or a world, emptied.
+
+    Args:
+      owner: the material or world in Blender.
+    """
+
+    def __init__(self, owner: Any) -> None:
+        """Remove all nodes."""
+        owner.use_nodes = True
+        self.tree = owner.node_tree
+        self.tree.nodes.clear()
+
+    def node(self, kind: str, inputs: Mapping[Any, Any], **properties: Any) -> Any:
+        """Add a node and returns it."""
+        node = self.tree.nodes.new(f"ShaderNode{kind}")
+        for name, value in properties.items():
+            setattr(node, name, value)
+        for key, value in inputs.items():
+            if hasattr(value, "is_linked"):
+                self.tree.links.new(value, node.inputs[key])
+            else:
+                node.inputs[key].default_value = value
+        return node
+
+    def math(self, operation: str, *values: Any, clamp: bool = False) -> Any:
+        """Return the output of a node that calculates with numbers."""
+        inputs = dict(enumerate(values))
+        return self.node("Math", inputs, operation=operation, use_clamp=clamp).outputs[0]
+
+    def vector(self, operation: str, *values: Any) -> Any:
+        """Return the output of a node that calculates with vectors."""
+        return self.node("VectorMath", dict(enumerate(values)), operation=operation).outputs[0]
+
+    def scaled(self, vector: Any, factor: Any) -> Any:
+        """Return a vector times a number."""
+        inputs = {"Vector": vector, "Scale": factor}
+        return self.node("VectorMath", inputs, operation="SCALE").outputs[0]
+
+    def turned(self, vector: Any, angle: float) -> Any:
+        """Return a vector turned about the vertical, in radians, counter-clockwise from above."""
+        inputs = {"Vector": vector, "Angle": angle}
+        return self.node("VectorRotate", inputs, rotation_type="Z_AXIS").outputs[0]
+
+    def mixed(self, share: Any, first: Any, second: Any) -> Any:
+        """Return a colour, which for a share of 1 is the second one."""
+        inputs = {"Factor": share, "A": first, "B": second}
+        node = self.node("Mix", {}, data_type="RGBA")
+        for name, value in inputs.items():
+            socket = next(each for each in node.inputs if each.name == name and each.enabled)
+            if hasattr(value, "is_linked"):
+                self.tree.links.new(value, socket)
+            else:
+                socket.default_value = value
+        return next(each for each in node.outputs if each.enabled)
+
+    def ramp(self, value: Any, low: float, high: float) -> Any:
+        """Return a number that rises smoothly from 0 to 1 while a value does from low to high."""
+        inputs = {"Value": value, "From Min": low, "From Max": high}
+        node = self.node("MapRange", inputs, interpolation_type="SMOOTHSTEP")
+        return node.outputs["Result"]
+
 
 NATURAL: Mapping[SurfaceMaterial, Vector] = {
     "rubber": (0.018, 0.018, 0.02),
@@ -45,14 +108,7 @@ _GLASS_INDEX = 1.5
 def give_look(
     made: Any, colour: Vector | None, material: SurfaceMaterial, parts: Collection[str] | None
 ) -> None:
-    """Replaces the surface of an object's parts.
-
-    Args:
-      made: the object in Blender.
-      colour: linear red, green and blue in [0, 1]; None for the material's own.
-      material: what it is to look like.
-      parts: names of the materials to replace; None for all of them.
-    """
+    """Replace the surface of an object's parts."""
     import bpy
 
     surface = bpy.data.materials.new(material)
@@ -62,7 +118,7 @@ def give_look(
 
 
 def _glass(graph: Graph, colour: Vector, _: Any) -> None:
-    """Makes thin glass: clear where it is looked at squarely, darker and shining at its rims.
+    """Make thin glass: clear where it is looked at squarely, darker and shining at its rims.
 
     Light that lights, not what is seen, passes without a reflection, which would be all noise.
     """
@@ -97,7 +153,7 @@ def _edge(graph: Graph) -> Any:
 
 
 def _metal(graph: Graph, colour: Vector, _: Any) -> None:
-    """Makes steel that is not quite a mirror: on grass, a mirror would be as green as glass."""
+    """Make steel that is not quite a mirror: on grass, a mirror would be as green as glass."""
     inputs = {"Base Color": (*colour, 1.0), "Metallic": _MIRRORING, "Roughness": 0.2}
     inputs["Normal"] = _rounded(graph)
     _finish(graph, inputs)
@@ -109,7 +165,7 @@ def _rubber(graph: Graph, colour: Vector, _: Any) -> None:
 
 
 def _wood(graph: Graph, colour: Vector, made: Any) -> None:
-    """Makes varnished wood: rings of a trunk that lies askew, and fine streaks along it."""
+    """Make varnished wood: rings of a trunk that lies askew, and fine streaks along it."""
     size = float(np.ptp(np.array(made.bound_box), axis=0).max())
     place = graph.node("TexCoord", {}).outputs["Object"]
     grain = graph.node("Mapping", {"Vector": place, "Rotation": (0.12, 0.2, 0.4)}).outputs[0]

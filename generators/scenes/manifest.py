@@ -44,7 +44,7 @@ class Room:
     rim: float = 0.0
 
     def scaled(self, factor: float) -> "Room":
-        """Returns the room of a thing of another size."""
+        """Return the room of a thing of another size."""
         return Room(**{each.name: factor * getattr(self, each.name) for each in fields(self)})
 
 
@@ -150,7 +150,7 @@ class Asset:
     entry: Mapping[str, Any] = field(repr=False)
 
     def lying(self) -> "Asset":
-        """Returns it as it is when it is tipped over."""
+        """Return it as it is when it is tipped over."""
         return replace(self, bounds=tipped(self.bounds))
 
     @property
@@ -170,13 +170,13 @@ class Manifest:
 
 
 def tipped(bounds: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
-    """Returns the box around a thing that was turned about its y axis, its top to its x axis."""
+    """Return the box around a thing that was turned about its y axis, its top to its x axis."""
     (x0, y0, z0), (x1, y1, z1) = bounds
     return ((z0, y0, -x1), (z1, y1, -x0))
 
 
 def read_manifest(url: str) -> Manifest:
-    """Reads a manifest from a path or URL.
+    """Read a manifest from a path or URL.
 
     Raises:
       InputError: it is missing, not JSON, or an entry is not what kubric expects; the message names
@@ -203,11 +203,7 @@ def read_manifest(url: str) -> Manifest:
 
 
 def manifest_to_grow(url: str, name: str) -> Manifest:
-    """Returns the manifest at a path or URL, or an empty one where there is none.
-
-    Args:
-      url: of a manifest whose archives lie beside it.
-      name: of a new one.
+    """Return the manifest at a path or URL, or an empty one where there is none.
 
     Raises:
       InputError: it cannot be read, or its archives lie in another folder (`data_dir`).
@@ -225,7 +221,7 @@ def manifest_to_grow(url: str, name: str) -> Manifest:
 
 
 def write_manifest(url: str, manifest: Manifest) -> None:
-    """Writes a manifest, to be kept beside its archives; it is written whole or not at all."""
+    """Write a manifest, to be kept beside its archives; it is written whole or not at all."""
     assets = manifest.assets
     entries = {asset_id: dict(assets[asset_id].entry) for asset_id in sorted(assets)}
     document = {"name": manifest.name, "version": manifest.version, "assets": entries}
@@ -233,12 +229,7 @@ def write_manifest(url: str, manifest: Manifest) -> None:
 
 
 def parse_asset(asset_id: str, entry: Mapping[str, Any], folder: str) -> Asset:
-    """Returns an asset of a manifest's entry.
-
-    Args:
-      asset_id: its id.
-      entry: as the manifest has it.
-      folder: path or URL of the folder that its archive's path starts in.
+    """Return an asset of a manifest's entry.
 
     Raises:
       InputError: a field is missing or has an invalid value.
@@ -275,11 +266,7 @@ def _read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
 
 
 def read_words(node: Node) -> AssetWords:
-    """Reads how captions name an asset; a missing plural is the noun with an s.
-
-    Raises:
-      InputError: a field is unknown, missing or has an invalid value.
-    """
+    """Read how captions name an asset; a missing plural is the noun with an s."""
     _check_fields(node, AssetWords, "words have")
     noun, parts, size = node["noun"].name(), node.get("parts"), node.get("size")
     clashes, roles, colour = node.get("clashes"), node.get("roles"), node.get("colour")
@@ -344,13 +331,13 @@ def _read_trim(node: Node) -> Trim:
 
 
 def text_or(node: Node, key: str, default: str) -> str:
-    """Returns a text member of a JSON object, or the default if it is absent."""
+    """Return a text member of a JSON object, or the default if it is absent."""
     member = node.get(key)
     return default if member is None else member.text()
 
 
 def _archive(asset_id: str, node: Node, data_dir: str, draws: Node) -> str:
-    """Returns the asset's path or URL; a null path means that its file is not in an archive."""
+    """Return the asset's path or URL; a null path means that its file is not in an archive."""
     has_path = "path" in node.mapping()
     if has_path and node.mapping()["path"] is None:
         name = draws.name()
@@ -360,7 +347,7 @@ def _archive(asset_id: str, node: Node, data_dir: str, draws: Node) -> str:
 
 
 def _inside(node: Node) -> str:
-    """Returns the name of a file inside an asset's folder."""
+    """Return the name of a file inside an asset's folder."""
     name = node.name().removeprefix("{asset_dir}/").rpartition("/")[2]
     return name if _is_plain(name) else node.fail("the name of a file")
 

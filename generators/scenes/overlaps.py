@@ -1,15 +1,155 @@
 """Measures how deeply the objects of a scene penetrate one another."""
 
+import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
-from eqforge.generators.scenes.collision import BALL, BOX, Part, collision_parts
 from eqforge.generators.scenes.stage import Placed
 from eqforge.schemas.records.scenes import Overlap
+
+MESHES = (".obj", ".stl")
+CYLINDER_SIDES = 128
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, slots=True)
+class Part:
+    """A convex body: all points that are no farther from the hull of its corners than a radius.
+
+    Attributes:
+      corners: float64 [corners, 3], in metres or in the asset's units; of a ball its centre alone.
+      radius: of a ball, in the same unit; 0 for all others.
+    """
+
+    corners: NDArray[np.float64]
+    radius: float = 0.0
+
+
+BALL = Part(corners=np.zeros((1, 3)), radius=1.0)
+"""kubric's sphere."""
+
+BOX = Part(corners=np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T)
+"""kubric's cube, two units wide."""
+
+
+@functools.lru_cache(maxsize=256)
+def collision_parts(urdf: Path) -> tuple[Part, ...]:
+    """Return the parts of all collision elements of a URDF file, in the asset's units.
+
+    Every object (`o`) and group (`g`) of an OBJ file is a part, and stands for its convex hull.
+
+    Raises:
+      InputError: a file is missing, damaged or of a kind that is not read, a part has no volume, or
+        there are several links, whose joints are not followed.
+    """
+    try:
+        robot = ElementTree.parse(urdf, ElementTree.XMLParser(target=_Builder())).getroot()
+        if len(robot.findall("link")) != 1:
+            raise ValueError("expected one link")
+        return tuple(
+            part
+            for collision in robot.iterfind("link/collision")
+            for part in _placed(collision, urdf)
+        )
+    except Exception as error:  # of whatever kind trimesh and Qhull have for bad files
+        said = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise InputError(f"{urdf}: {said}") from error
+
+
+class _Builder(ElementTree.TreeBuilder):
+    def doctype(self, name: str, *_others: object) -> None:
+        raise ValueError(f"it declares a document type, {name}")
+
+
+def _placed(collision: ElementTree.Element, urdf: Path) -> Iterator[Part]:
+    from trimesh.transformations import euler_matrix
+
+    origin = collision.find("origin")
+    place = {} if origin is None else origin.attrib
+    turn = euler_matrix(*_numbers(place.get("rpy", "0 0 0"), 3))[:3, :3]
+    for part in _shaped(collision, urdf):
+        corners = part.corners @ turn.T + _numbers(place.get("xyz", "0 0 0"), 3)
+        yield Part(corners=corners, radius=part.radius)
+
+
+def _shaped(collision: ElementTree.Element, urdf: Path) -> list[Part]:
+    for shape in collision.iterfind("geometry/*"):
+        if shape.tag in _SHAPES:
+            return _SHAPES[shape.tag](shape, urdf)
+    raise ValueError(f"expected a geometry of {', '.join(_SHAPES)}")
+
+
+def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
+    import trimesh
+
+    # Archives of assets have no folders inside, so a name leads nowhere else.
+    name = PurePosixPath(shape.get("filename", "")).name
+    file = urdf.parent / name
+    if not name.lower().endswith(MESHES):
+        raise ValueError(f"names {name!r}, expected a mesh in {', '.join(MESHES)}")
+    if not file.is_file():
+        raise ValueError(f"names {name}, which is not there")
+    scene = trimesh.load_scene(
+        file,
+        process=False,
+        skip_materials=True,
+        group_material=False,
+        split_objects=True,
+        split_groups=True,
+    )
+    meshes = [each for each in scene.geometry.values() if isinstance(each, trimesh.Trimesh)]
+    if not meshes:
+        raise ValueError(f"{name}: holds no mesh")
+    scale = _numbers(shape.get("scale", "1 1 1"), 3)
+    return [_hull(np.asarray(mesh.vertices)[np.unique(mesh.faces)] * scale) for mesh in meshes]
+
+
+def _box(shape: ElementTree.Element, _: Path) -> list[Part]:
+    return [_hull(BOX.corners * _numbers(shape.get("size", ""), 3) / 2)]
+
+
+def _cylinder(shape: ElementTree.Element, _: Path) -> list[Part]:
+    (radius,), (length,) = (_numbers(shape.get(name, ""), 1) for name in ("radius", "length"))
+    turn = np.arange(CYLINDER_SIDES) * (2 * np.pi / CYLINDER_SIDES)
+    rim = np.stack(
+        [radius * np.cos(turn), radius * np.sin(turn), np.full_like(turn, length / 2)], 1
+    )
+    return [_hull(np.concatenate([rim, rim * (1, 1, -1)]))]
+
+
+def _sphere(shape: ElementTree.Element, _: Path) -> list[Part]:
+    return [Part(corners=BALL.corners, radius=float(_numbers(shape.get("radius", ""), 1)[0]))]
+
+
+_SHAPES: dict[str, Callable[[ElementTree.Element, Path], list[Part]]] = {
+    "mesh": _mesh,
+    "box": _box,
+    "cylinder": _cylinder,
+    "sphere": _sphere,
+}
+
+
+def _hull(points: NDArray[np.float64]) -> Part:
+    from scipy.spatial import ConvexHull, QhullError  # type: ignore[import-untyped]
+
+    try:
+        return Part(corners=points[ConvexHull(points).vertices])
+    except QhullError as error:
+        raise ValueError("a part of the collision mesh has no volume") from error
+
+
+def _numbers(text: str, count: int) -> NDArray[np.float64]:
+    found = np.array(text.split(), np.float64)
+    if found.shape != (count,) or not np.isfinite(found).all():
+        raise ValueError(f"expected {count} number{'s' * (count > 1)}, not {text!r}")
+    return found
+
 
 TOUCH_M = 1e-4
 """Objects that overlap by no more only touch."""
@@ -19,7 +159,7 @@ EXACT_M, EXACT_SHARE = 1e-6, 1e-3
 
 
 def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
-    """Returns the pairs of objects that overlap, in the order of the scene.
+    """Return the pairs of objects that overlap, in the order of the scene.
 
     The depth is the shortest way by which two parts come apart, of those parts that need the
     longest. An asset without a collision mesh overlaps nothing, and one that stands on another only
@@ -39,7 +179,7 @@ def _found(bodies: list[tuple[str, list[Part]]]) -> Iterator[Overlap]:
 
 
 def _body(placed: Placed) -> list[Part]:
-    """Returns an object's parts where they stand in the scene, in metres."""
+    """Return an object's parts where they stand in the scene, in metres."""
     from trimesh.transformations import quaternion_matrix
 
     turn = placed.spec.scale * quaternion_matrix(placed.quaternion)[:3, :3]
@@ -61,7 +201,7 @@ def _parts(placed: Placed) -> tuple[Part, ...]:
 
 
 def _depth_m(first: Part, second: Part) -> float:
-    """Returns how deeply two parts penetrate one another; at most TOUCH_M if they do not."""
+    """Return how deeply two parts penetrate one another; at most TOUCH_M if they do not."""
     reach = first.radius + second.radius
     if _are_apart(first.corners, second.corners, reach):
         return 0.0
@@ -71,14 +211,14 @@ def _depth_m(first: Part, second: Part) -> float:
 
 
 def _are_apart(first: NDArray[np.float64], second: NDArray[np.float64], reach: float) -> bool:
-    """Tells whether two bodies' boxes, parallel to the axes, overlap by no more than TOUCH_M."""
+    """Return True if two bodies' boxes, parallel to the axes, overlap by no more than TOUCH_M."""
     gaps = (first.min(axis=0) - second.max(axis=0), second.min(axis=0) - first.max(axis=0))
     return bool(np.max(gaps) >= reach - TOUCH_M)
 
 
 def _from_hull(points: NDArray[np.float64]) -> float:
-    """Returns the distance of the origin from a convex hull; negative inside."""
-    from scipy.spatial import ConvexHull  # type: ignore[import-untyped]
+    """Return the distance of the origin from a convex hull; negative inside."""
+    from scipy.spatial import ConvexHull
     from trimesh.triangles import closest_point
 
     if len(points) == 1:
@@ -91,7 +231,7 @@ def _from_hull(points: NDArray[np.float64]) -> float:
 
 
 def _penetration(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Returns the penetration depth of the convex hulls of two sets of points.
+    """Return the penetration depth of the convex hulls of two sets of points.
 
     It is the distance of the origin from the surface of their Minkowski difference. That is
     approached from inside: the face nearest to the origin is moved out until it is a real one.

@@ -46,10 +46,10 @@ TOO_CLOSE = frozenset(
 
 
 def are_distinct(first: str, second: str) -> bool:
-    """Tells whether two palette colours look different in any lighting of the scenes."""
+    """Return True if two palette colours look different in any lighting of the scenes."""
     return first != second and not {(first, second), (second, first)} & TOO_CLOSE
 
 
 def distinct_pairs() -> Iterator[tuple[str, str]]:
-    """Yields the pairs of colours that a pair of scenes may exchange, in a fixed order."""
+    """Yield the pairs of colours that a pair of scenes may exchange, in a fixed order."""
     return (pair for pair in combinations(PALETTE, 2) if are_distinct(*pair))

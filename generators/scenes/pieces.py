@@ -50,7 +50,7 @@ class Piece:
         return [self.asset_in(each).extent[2] * self.variants[each].scale for each in (0, 1)]
 
     def asset_in(self, number: int) -> Asset:
-        """Returns its asset in one of the scenes, tipped over where it lies there."""
+        """Return its asset in one of the scenes, tipped over where it lies there."""
         asset = self.asset if self.other is None or number == 0 else self.other
         return asset.lying() if self.variants[number].posture == "lying" else asset
 
@@ -60,13 +60,13 @@ class Piece:
         return max(math.hypot(*self.sides(number)) / 2 for number in (0, 1))
 
     def sides(self, number: int = 0) -> tuple[float, float]:
-        """Returns the width and depth of its footprint in one of the scenes, in metres."""
+        """Return the width and depth of its footprint in one of the scenes, in metres."""
         width, depth, _ = self.asset_in(number).extent
         scale = self.variants[number].scale
         return width * scale, depth * scale
 
     def scaled(self, factor: float) -> "Piece":
-        """Returns it in another size."""
+        """Return it in another size."""
         first, second = (
             replace(variant, scale=round(variant.scale * factor, DECIMALS))
             for variant in self.variants
@@ -74,7 +74,7 @@ class Piece:
         return replace(self, variants=(first, second))
 
     def painted(self, colour: Vector) -> SceneObject:
-        """Returns it in a colour, if it may have another than its own."""
+        """Return it in a colour, if it may have another than its own."""
         words = self.asset.words
         allowed = words is not None and words.is_recolourable
         return replace(self.variants[0], colour=colour if allowed else None)
@@ -128,5 +128,5 @@ class CountedDraft:
 
 
 def colours_of(pieces: Iterable[Piece]) -> list[str]:
-    """Returns the words for the colours of pieces."""
+    """Return the words for the colours of pieces."""
     return [colour for piece in pieces for colour in piece.colours]

@@ -65,7 +65,7 @@ class Layout:
     def add(
         self, item: SceneObject, asset: Asset, scenes: Collection[int] = BOTH, gap: float = -1.0
     ) -> bool:
-        """Adds an object if it is in view and stands clear of all others.
+        """Add an object if it is in view and stands clear of all others.
 
         Args:
           item: the object.
@@ -81,7 +81,7 @@ class Layout:
     def fit(
         self, item: SceneObject, asset: Asset, scenes: Collection[int] = BOTH, gap: float = -1.0
     ) -> Placed | None:
-        """Returns an object as `add` would add it; None if it is not in view or not clear."""
+        """Return an object as `add` would add it; None if it is not in view or not clear."""
         box = corners(item, asset.bounds)
         seen = project(self.camera, box)
         if not _is_in_view(seen, self.settings.image_margin):
@@ -92,7 +92,7 @@ class Layout:
         return new
 
     def is_taken(self, piece: Piece, place: Vector) -> bool:
-        """Tells whether another object is so near a place that no turn of a piece fits there."""
+        """Return True if another object is so near a place that no turn of a piece fits there."""
         own = min(piece.sides()) / 2
         return any(
             math.dist(place, other.item.position) < own
@@ -101,7 +101,7 @@ class Layout:
         )
 
     def add_support(self, item: SceneObject, asset: Asset) -> bool:
-        """Adds what all others will stand on, if its top is in view."""
+        """Add what all others will stand on, if its top is in view."""
         box = corners(item, asset.bounds)
         seen = project(self.camera, box)
         if not _is_in_view(seen[4:], 0.0):
@@ -110,11 +110,11 @@ class Layout:
         return True
 
     def objects(self, scene: int) -> tuple[SceneObject, ...]:
-        """Returns the objects of one of the two scenes, in the order they were added."""
+        """Return the objects of one of the two scenes, in the order they were added."""
         return tuple(placed.item for placed in self.placed if scene in placed.scenes)
 
     def is_plain(self, names: Collection[str]) -> bool:
-        """Tells whether no object's box is hidden too much in either scene.
+        """Return True if no object's box is hidden too much in either scene.
 
         Args:
           names: of the objects that captions name; of the others less has to be visible.
@@ -128,7 +128,7 @@ class Layout:
         )
 
     def hidden(self, placed: Placed, scene: int) -> float:
-        """Returns the share of an object's silhouette that nearer ones cover, in [0, 1]."""
+        """Return the share of an object's silhouette that nearer ones cover, in [0, 1]."""
         nearer = [
             other.silhouette
             for other in self.placed
@@ -166,21 +166,14 @@ class Layout:
 
 
 def _is_in_view(seen: Points, margin: float) -> bool:
-    """Tells whether projected points keep a margin to the picture's edges."""
+    """Return True if projected points keep a margin to the picture's edges."""
     return bool(seen.min() >= margin and seen.max() <= 1 - margin)
 
 
 def draw_camera(
     settings: SceneSettings, rng: Random, height_m: float, farther: float
 ) -> SceneCamera:
-    """Draws a camera that looks at the scene's centre from any side.
-
-    Args:
-      settings: the ranges.
-      rng: the random generator.
-      height_m: height of the point in the centre of the picture.
-      farther: factor on the camera's distance.
-    """
+    """Draw a camera that looks at the scene's centre from any side."""
     elevation = math.radians(rng.uniform(*settings.elevations_deg))
     azimuth = rng.uniform(0.0, 2 * math.pi)
     distance = rng.uniform(*(settings.distance_m or DISTANCE_M)) * farther
@@ -194,7 +187,7 @@ def draw_camera(
 
 
 def beside(camera: SceneCamera, place: Vector, heading_deg: float, distance_m: float) -> Vector:
-    """Returns the point at a distance from a place, at the same height.
+    """Return the point at a distance from a place, at the same height.
 
     Args:
       camera: the camera.
@@ -210,7 +203,7 @@ def beside(camera: SceneCamera, place: Vector, heading_deg: float, distance_m: f
 
 
 def turn_deg(camera: SceneCamera, place: Vector, front_deg: float | None, rng: Random) -> float:
-    """Draws an object's yaw in degrees; a front, if it has one, is roughly towards the camera."""
+    """Draw an object's yaw in degrees; a front, if it has one, is roughly towards the camera."""
     if front_deg is None:
         return round(rng.uniform(0.0, 360.0), 2)
     towards = math.atan2(camera.position[1] - place[1], camera.position[0] - place[0])
@@ -219,7 +212,7 @@ def turn_deg(camera: SceneCamera, place: Vector, front_deg: float | None, rng: R
 
 
 def put(camera: SceneCamera, piece: Piece, place: Vector, rng: Random) -> SceneObject:
-    """Returns a piece, as the first scene has it, at a place and turned at random."""
+    """Return a piece, as the first scene has it, at a place and turned at random."""
     yaw = turn_deg(camera, place, piece.front_deg, rng)
     return replace(piece.variants[0], position=place, yaw_deg=yaw)
 
@@ -234,12 +227,12 @@ class Ground:
 
     @classmethod
     def on(cls, support: Piece, yaw_deg: float) -> Self:
-        """Returns the top of a support."""
+        """Return the top of a support."""
         top = round(support.height, DECIMALS)
         return cls(sides_m=support.sides(), top_m=top, yaw_deg=yaw_deg)
 
     def draw_place(self, radius: float, rng: Random) -> Vector:
-        """Draws a place at which all within a radius, in metres, is on the support."""
+        """Draw a place at which all within a radius, in metres, is on the support."""
         turn = math.radians(self.yaw_deg)
         x, y = (rng.uniform(-1, 1) * max(side / 2 - radius, 0.0) for side in self.sides_m)
         return (

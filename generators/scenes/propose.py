@@ -1,5 +1,6 @@
 """Proposes pairs of scenes that differ in one thing, with their captions (EqBen, appendix B.4)."""
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from random import Random
@@ -16,11 +17,15 @@ from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.drafts import Drafter
-from eqforge.generators.scenes.enumeration import permuted
 from eqforge.generators.scenes.environments import check_environments
-from eqforge.generators.scenes.families.base import StagedDraft
-from eqforge.generators.scenes.families.graded import GRADES, Graded
-from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.families import FAMILIES, StagedDraft
+from eqforge.generators.scenes.ladders import (
+    GRADES,
+    draft_ladder,
+    ladder_spots,
+    ladder_step,
+    num_ladders,
+)
 from eqforge.generators.scenes.looks import NATURAL
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
@@ -32,6 +37,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Kind, ScenePair, StageName
 from eqforge.schemas.records.scores import Rejection
 
+PUBLISHED_KINDS: tuple[Kind, ...] = ("attribute", "counting", "location")
 Draft = RelatedDraft | CountedDraft | StagedDraft
 DATASET = "eq-kubric"
 NO_ARRANGEMENT = "no_arrangement"
@@ -62,7 +68,7 @@ class SceneProposer:
     def __init__(
         self, settings: SceneSettings, library: AssetLibrary, mode: Mode, seed: int
     ) -> None:
-        """Counts what the assets allow."""
+        """Count what the assets allow."""
         check_environments(settings, library)
         if mode == "paper":
             _check_published(settings)
@@ -79,21 +85,17 @@ class SceneProposer:
         self._check_supply()
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
-        """Yields all requested pairs, kind by kind; a reject replaces a pair that was not found."""
+        """Yield all requested pairs, kind by kind; a reject replaces a pair that was not found."""
         for kind, number in self.numbers():
             yield self.pair(kind, number)
 
     def numbers(self) -> Iterator[tuple[Kind, int]]:
-        """Yields the kind and number of all requested pairs, in order."""
+        """Yield the kind and number of all requested pairs, in order."""
         for kind in self._settings.kinds:
             yield from ((kind, number) for number in range(self._settings.pairs_of(kind)))
 
     def pair(self, kind: Kind, number: int) -> ScenePair | Reject:
-        """Returns one pair, which does not depend on what else is proposed.
-
-        Args:
-          kind: what the scenes differ in.
-          number: from 0.
+        """Return one pair, which does not depend on what else is proposed.
 
         Returns:
           The pair, or a reject if no arrangement was found.
@@ -130,26 +132,28 @@ class SceneProposer:
     def supply(self) -> Mapping[str, int]:
         """How many pairs of each kind the manifest allows."""
         vocabulary, changes = self._vocabulary, self._settings.attributes
-        contents: dict[str, int] = {
+        return {
             "counting": vocabulary.countings,
             "location": vocabulary.locations,
             "attribute": min(map(vocabulary.attributes, changes)) * len(changes),
             **{kind: family.size(vocabulary) for kind, family in FAMILIES.items()},
+            "graded": min(num_ladders(vocabulary, grade) for grade in GRADES)
+            * len(GRADES)
+            * len(STEPS),
         }
-        return contents | {"graded": contents["graded"] * len(STEPS)}
 
     def _attempt(
         self, kind: Kind, draft: Draft, progress: float, noise: int, rng: Random
     ) -> Arranged | None:
         if isinstance(draft, StagedDraft):
-            spots = FAMILIES[kind].spots(draft, rng)
+            spots = (ladder_spots if kind == "graded" else FAMILIES[kind].spots)(draft, rng)
             return arrange_staged(draft, spots, self._settings, progress, noise, rng)
         if isinstance(draft, CountedDraft):
             return arrange_counted(draft, self._settings, progress, noise, rng)
         return arrange_related(draft, self._settings, progress, noise, rng)
 
     def _on_stage(self, pair: ScenePair, draft: Draft, base_id: str, step: int) -> ScenePair:
-        """Returns a pair in its surroundings, and as the step of its ladder that it is."""
+        """Return a pair in its surroundings, and as the step of its ladder that it is."""
         if self._settings.stage == "photo":
             said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
             seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
@@ -163,26 +167,26 @@ class SceneProposer:
                 Random(derive_seed(self._seed, base_id, "stage", VERSION)),
             )
             pair = replace(pair, scenes=scenes)
-        family = FAMILIES.get(pair.kind)
-        if isinstance(family, Graded) and isinstance(draft, StagedDraft):
-            return family.member(pair, draft, step)
+        if pair.kind == "graded" and isinstance(draft, StagedDraft):
+            return ladder_step(pair, draft, step)
         return pair
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
-        """Returns the captions of one pair, without looking for an arrangement."""
+        """Return the captions of one pair, without looking for an arrangement."""
         return self._draft(kind, _first_of_ladder(kind, number)).captions
 
     def _draft(self, kind: Kind, number: int) -> Draft:
         vocabulary = self._vocabulary
         rng = Random(derive_seed(self._seed, sample_id_of(kind, number), "draft", VERSION))
+        if kind == "graded":
+            # The changes take turns.
+            turn, place = divmod(number // len(STEPS), len(GRADES))
+            grade = GRADES[place]
+            ladder = self._content(f"{kind}/{place}", turn, num_ladders(vocabulary, grade))
+            return draft_ladder(self._drafter, vocabulary, grade, ladder, rng)
         if kind in FAMILIES:
             family = FAMILIES[kind]
-            if isinstance(family, Graded):
-                turn, grade = divmod(number // len(STEPS), len(GRADES))
-                size = family.size_of(vocabulary, grade)
-                place = self._content(f"{kind}/{grade}", turn, size) * len(GRADES) + grade
-            else:
-                place = self._content(kind, number, family.size(vocabulary))
+            place = self._content(kind, number, family.size(vocabulary))
             return family.draft(self._drafter, vocabulary, place, rng)
         if kind == "counting":
             place = self._content(kind, number, vocabulary.countings)
@@ -200,11 +204,7 @@ class SceneProposer:
         return permuted(number, size, key)
 
     def _check_supply(self) -> None:
-        """Checks that there are enough contents for the requested pairs.
-
-        Raises:
-          InputError: there are not.
-        """
+        """Check that there are enough contents for the requested pairs."""
         for kind in self._settings.kinds:
             if (wanted := self._settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
@@ -213,7 +213,7 @@ class SceneProposer:
                 )
 
     def _what_lacks(self, kind: Kind) -> str:
-        """Returns what is missing where no thing of the manifest can be of two materials."""
+        """Return what is missing where no thing of the manifest can be of two materials."""
         if kind == "graded" and not self.supply[kind]:
             return (
                 "; ladders of lightness need assets that may be recoloured (`parts` of their words)"
@@ -250,12 +250,8 @@ _NEEDS: Mapping[Kind, str] = {
 
 
 def _check_published(settings: SceneSettings) -> None:
-    """Checks that all kinds of pairs are the paper's.
-
-    Raises:
-      InputError: one is not.
-    """
-    if new := [kind for kind in settings.kinds if kind in FAMILIES]:
+    """Check that all kinds of pairs are the paper's."""
+    if new := [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]:
         raise InputError(
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
             "build with --mode corrected, or take attribute, counting and location"
@@ -267,12 +263,12 @@ def _stands_on(asset: Asset, stage: StageName) -> bool:
 
 
 def _first_of_ladder(kind: Kind, number: int) -> int:
-    """Returns the number of the first pair that shares a scene with this one."""
+    """Return the number of the first pair that shares a scene with this one."""
     return number - number % len(STEPS) if kind == "graded" else number
 
 
 def sample_id_of(kind: str, number: int) -> str:
-    """Returns the id of a pair's sample."""
+    """Return the id of a pair's sample."""
     return f"{DATASET}/{kind}/{number:06d}"
 
 
@@ -282,3 +278,37 @@ def _pieces_of(draft: Draft) -> tuple[Piece, ...]:
     if isinstance(draft, CountedDraft):
         return (*draft.copies, draft.support, *draft.distractors)
     return (draft.target, draft.reference, *draft.distractors)
+
+
+ROUNDS = 4
+
+
+def permuted(index: int, size: int, key: int) -> int:
+    """Return the image of an index under a permutation of 0 ... size - 1 chosen by the key.
+
+    Any index can be asked for alone. It is a Feistel network over the next power of four, walked
+    until it lands inside the range (Black and Rogaway, Ciphers with Arbitrary Finite Domains).
+
+    Raises:
+      ValueError: the index is not in the range.
+    """
+    if not 0 <= index < size:
+        raise ValueError(f"{index} is not in the range of {size}")
+    half = max((size - 1).bit_length() + 1, 2) // 2
+    while True:
+        index = _network(index, half, key)
+        if index < size:
+            return index
+
+
+def _network(value: int, half: int, key: int) -> int:
+    mask = (1 << half) - 1
+    left, right = value >> half, value & mask
+    for number in range(ROUNDS):
+        left, right = right, left ^ (_mix(right, number, key) & mask)
+    return left << half | right
+
+
+def _mix(value: int, number: int, key: int) -> int:
+    text = f"{key}/{number}/{value}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")

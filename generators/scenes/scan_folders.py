@@ -25,7 +25,7 @@ _CATEGORY = re.compile(r'categor\w{0,9}\s{0,9}\{[^}]{0,400}?first:\s{0,9}"([^"]{
 
 
 def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Returns the folders of scans within a folder, by name, or itself where it is one.
+    """Return the folders of scans within a folder, by name, or itself where it is one.
 
     Returns:
       Those with a mesh, be it one that cannot be taken; and what else there is, folders without
@@ -57,11 +57,7 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def mesh_of(folder: Path) -> Path:
-    """Returns the mesh of a scan's folder: the one in it, or else the only one below.
-
-    Raises:
-      InputError: it holds none that is read, or several.
-    """
+    """Return the mesh of a scan's folder: the one in it, or else the only one below."""
     found = _meshes(folder) or _below(folder, MESHES)
     if not found:
         others = [path.name for path in _below(folder, OTHER_MESHES)] or ["nothing but collisions"]
@@ -73,21 +69,21 @@ def mesh_of(folder: Path) -> Path:
 
 
 def pictures_of(folder: Path, mesh: Path) -> list[Path]:
-    """Returns the pictures where a scan may have its textures, in the order of their places."""
+    """Return the pictures where a scan may have its textures, in the order of their places."""
     places = (folder, mesh.parent, folder / "materials" / "textures", folder / "textures")
     found = (path for place in dict.fromkeys(places) for path in _files(place))
     return [path for path in found if path.is_file() and _ends(path, FILE_SUFFIXES)]
 
 
 def category_of(folder: Path) -> str | None:
-    """Returns the category that a scan's metadata names, as Gazebo's files have it."""
+    """Return the category that a scan's metadata names, as Gazebo's files have it."""
     path = folder / "metadata.pbtxt"
     found = _CATEGORY.search(read_text(path)) if path.is_file() else None
     return None if found is None else found[1]
 
 
 def _meshes(folder: Path) -> list[Path]:
-    """Returns the meshes to render that a scan's folder holds; those of collisions are not."""
+    """Return the meshes to render that a scan's folder holds; those of collisions are not."""
     found = [
         path
         for place in (folder, folder / "meshes")
@@ -99,7 +95,7 @@ def _meshes(folder: Path) -> list[Path]:
 
 
 def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """Returns the meshes in a folder and in those below it, but for those of collisions."""
+    """Return the meshes in a folder and in those below it, but for those of collisions."""
     found = (path for path in sorted(folder.rglob("*")) if _ends(path, suffixes))
     return [path for path in found if path.is_file() and not _is_collision(path, folder)]
 

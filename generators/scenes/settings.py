@@ -88,11 +88,7 @@ class SceneSettings:
     """Arrangements tried for a pair before it is refused."""
 
     def __post_init__(self) -> None:
-        """Checks the ranges.
-
-        Raises:
-          InputError: a setting is out of its range.
-        """
+        """Check the ranges."""
         low, high = self.elevations_deg
         near, far = self.distance_m or DISTANCE_M
         least, most = self.target_area
@@ -142,7 +138,7 @@ class SceneSettings:
         return self.elevation_deg or _ELEVATION_DEG[self.stage]
 
     def pairs_of(self, kind: Kind) -> int:
-        """Returns the number of requested pairs of a kind; the first kinds get the remainder."""
+        """Return the number of requested pairs of a kind; the first kinds get the remainder."""
         if kind not in self.kinds:
             return 0
         each, left = divmod(self.pairs, len(self.kinds))
@@ -150,7 +146,7 @@ class SceneSettings:
 
 
 def scene_settings(mode: Mode) -> SceneSettings:
-    """Returns the defaults of a mode.
+    """Return the defaults of a mode.
 
     The published figures show two objects in a scene, or copies of one, and vary only colour.
     """

@@ -77,7 +77,7 @@ class Placed:
 
 
 def place(spec: SceneObject, library: AssetLibrary) -> Placed:
-    """Looks up an object's asset and unpacks it.
+    """Look up an object's asset and unpacks it.
 
     Raises:
       InputError: there is no such asset, or it cannot be fetched or unpacked.
@@ -89,7 +89,7 @@ def place(spec: SceneObject, library: AssetLibrary) -> Placed:
 
 
 def _tipped(upright: Quaternion) -> Quaternion:
-    """Returns a turn about the vertical after one about the y axis, from z to x, by 90 degrees."""
+    """Return a turn about the vertical after one about the y axis, from z to x, by 90 degrees."""
     real, _, _, up = upright
     half = math.sqrt(0.5)
     return (real * half, -up * half, real * half, up * half)
@@ -119,7 +119,7 @@ class Stage:
         settings: RenderSettings,
         scratch: Path,
     ) -> None:
-        """Builds the scene."""
+        """Build the scene."""
         import kubric
 
         # Resets the counter in names, so that a scene's names do not depend on earlier scenes.
@@ -141,7 +141,7 @@ class Stage:
             self._renderer._set_background_hdri(picture)
 
     def render(self) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-        """Renders the picture.
+        """Render the picture.
 
         Returns:
           The picture, uint8 [size, size, 3], and the number of the object in each pixel, intp
@@ -156,7 +156,7 @@ class Stage:
         return layers["rgb"], numbers[..., 0].astype(np.intp)
 
     def triangles(self, index: int) -> NDArray[np.float64]:
-        """Returns an object's surface, float64 [triangles, 3 corners, 3], in scene metres."""
+        """Return an object's surface, float64 [triangles, 3 corners, 3], in scene metres."""
         import bpy
 
         made = self._made(index).evaluated_get(bpy.context.evaluated_depsgraph_get())
@@ -231,7 +231,7 @@ def _kubric_object(name: str, placed: Placed) -> Any:
 
 
 def _surroundings(spec: SceneSpec) -> list[Any]:
-    """Returns the floor, the sun, if there is one, and the camera."""
+    """Return the floor, the sun, if there is one, and the camera."""
     import kubric
 
     side = spec.backdrop.floor_size / 2

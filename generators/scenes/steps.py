@@ -34,7 +34,7 @@ from another one (Ono 1967, Weber's law for length; Mahy et al. 1994, Color Rese
 
 
 def step_size(scene: SceneSpec, claim: Claim) -> float:
-    """Returns by how much what a claim compares differs the way it says.
+    """Return by how much what a claim compares differs the way it says.
 
     Returns:
       Percent by which a length is greater, steps of L*, degrees by which a thing is nearer to one
@@ -63,13 +63,13 @@ def step_size(scene: SceneSpec, claim: Claim) -> float:
 
 
 def _between(scene: SceneSpec, first: SceneObject, second: SceneObject) -> float:
-    """Returns the angle to the side between two things as the camera sees it, in degrees."""
+    """Return the angle to the side between two things as the camera sees it, in degrees."""
     (ax, _, az), (bx, _, bz) = to_camera(scene.camera, [first.position, second.position]).tolist()
     return abs(math.degrees(math.atan2(ax, az) - math.atan2(bx, bz)))
 
 
 def is_left(scene: SceneSpec, first: str, second: str) -> bool:
-    """Tells whether one object stands to the left of another as the camera sees it."""
+    """Return True if one object stands to the left of another as the camera sees it."""
     places = {item.name: item.position for item in scene.objects}
     right = camera_axes(scene.camera)[0]
     return float(right @ places[first]) < float(right @ places[second])

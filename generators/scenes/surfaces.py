@@ -63,14 +63,7 @@ def override_surface(
     material: SurfaceMaterial | None,
     parts: Collection[str] | None = None,
 ) -> None:
-    """Replaces an object's colour, material or both; None keeps the asset's own.
-
-    Args:
-      made: the object in Blender.
-      colour: linear red, green and blue in [0, 1]; of a texture, replaces the main colour.
-      material: the properties of the surface apart from its colour.
-      parts: names of the materials to change; None for all of them.
-    """
+    """Replace an object's colour, material or both; None keeps the asset's own."""
     if not made.material_slots:
         made.data.materials.append(_principled("surface", NEUTRAL))
     if colour is None and material is None:
@@ -83,7 +76,7 @@ def override_surface(
 
 
 def changed_slots(made: Any, parts: Collection[str] | None) -> list[Any]:
-    """Returns the slots of an object's materials that are among its parts, or all for None."""
+    """Return the slots of an object's materials that are among its parts, or all for None."""
     if not made.material_slots:
         made.data.materials.append(_principled("surface", NEUTRAL))
     return [slot for slot in made.material_slots if parts is None or _name_of(slot) in parts]
@@ -106,7 +99,7 @@ class Seen:
 
 
 def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
-    """Yields the names of an object's materials, and what their surfaces show.
+    """Yield the names of an object's materials, and what their surfaces show.
 
     Raises:
       InputError: the picture that one shows cannot be read.
@@ -131,7 +124,7 @@ def _check_picture(socket: Any) -> None:
 
 
 def _is_plain(shader: Any) -> bool:
-    """Tells whether a surface shows its base colour and nothing else: what can be told of it."""
+    """Return True if a surface shows its base colour and nothing else: what can be told of it."""
     inputs = shader.inputs
     alpha, base = inputs["Alpha"], inputs["Base Color"]
     texture = _texture_of(base)
@@ -149,7 +142,7 @@ def _is_plain(shader: Any) -> bool:
 
 
 def _shines(colour: Any, strength: float) -> bool:
-    """Tells whether a surface gives off light, but for small lamps in a dark texture."""
+    """Return True if a surface gives off light, but for small lamps in a dark texture."""
     if not colour.links or strength <= 0:
         return strength > 0 and max(colour.default_value[:3]) > 0
     texture = _texture_of(colour)
@@ -157,7 +150,7 @@ def _shines(colour: Any, strength: float) -> bool:
 
 
 def _mirrors(inputs: Any) -> bool:
-    """Tells whether a surface shows what is around it, as chrome does."""
+    """Return True if a surface shows what is around it, as chrome does."""
     metallic, roughness = inputs["Metallic"], inputs["Roughness"]
     is_metal = bool(metallic.links) or metallic.default_value > _OPAQUE
     return is_metal and not roughness.links and roughness.default_value < _ROUGH
@@ -188,7 +181,7 @@ def _links_from(node: Any) -> Iterator[Any]:
 
 
 def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
-    """Gives a surface a colour, or its texture another main colour where it has one."""
+    """Give a surface a colour, or its texture another main colour where it has one."""
     texture = _texture_of(socket)
     if texture is None:
         _set(socket, (*colour, 1.0))
@@ -211,14 +204,14 @@ def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
 
 
 def _texels(image: Any) -> Any:
-    """Returns a picture as Blender holds it, float32 of shape (height, width, 4)."""
+    """Return a picture as Blender holds it, float32 of shape (height, width, 4)."""
     texels = np.empty(4 * image.size[0] * image.size[1], np.float32)
     image.pixels.foreach_get(texels)
     return texels.reshape(image.size[1], image.size[0], 4)[::-1]  # Blender's first row is below
 
 
 def _is_encoded(image: Any) -> bool:
-    """Tells whether Blender holds a picture in sRGB.
+    """Return True if Blender holds a picture in sRGB.
 
     One of more than 8 bits is held in linear light, whatever its colour space is called.
     """
@@ -231,7 +224,7 @@ def _encoded(image: Any, texels: Any) -> Any:
 
 
 def _texture_of(socket: Any) -> Any:
-    """Returns the node of the picture that a shader's input shows, or None."""
+    """Return the node of the picture that a shader's input shows, or None."""
     for link in socket.links:
         node = link.from_node
         if node.type == "TEX_IMAGE" and node.image is not None and min(node.image.size) > 0:
@@ -253,7 +246,7 @@ class _Layout:
 
 
 def _layout(texture: Any) -> _Layout | None:
-    """Returns how a picture lies on a mesh; None where its nodes say more than that."""
+    """Return how a picture lies on a mesh; None where its nodes say more than that."""
     steps: list[tuple[Any, Any]] = []
     links = texture.inputs["Vector"].links
     while links:
@@ -274,7 +267,7 @@ def _layout(texture: Any) -> _Layout | None:
 
 
 def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
-    """Returns the corners of the triangles that have a material, and their areas."""
+    """Return the corners of the triangles that have a material, and their areas."""
     mesh = made.data
     mesh.calc_loop_triangles()
     count = len(mesh.loop_triangles)
@@ -289,7 +282,7 @@ def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
 
 
 def _unwrapped(made: Any, slot: int, texture: Any) -> tuple[Any, Any]:
-    """Returns where a picture lies on the triangles that have a material, and their areas."""
+    """Return where a picture lies on the triangles that have a material, and their areas."""
     layout = _layout(texture) or _Layout(layer=None, steps=())
     layers = made.data.uv_layers
     layer = layers.active if layout.layer is None else layers.get(layout.layer)
@@ -305,7 +298,7 @@ def _unwrapped(made: Any, slot: int, texture: Any) -> tuple[Any, Any]:
 
 
 def _image_like(image: Any, texels: Any) -> Any:
-    """Returns a new picture in Blender; the texels' first row is below."""
+    """Return a new picture in Blender; the texels' first row is below."""
     import bpy
 
     made = bpy.data.images.new(image.name, *image.size, alpha=True, float_buffer=image.is_float)
@@ -317,7 +310,7 @@ def _image_like(image: Any, texels: Any) -> Any:
 
 
 def _inputs(made: Any, parts: Collection[str] | None) -> Iterator[tuple[Any, Any]]:
-    """Yields each part's slot, and the inputs of its shader."""
+    """Yield each part's slot, and the inputs of its shader."""
     for slot in changed_slots(made, parts):
         shader = None if slot.material is None else _shader(slot.material)
         if shader is None:
@@ -331,7 +324,7 @@ def _name_of(slot: Any) -> str:
 
 
 def name_in_file(name: str) -> str:
-    """Returns a material's name without the number that Blender appends if it is taken."""
+    """Return a material's name without the number that Blender appends if it is taken."""
     return re.sub(r"\.\d{3,}$", "", name)
 
 
@@ -350,7 +343,7 @@ def _principled(name: str, colour: Vector) -> Any:
 
 
 def _set(socket: Any, value: Any) -> None:
-    """Sets a shader input, and removes any texture linked to it."""
+    """Set a shader input, and removes any texture linked to it."""
     for link in list(socket.links):
         socket.id_data.links.remove(link)
     socket.default_value = value

@@ -1,22 +1,33 @@
 """The surroundings of a scene's objects: light and floor."""
 
+from __future__ import annotations
+
+import functools
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from random import Random
+from typing import TYPE_CHECKING
 
-from eqforge.generators.scenes.assets import AssetLibrary
+import msgspec
+
+from eqforge.core.late import numpy as np
+from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.environments import draw_environment, place_of
-from eqforge.generators.scenes.floors import draw_floor
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import (
     Backdrop,
+    FloorTexture,
     SceneCamera,
     SceneLight,
     SceneSpec,
     Vector,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 MUTED: Mapping[str, tuple[Vector, frozenset[str]]] = {
     "light": ((0.60, 0.58, 0.55), frozenset({"white", "grey"})),
@@ -34,20 +45,20 @@ FLOOR_SIZE_M = 400.0
 
 
 def draw_muted(rng: Random, colours: Collection[str], avoid: str = "") -> str:
-    """Draws the name of a muted colour that is close to the fewest of the objects' colours."""
+    """Draw the name of a muted colour that is close to the fewest of the objects' colours."""
     names = [name for name in MUTED if name != avoid]
     rng.shuffle(names)
     return min(names, key=lambda name: len(MUTED[name][1].intersection(colours)))
 
 
 def draw_backdrop(settings: SceneSettings, rng: Random, floor: str) -> Backdrop:
-    """Returns a floor of a muted colour with one of the environment pictures, if there are any."""
+    """Return a floor of a muted colour with one of the environment pictures, if there are any."""
     hdri = rng.choice(settings.hdri) if settings.hdri else None
     return Backdrop(floor_colour=MUTED[floor][0], floor_size=FLOOR_SIZE_M, hdri=hdri)
 
 
 def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLight:
-    """Draws a sun high in the sky, on the camera's side, so that visible sides are lit.
+    """Draw a sun high in the sky, on the camera's side, so that visible sides are lit.
 
     There is no sun with an environment picture, which has its own light.
     """
@@ -74,20 +85,95 @@ def photographed(
     library: AssetLibrary,
     rng: Random,
 ) -> tuple[SceneSpec, SceneSpec]:
-    """Returns both scenes of a pair in an environment and on a floor that are drawn for them.
-
-    Args:
-      scenes: what stands there, seen by one camera.
-      colours: linear red, green and blue of the objects.
-      settings: which environment pictures.
-      library: where they are.
-      rng: what to draw with.
-
-    Raises:
-      InputError: an environment picture cannot be read.
-    """
+    """Return both scenes of a pair in an environment and on a floor that are drawn for them."""
     environment = draw_environment(rng, library, settings, scenes[0].camera)
     floor = draw_floor(rng, colours, place_of(environment.asset))
     backdrop = Backdrop(environment=environment, floor=floor)
     first, second = (replace(each, backdrop=backdrop, light=NO_LIGHT) for each in scenes)
     return first, second
+
+
+FAR_ENOUGH = 22.0
+"""CIEDE2000 difference of a floor to the nearest of the objects' colours that stands out."""
+
+BRIGHTNESS = (0.85, 1.12)
+"""Least and greatest factor on a texture's light."""
+
+HUE = 0.05
+"""How far the tint's red, green and blue may lie apart from each other."""
+
+RADIUS_M = (7.0, 9.0)
+"""Where the floor goes over into the ground of the environment picture."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FloorFacts:
+    """What the manifest says of a floor texture.
+
+    Attributes:
+      colour: mean of its linear red, green and blue.
+      tile_m: least and greatest side of one tile.
+      places: where there are such floors.
+      laid: how many pieces lie across it and down it, which may change places; 0 for one that may
+        be moved by any length; None for grain without a direction, which may be turned.
+    """
+
+    colour: Vector
+    tile_m: tuple[float, float]
+    places: tuple[Place, ...]
+    laid: tuple[int, int] | None
+
+
+@functools.cache
+def floor_facts() -> Mapping[str, FloorFacts]:
+    """Return the floor textures that eqforge brings, by asset id."""
+    return {
+        key: msgspec.convert(asset.entry["floor"], FloorFacts)
+        for key, asset in stage_assets().items()
+        if asset.category == "floor"
+    }
+
+
+def draw_floor(
+    rng: Random, colours: Collection[Vector], place: Place | None = None
+) -> FloorTexture:
+    """Draw a floor texture on which objects of some colours stand out, and how it lies.
+
+    Returns:
+      One of the place's floors that are FAR_ENOUGH from all colours; where there is none, the
+      farthest.
+    """
+    names = [name for name, each in floor_facts().items() if place in (None, *each.places)]
+    rng.shuffle(names)
+    asset = max(names, key=lambda name: min(distance(name, colours), FAR_ENOUGH))
+    grey = rng.uniform(*BRIGHTNESS)
+    red, green, blue = (round(grey * (1 + rng.uniform(-HUE, HUE) / 2), 3) for _ in range(3))
+    return FloorTexture(
+        asset=asset,
+        tile_m=round(rng.uniform(*floor_facts()[asset].tile_m), 3),
+        turn_deg=round(rng.uniform(0.0, 360.0), 2),
+        tint=(red, green, blue),
+        radius_m=round(rng.uniform(*RADIUS_M), 2),
+    )
+
+
+def distance(floor: str, colours: Collection[Vector]) -> float:
+    """Return the CIEDE2000 difference of a floor to the nearest colour; infinite for none."""
+    return min((_difference(floor_facts()[floor].colour, each) for each in colours), default=np.inf)
+
+
+@functools.cache
+def _difference(first: Vector, second: Vector) -> float:
+    from skimage.color import deltaE_ciede2000
+
+    # The last bits of a power differ between machines, and must not choose between two floors.
+    difference = deltaE_ciede2000(_lab(first), _lab(second))  # type: ignore[no-untyped-call]
+    return round(float(difference), 3)
+
+
+def _lab(colour: Vector) -> NDArray[np.float64]:
+    from skimage.color import rgb2lab
+
+    light = np.array(colour)
+    shown = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    return rgb2lab(shown)

@@ -91,7 +91,7 @@ def shown_colours(texels: Floats, areas: Floats) -> Shown:
 
 
 def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float32]:
-    """Returns a texture whose main colour is another one.
+    """Return a texture whose main colour is another one.
 
     Args:
       texels: of shape (..., 3), sRGB in [0, 1].
@@ -118,13 +118,7 @@ def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float
 def recoloured_pixels(
     pixels: NDArray[np.uint8], shown: Shown, colour: Vector
 ) -> NDArray[np.float32]:
-    """Returns a texture of 8 bits as `recoloured` does, each of its colours but once.
-
-    Args:
-      pixels: uint8 of shape (height, width, 3).
-      shown: what the surface shows of it.
-      colour: linear red, green and blue in [0, 1].
-    """
+    """Return a texture of 8 bits as `recoloured` does, each of its colours but once."""
     packed = pixels.astype(np.uint32) @ np.array((1 << 16, 1 << 8, 1), np.uint32)
     known, place = np.unique(packed, return_inverse=True)
     colours = np.stack((known >> 16, known >> 8 & 255, known & 255), axis=-1) / 255
@@ -138,7 +132,7 @@ Wrap: TypeAlias = Literal["REPEAT", "EXTEND", "MIRROR", "CLIP"]
 def sampled(
     corners: Floats, areas: Floats, texture: Floats, wrap: Wrap = "REPEAT"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns a texture at points of a surface, with the area that each stands for.
+    """Return a texture at points of a surface, with the area that each stands for.
 
     Args:
       corners: texture coordinates of shape (triangles, 3, 2), (0, 0) is below on the left.
@@ -175,18 +169,18 @@ def sampled(
 
 
 def decoded(texels: Floats) -> NDArray[np.float64]:
-    """Returns sRGB in [0, 1] as linear light."""
+    """Return sRGB in [0, 1] as linear light."""
     value = np.clip(texels, 0.0, 1.0).astype(np.float64)
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
 
 
 def encoded(linear: Floats) -> NDArray[np.float64]:
-    """Returns linear light in [0, 1] as sRGB."""
+    """Return linear light in [0, 1] as sRGB."""
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
 def _main_share(linear: Floats, ratios: Floats, colour: Floats) -> NDArray[np.float64]:
-    """Returns how much each texel has of the main colour, 1 for all."""
+    """Return how much each texel has of the main colour, 1 for all."""
     level = np.where(ratios > 1e-3, 1 / np.maximum(ratios, 1e-3), 1.0)[..., None]
     main = _lab(colour[None])[0]
     seen = _lab(linear * level)
@@ -202,7 +196,7 @@ def _smooth(value: Floats, low: float, high: float) -> NDArray[np.float64]:
 
 
 def _nearest(lab: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Returns the place in the palette of the colour, in any shade, that is nearest to each."""
+    """Return the place in the palette of the colour, in any shade, that is nearest to each."""
     weights = np.array((_LIGHTNESS, 1.0, 1.0))
     best = np.full(len(lab), np.inf)
     found = np.zeros(len(lab), np.intp)
@@ -216,7 +210,7 @@ def _nearest(lab: NDArray[np.float64]) -> NDArray[np.intp]:
 
 
 def _lab(linear: Floats) -> NDArray[np.float64]:
-    """Returns CIE L*a*b* at D65 of linear sRGB (CIE 15:2004, section 8.2.1)."""
+    """Return CIE L*a*b* at D65 of linear sRGB (CIE 15:2004, section 8.2.1)."""
     from skimage.color import xyz2lab
     from skimage.color.colorconv import xyz_from_rgb
 
@@ -226,33 +220,23 @@ def _lab(linear: Floats) -> NDArray[np.float64]:
 
 
 def lightness_of(colour: Vector) -> float:
-    """Returns L* of a linear colour, in [0, 100]."""
+    """Return L* of a linear colour, in [0, 100]."""
     return float(_lab(np.array(colour)[None])[0, 0])
 
 
 def paled(colour: Vector, lightness: float, chroma: float) -> Vector:
-    """Returns a colour of the same hue in another lightness, with a share of its chroma.
-
-    Args:
-      colour: linear red, green and blue in [0, 1].
-      lightness: L*, in [0, 100].
-      chroma: share of a* and b* that is left; of a small one, any hue can be had.
-    """
+    """Return a colour of the same hue in another lightness, with a share of its chroma."""
     a, b = _lab(np.array(colour)[None])[0, 1:] * chroma
     return _surface(np.array((lightness, a, b)))
 
 
 def shifted(colour: Vector, steps: float) -> Vector:
-    """Returns a colour with the same a* and b* and a lightness that is so many steps greater."""
+    """Return a colour with the same a* and b* and a lightness that is so many steps greater."""
     return _surface(_lab(np.array(colour)[None])[0] + (steps, 0.0, 0.0))
 
 
 def _surface(lab: NDArray[np.float64]) -> Vector:
-    """Returns the linear colour of L*, a* and b*.
-
-    Raises:
-      ValueError: no surface can have it.
-    """
+    """Return the linear colour of L*, a* and b*."""
     from skimage.color import lab2xyz
     from skimage.color.colorconv import rgb_from_xyz
 

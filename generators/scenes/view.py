@@ -28,14 +28,14 @@ MIN_DEPTH_M = 0.05
 
 @functools.cache
 def directions() -> Points:
-    """Returns the unit vectors along which the extents of flat shapes are compared; [2, 32]."""
+    """Return the unit vectors along which the extents of flat shapes are compared; [2, 32]."""
     angles = np.arange(32) * math.pi / 32
     return np.stack([np.cos(angles), np.sin(angles)])
 
 
 @functools.lru_cache(maxsize=16)
 def camera_axes(camera: SceneCamera) -> Points:
-    """Returns the unit vectors right, up and forward as the rows of a matrix, [3, 3].
+    """Return the unit vectors right, up and forward as the rows of a matrix, [3, 3].
 
     Raises:
       ValueError: the camera looks straight up or down, or at its own position.
@@ -52,18 +52,13 @@ def camera_axes(camera: SceneCamera) -> Points:
 
 
 def to_camera(camera: SceneCamera, points: ArrayLike) -> Points:
-    """Returns points, [n, 3], in metres to the camera's right, above it and in front of it.
-
-    Args:
-      camera: the camera.
-      points: [n, 3] in the scene, in metres.
-    """
+    """Return points, [n, 3], in metres to the camera's right, above it and in front of it."""
     found: Points = np.subtract(points, camera.position) @ camera_axes(camera).T
     return found
 
 
 def project(camera: SceneCamera, points: ArrayLike) -> Points:
-    """Projects points, [n, 3], to [n, 2] in picture widths; NaN if nearer than `MIN_DEPTH_M`."""
+    """Project points, [n, 3], to [n, 2] in picture widths; NaN if nearer than `MIN_DEPTH_M`."""
     seen = to_camera(camera, points)
     depth = seen[:, 2:]
     if depth.min() <= MIN_DEPTH_M:
@@ -74,7 +69,7 @@ def project(camera: SceneCamera, points: ArrayLike) -> Points:
 
 
 def corners(item: SceneObject, bounds: Bounds) -> Points:
-    """Returns the corners of an object's box in the scene, [8, 3], the lower four first."""
+    """Return the corners of an object's box in the scene, [8, 3], the lower four first."""
     (x0, y0, z0), (x1, y1, z1) = bounds
     x, y = (x1 - x0) / 2, (y1 - y0) / 2
     lower = np.array([(-x, -y, 0.0), (x, -y, 0.0), (x, y, 0.0), (-x, y, 0.0)])
@@ -96,14 +91,14 @@ class Shape:
     high: Points
 
     def gap(self, other: Shape) -> float:
-        """Returns the distance between two shapes; negative if they may overlap.
+        """Return the distance between two shapes; negative if they may overlap.
 
         It never exceeds the true distance.
         """
         return float(np.maximum(other.low - self.high, self.low - other.high).max())
 
     def area(self) -> float:
-        """Returns the area, in squares of the unit of its extents; that of a circle exactly.
+        """Return the area, in squares of the unit of its extents; that of a circle exactly.
 
         The tangents at right angles to the directions bound a polygon: its area is the sum, over
         its sides, of half a side times its distance from the origin (Minkowski).
@@ -114,12 +109,12 @@ class Shape:
         return float(reach[:-1] @ sides)
 
     def contains(self, points: Points) -> NDArray[np.bool_]:
-        """Tells which points, [n, 2], are in the shape; bool [n]."""
+        """Return which points, [n, 2], are in the shape; bool [n]."""
         along = points @ directions()
         return np.all((along >= self.low) & (along <= self.high), axis=1)
 
     def covered_by(self, others: list[Shape], steps: int = 24) -> float:
-        """Returns the share of the shape that others cover, in [0, 1], estimated on a grid."""
+        """Return the share of the shape that others cover, in [0, 1], estimated on a grid."""
         x, y = (np.linspace(self.low[k], self.high[k], steps + 2)[1:-1] for k in (0, _UP))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
         own = grid[self.contains(grid)]
@@ -134,16 +129,16 @@ _UP = 16
 
 
 def shape_of(points: Points) -> Shape:
-    """Returns the smallest `Shape` around points, [n, 2]."""
+    """Return the smallest `Shape` around points, [n, 2]."""
     along = points @ directions()
     return Shape(low=along.min(axis=0), high=along.max(axis=0))
 
 
 def footprint(box: Points) -> Shape:
-    """Returns the floor area below an object, in metres, from its box's corners, [8, 3]."""
+    """Return the floor area below an object, in metres, from its box's corners, [8, 3]."""
     return shape_of(box[:4, :2])
 
 
 def silhouette(camera: SceneCamera, box: Points) -> Shape:
-    """Returns the outline, in picture widths, of a box, [8, 3], in front of the camera."""
+    """Return the outline, in picture widths, of a box, [8, 3], in front of the camera."""
     return shape_of(project(camera, box))

@@ -30,7 +30,7 @@ GREY = "Kd 0.2 0.2 0.2\nNs 50\nillum 2\n"
 
 
 def read_text(path: Path) -> str:
-    """Returns a file's text: in UTF-8, or else in Latin-1, which takes all bytes."""
+    """Return a file's text: in UTF-8, or else in Latin-1, which takes all bytes."""
     data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -40,7 +40,7 @@ def read_text(path: Path) -> str:
 
 
 def libraries_of(mesh: Path) -> dict[str, Path | None]:
-    """Returns the libraries that an OBJ file names, with their paths; None for a missing one.
+    """Return the libraries that an OBJ file names, with their paths; None for a missing one.
 
     A line may name several, and a name may have blanks, as Blender reads it.
     """
@@ -54,12 +54,7 @@ def libraries_of(mesh: Path) -> dict[str, Path | None]:
 
 
 def pictures_named(library: str, only_colour: bool = False) -> list[str]:
-    """Returns the pictures that a library's text names, in its order, with slashes; none twice.
-
-    Args:
-      library: text of an MTL file.
-      only_colour: only those that give surfaces their colour.
-    """
+    """Return the pictures that a library's text names, in its order, with slashes; none twice."""
     names = (
         _plain(name)
         for _, keyword, name in _PICTURE.findall(library)
@@ -69,7 +64,7 @@ def pictures_named(library: str, only_colour: bool = False) -> list[str]:
 
 
 def with_pictures(library: str, name_of: Callable[[str], str]) -> str:
-    """Returns a library's text with other names of its pictures; their options are kept.
+    """Return a library's text with other names of its pictures; their options are kept.
 
     Blender reads keywords only as they are usually written, `map_Kd` and not `map_kd`.
     """
@@ -83,24 +78,18 @@ def with_pictures(library: str, name_of: Callable[[str], str]) -> str:
 
 
 def showing(library: str, picture: str) -> str:
-    """Returns a library's text in which every surface shows a picture."""
+    """Return a library's text in which every surface shows a picture."""
     return _SURFACE.sub(lambda found: f"{found[0]}\nmap_Kd {picture}", library)
 
 
 def plain_library(mesh: str) -> str:
-    """Returns a library of the surfaces that an OBJ file's text uses, all of them grey."""
+    """Return a library of the surfaces that an OBJ file's text uses, all of them grey."""
     names = list(dict.fromkeys(_USED.findall(mesh))) or ["surface"]
     return "\n".join(f"newmtl {name}\n{GREY}" for name in names)
 
 
 def with_library(mesh: str, name: str, library: str) -> str:
-    """Returns an OBJ file's text that names one library, by whose surfaces it is covered.
-
-    Args:
-      mesh: its text.
-      name: of the library.
-      library: its text; a mesh that uses no surface gets the first one.
-    """
+    """Return an OBJ file's text that names one library, by whose surfaces it is covered."""
     text = re.sub(r"^[ \t]*mtllib\b.*\n?", "", mesh, flags=re.MULTILINE)
     surfaces, face = _SURFACE.findall(library), _FACE.search(text)
     if surfaces and face and not _USED.search(text):
@@ -109,7 +98,7 @@ def with_library(mesh: str, name: str, library: str) -> str:
 
 
 def with_names(mesh: str, library: str, name_of: Callable[[str], str]) -> tuple[str, str]:
-    """Returns the texts of an OBJ file and its library with other names of their surfaces."""
+    """Return the texts of an OBJ file and its library with other names of their surfaces."""
     names = {
         each: name_of(each)
         for each in dict.fromkeys((*_SURFACE.findall(library), *_USED.findall(mesh)))
@@ -122,7 +111,7 @@ def with_names(mesh: str, library: str, name_of: Callable[[str], str]) -> tuple[
 
 
 def _plain(name: str) -> str:
-    """Returns a name of a file with slashes, without the blanks and quotes around it."""
+    """Return a name of a file with slashes, without the blanks and quotes around it."""
     return name.strip().strip('"').replace("\\", "/")
 
 
@@ -132,7 +121,7 @@ def _beside(mesh: Path, name: str) -> Path | None:
 
 
 def is_file(path: Path) -> bool:
-    """Tells whether there is a file of a name that may be none: too long, or with a NUL."""
+    """Return True if there is a file of a name that may be none: too long, or with a NUL."""
     try:
         return path.is_file()
     except (OSError, ValueError):

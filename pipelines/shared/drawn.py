@@ -16,9 +16,8 @@ from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.filters.plausibility import PlausibilitySettings, prepare_plausibility
-from eqforge.transforms.generated.draw_work import SEEDS_STAGE, Drawings, choose_best
+from eqforge.transforms.generated.draw_work import PROMPTS_STAGE, SEEDS_STAGE, Drawings, choose_best
 from eqforge.transforms.generated.pairs import GeneratedRules, RankSettings
-from eqforge.transforms.generated.prompts import PROMPTS_STAGE
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 
 

@@ -14,8 +14,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes import copies
-from eqforge.generators.scenes.archives import packed
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, fetch_archive
+from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, fetch_archive, packed
 from eqforge.generators.scenes.manifest import Asset, read_manifest
 
 

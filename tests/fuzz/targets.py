@@ -27,7 +27,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.visible import visible
-from eqforge.generators.scenes.archives import BadArchive, unpack_archive
+from eqforge.generators.scenes.assets import BadArchive, unpack_archive
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.perturbations.record import PerturbationSettings

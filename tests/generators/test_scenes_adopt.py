@@ -12,10 +12,9 @@ from eqforge.commands import assets as command
 from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.contents import Vocabulary, coloured_pairs
-from eqforge.generators.scenes.copies import findings_of
+from eqforge.generators.scenes.copies import findings_of, words_for
 from eqforge.generators.scenes.look_child import Looks
 from eqforge.generators.scenes.manifest import read_manifest
-from eqforge.generators.scenes.nouns import words_for
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.settings import SceneSettings

@@ -18,13 +18,14 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
-from eqforge.generators.scenes import archives
-from eqforge.generators.scenes.archives import BadArchive, archive_files
+from eqforge.generators.scenes import assets as archives
 from eqforge.generators.scenes.assets import (
     BUILTIN,
     BUILTIN_MANIFEST,
     MAX_ARCHIVE_BYTES,
     AssetLibrary,
+    BadArchive,
+    archive_files,
 )
 from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import read_manifest

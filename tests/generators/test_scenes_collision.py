@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.scenes.collision import collision_parts
+from eqforge.generators.scenes.overlaps import collision_parts
 
 pytest.importorskip("trimesh")
 

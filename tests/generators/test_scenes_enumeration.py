@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.scenes.enumeration import permuted
+from eqforge.generators.scenes.propose import permuted
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 16, 17, 63, 1000])

@@ -20,8 +20,8 @@ from eqforge.generators.scenes.environments import (
     luminance,
     measure_environment,
     measured_of,
+    read_high_range,
 )
-from eqforge.generators.scenes.high_range import read_high_range
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import draw_backdrop, draw_light

@@ -14,7 +14,7 @@ from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import difference, differs_as_declared, side_margin
 from eqforge.generators.scenes.contents import Vocabulary
-from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.families import FAMILIES
 from eqforge.generators.scenes.manifest import Trim
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import SceneProposer

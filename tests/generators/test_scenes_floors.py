@@ -12,7 +12,8 @@ from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, stage_assets
 from eqforge.generators.scenes.environments import environment_ids, luminance, place_of
-from eqforge.generators.scenes.floors import (
+from eqforge.generators.scenes.palette import PALETTE
+from eqforge.generators.scenes.surroundings import (
     BRIGHTNESS,
     FAR_ENOUGH,
     HUE,
@@ -20,7 +21,6 @@ from eqforge.generators.scenes.floors import (
     draw_floor,
     floor_facts,
 )
-from eqforge.generators.scenes.palette import PALETTE
 from tools.textures.build import TEXTURES, encoded, mean_colour, texture_pixels
 
 

@@ -12,8 +12,9 @@ from eqforge.generators.scenes.environments import (
     environment_ids,
     measure_environment,
     measured_of,
+    read_high_range,
+    read_radiance,
 )
-from eqforge.generators.scenes.high_range import read_high_range, read_radiance
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.records.scenes import SceneCamera

@@ -8,8 +8,14 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from eqforge.generators.scenes.instances import box_of, covered_px, depth_of, full_px, to_camera
-from eqforge.generators.scenes.render_child import encode_png
+from eqforge.generators.scenes.render_child import (
+    box_of,
+    covered_px,
+    depth_of,
+    encode_png,
+    full_px,
+    to_camera,
+)
 from eqforge.schemas.records.scenes import SceneCamera
 from eqforge.schemas.records.values import PixelBox
 

@@ -13,8 +13,8 @@ from skimage.color import rgb2lab
 
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.environments import draw_environment
-from eqforge.generators.scenes.floors import draw_floor
 from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.surroundings import draw_floor
 from eqforge.schemas.records.scenes import Backdrop, SceneObject, SceneSpec, SurfaceMaterial
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from tests.renders import (

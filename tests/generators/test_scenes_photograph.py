@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from skimage.color import rgb2lab
 
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
-from eqforge.generators.scenes.environments import draw_environment
-from eqforge.generators.scenes.floors import draw_floor
-from eqforge.generators.scenes.high_range import read_high_range
+from eqforge.generators.scenes.environments import draw_environment, read_high_range
 from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.surroundings import draw_floor
 from eqforge.generators.scenes.view import project
 from eqforge.schemas.records.scenes import (
     Backdrop,

@@ -10,7 +10,7 @@ import pytest
 
 from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
-from eqforge.generators.scenes.families.registry import FAMILIES
+from eqforge.generators.scenes.families import FAMILIES
 from eqforge.generators.scenes.manifest import AssetWords, read_manifest
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.propose import SceneProposer

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.generators.scenes.archives import packed
-from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
+from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary, packed
 from eqforge.generators.scenes.palette import PALETTE
 from tools.meshes.build import model_files
 from tools.meshes.catalogue import CATALOGUE, words_entry

@@ -18,8 +18,7 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex
-from eqforge.generators.scenes.environments import measure_environment
-from eqforge.generators.scenes.high_range import read_high_range
+from eqforge.generators.scenes.environments import measure_environment, read_high_range
 from tools.stage_manifest import FOLDER, picture_entry, replace_entries
 
 WORLDS = "bpy/4.2/datafiles/studiolights/world"

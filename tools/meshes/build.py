@@ -14,8 +14,7 @@ from typing import Any
 
 from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex
-from eqforge.generators.scenes.archives import packed
-from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
+from eqforge.generators.scenes.assets import BUILTIN_MANIFEST, packed
 from tools.meshes.catalogue import CATALOGUE, Entry, words_entry
 from tools.meshes.wavefront import asset_files, asset_kwargs, normalised
 

@@ -10,6 +10,7 @@ import functools
 import math
 import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -35,14 +36,23 @@ from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
-from eqforge.transforms.generated.flagged import FLAGGED, flagged
+from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
-from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
 if TYPE_CHECKING:
     from eqforge.generators.diffusion.generate import PairGenerator
+
+
+REASON: Final = "safety_checker"
+FLAGGED: Final = {REASON: "The model's own checker flagged a picture, and made it black."}
+
+
+def flagged(sides: Sequence[bool]) -> Rejection | None:
+    """Return why a pair is refused, given which of its pictures were flagged; None for none."""
+    found = ", ".join(str(side) for side, is_flagged in enumerate(sides) if is_flagged)
+    return Rejection(reason=REASON, detail=f"image {found}") if found else None
+
 
 DRAWINGS_STAGE = Stage("drawings", FLAGGED)
 
@@ -86,11 +96,7 @@ class EditSettings:
     shifts what follows a word of several tokens."""
 
     def __post_init__(self) -> None:
-        """Checks the numbers.
-
-        Raises:
-          InputError: a share is not from 0 to 1, or the factor is negative or not finite.
-        """
+        """Check the numbers."""
         for name in ("cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"):
             check_range(name, getattr(self, name), 0, 1)
         if not 0 <= self.reweight < math.inf:
@@ -134,7 +140,7 @@ _loading = threading.Lock()
 
 
 def shared_generator(settings: DiffusionSettings) -> SharedGenerator:
-    """Returns the generator of this process, loaded on first use.
+    """Return the generator of this process, loaded on first use.
 
     Raises:
       InputError: the model cannot be loaded, or the settings do not fit it.
@@ -159,7 +165,7 @@ def _load(settings: DiffusionSettings) -> SharedGenerator:
 
 
 def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
-    """Draws a pair from every seed that is asked for; each drawing may be refused.
+    """Draw a pair from every seed that is asked for; each drawing may be refused.
 
     Raises:
       InputError: the model cannot be loaded, or a prompt does not fit it.
@@ -192,7 +198,7 @@ def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
 
 
 def control_of(pair: PromptPair, settings: EditSettings) -> EditControl:
-    """Returns how the first picture of a pair guides the second."""
+    """Return how the first picture of a pair guides the second."""
     blend = None
     if settings.local_blend and any(pair.blended):
         blend = LocalBlend(words=pair.blended, threshold=settings.blend_threshold)
@@ -218,7 +224,7 @@ def _cross_steps(pair: PromptPair, settings: EditSettings) -> Span | dict[WordNa
 
 
 def _as_json(control: EditControl) -> Any:
-    """Returns a control as JSON-like values; integer keys become strings."""
+    """Return a control as JSON-like values; integer keys become strings."""
     return msgspec.to_builtins(asdict(control), str_keys=True)
 
 
@@ -290,7 +296,7 @@ def _generation(
 
 
 def _scores(drawn: PairImages, control: EditControl) -> tuple[Score, ...]:
-    """Returns the share of the picture in which the second may differ, if it was limited."""
+    """Return the share of the picture in which the second may differ, if it was limited."""
     mask = drawn.blend_mask
     if mask is None or control.blend is None:
         return ()

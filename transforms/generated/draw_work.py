@@ -5,13 +5,15 @@ drawings are counted: nothing is lost between what was drawn and what was kept.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from eqforge.core.identity import derive_seed
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.filters.plausibility import REASONS, refuse_implausible
 from eqforge.transforms.generated.pairs import (
     GeneratedRules,
     RankSettings,
@@ -110,3 +112,31 @@ def _score_of(work: PairWork, settings: RankSettings) -> float | None:
     if settings.best_by == "oracle_margin":
         return margin_of(work.scores)
     return work.measured.measures.background_ssim
+
+
+PROMPTS_STAGE: Final = Stage(
+    "prompts", REASONS, note="What is to be drawn, where --plausibility names a model."
+)
+
+
+def weigh(work: Work, rules: GeneratedRules, drawn: Sequence[int] = (0, 1)) -> Work:
+    """Return a planned pair with the plausibility of its captions, or refused for it.
+
+    One that was refused before is left alone, as are all where no model is asked for.
+
+    """
+    plausibility, proposal = rules.plausibility, work.proposal
+    if plausibility.model is None or proposal is None or work.rejects:
+        return work
+    captions = proposal.captions
+    try:
+        scores = rules.ledger("weigh", plausibility.basis()).remember(
+            list(captions), tuple[Score, ...], lambda: plausibility.scores(captions)
+        )
+    except Exception as error:
+        return work.refused(PROMPTS_STAGE, error_rejection(error))
+    weighed = replace(work, scores=(*work.scores, *scores))
+    rejection = refuse_implausible(
+        [scores[side] for side in drawn], plausibility.settings, [captions[side] for side in drawn]
+    )
+    return weighed.decided(PROMPTS_STAGE, rejection)

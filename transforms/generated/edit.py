@@ -26,7 +26,7 @@ from eqforge.schemas.tables.generated import Generation, MaskRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
-from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of
+from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.edit_masks import (
     GroundingSettings,
     SharedGrounder,
@@ -34,9 +34,8 @@ from eqforge.transforms.generated.edit_masks import (
     shared_grounder,
     store_region,
 )
-from eqforge.transforms.generated.edit_work import EDITS_STAGE, EditTask, EditWork
+from eqforge.transforms.generated.edit_plan import EDITS_STAGE, EditTask, EditWork
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
-from eqforge.transforms.generated.prompts import weigh
 from eqforge.transforms.generated.work import MadePair
 
 if TYPE_CHECKING:
@@ -66,11 +65,7 @@ class LockSettings:
     calibrated."""
 
     def __post_init__(self) -> None:
-        """Checks the numbers.
-
-        Raises:
-          InputError: one is out of its range.
-        """
+        """Check the numbers."""
         check_range("max_changed_outside", self.max_changed_outside, 0, 1)
         if self.feather_px < 0:
             raise InputError(f"--feather-px {self.feather_px}: expected 0 or more")
@@ -103,7 +98,7 @@ class SharedEditor:
 
 
 def _named(device: str) -> str:
-    """Returns what an accelerator calls itself; its type where torch does not know."""
+    """Return what an accelerator calls itself; its type where torch does not know."""
     import torch
 
     found = torch.device(device)
@@ -114,7 +109,7 @@ _loading = threading.Lock()
 
 
 def shared_editor(settings: EditorSettings) -> SharedEditor:
-    """Returns the editor of this process, loaded on first use.
+    """Return the editor of this process, loaded on first use.
 
     Raises:
       InputError: the model cannot be loaded, or the settings do not fit it.
@@ -130,7 +125,7 @@ def _load(settings: EditorSettings) -> SharedEditor:
 
 
 def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
-    """Edits a photograph from every seed that is asked for; each edit may be refused.
+    """Edit a photograph from every seed that is asked for; each edit may be refused.
 
     Raises:
       InputError: a model cannot be loaded.
@@ -169,7 +164,7 @@ def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
 
 
 def _refuse(made: MadePair, settings: LockSettings) -> Rejection | None:
-    """Returns why an edited photograph is refused for what changed outside of its mask."""
+    """Return why an edited photograph is refused for what changed outside of its mask."""
     outside = {score.name: score.value for score in made.scores}.get(CHANGED_OUTSIDE)
     limit = settings.max_changed_outside
     if outside is None or limit is None or outside <= limit:
@@ -222,7 +217,7 @@ def _region(
     grounder: SharedGrounder | None,
     rules: EditingRules,
 ) -> _Region | None:
-    """Returns where a photograph may change; None where nobody says."""
+    """Return where a photograph may change; None where nobody says."""
     media = rules.generated.media
     if task.mask is not None:
         return _Region(
@@ -264,7 +259,7 @@ def _edit(
 def _scores(
     photograph: NDArray[np.uint8], edited: NDArray[np.uint8], region: _Region | None
 ) -> dict[str, float | None]:
-    """Returns what the editor changed in the mask and outside, before anything was locked."""
+    """Return what the editor changed in the mask and outside, before anything was locked."""
     if region is None:
         return {}
     inside, outside = changed_in_and_out(view(photograph), view(edited), region.pixels)
@@ -275,7 +270,7 @@ def _scores(
 def _difference(
     first: NDArray[np.uint8], second: NDArray[np.uint8], where: NDArray[np.bool_]
 ) -> float | None:
-    """Returns the greatest difference of any channel, 0 to 255; None where there is no pixel."""
+    """Return the greatest difference of any channel, 0 to 255; None where there is no pixel."""
     parts = [image[where].astype(np.int16) for image in (first, second)]
     return float(np.abs(parts[0] - parts[1]).max()) if where.any() else None
 

@@ -47,7 +47,7 @@ class MaskFolder:
     def find(
         self, caption: EditCaption, picture: StoredImage, media: MediaStore
     ) -> MaskRow | Rejection | None:
-        """Returns the mask of a photograph, stored, or why it is of no use; None for none."""
+        """Return the mask of a photograph, stored, or why it is of no use; None for none."""
         for name in mask_names(caption):
             data = read_named(self.root, name)
             if not isinstance(data, Rejection):
@@ -60,7 +60,7 @@ class MaskFolder:
 
 
 def mask_names(caption: EditCaption) -> tuple[str, ...]:
-    """Returns the names under which a caption's mask may lie."""
+    """Return the names under which a caption's mask may lie."""
     if caption.mask is not None:
         return (caption.mask,)
     ending = PurePosixPath(caption.image).suffix
@@ -83,11 +83,7 @@ def _stored(data: bytes, picture: StoredImage, media: MediaStore) -> MaskRow | R
 
 
 def _read(data: bytes) -> NDArray[np.bool_]:
-    """Returns where a mask is not black; transparency counts for nothing.
-
-    Raises:
-      BadImage, TooManyPixels: it cannot be read.
-    """
+    """Return where a mask is not black; transparency counts for nothing."""
     with opened(data, MAX_PIXELS) as image:
         upright = ImageOps.exif_transpose(image)
         # The numbers of palettes and inks are not brightness: 0 may stand for white.
@@ -102,7 +98,7 @@ def _read(data: bytes) -> NDArray[np.bool_]:
 
 
 def _has_shape(mask: tuple[int, ...], size: tuple[int, int]) -> bool:
-    """Tells whether a mask is of a photograph, which may have been scaled down since."""
+    """Return True if a mask is of a photograph, which may have been scaled down since."""
     scale = max(size) / max(mask)
     return scale <= 1 and all(
         abs(side * scale - other) <= _ROUNDED_PX for side, other in zip(mask, size, strict=True)
@@ -110,7 +106,7 @@ def _has_shape(mask: tuple[int, ...], size: tuple[int, int]) -> bool:
 
 
 def store_region(region: NDArray[np.bool_], media: MediaStore) -> MaskRow:
-    """Stores a region as a mask in which it has the number 1."""
+    """Store a region as a mask in which it has the number 1."""
     stream = io.BytesIO()
     Image.fromarray(region.astype(np.uint8)).save(stream, "png")
     height, width = region.shape
@@ -118,7 +114,7 @@ def store_region(region: NDArray[np.bool_], media: MediaStore) -> MaskRow:
 
 
 def read_region(mask: MaskRow, media: MediaStore) -> NDArray[np.bool_]:
-    """Returns a stored region, bool of shape (height, width)."""
+    """Return a stored region, bool of shape (height, width)."""
     found: NDArray[np.bool_] = read_numbers(media.get(mask.mask_id, mask.suffix)) != 0
     return found
 
@@ -143,11 +139,7 @@ class GroundingSettings:
     place has another outline."""
 
     def __post_init__(self) -> None:
-        """Checks the numbers.
-
-        Raises:
-          InputError: one is out of its range, or there is a segmenter without a grounder.
-        """
+        """Check the numbers."""
         check_range("grounding_score", self.grounding_score, 0, 1)
         check_range("mask_margin", self.mask_margin, 0, 1)
         if self.segmenter is not None and self.grounder is None:
@@ -169,12 +161,7 @@ class SharedGrounder:
     def find(
         self, pixels: NDArray[np.uint8], things: tuple[str, ...]
     ) -> tuple[NDArray[np.bool_], list[Detection]] | None:
-        """Returns the region of some things, and their boxes; None where one is not found.
-
-        Args:
-          pixels: RGB, uint8 of shape (height, width, 3).
-          things: such as "red car".
-        """
+        """Return the region of some things, and their boxes; None where one is not found."""
         with self.lock:
             found = self.grounder.detect(pixels, things)
             if not things or {each.phrase for each in found} != set(things):
@@ -188,12 +175,7 @@ _loading = threading.Lock()
 
 
 def shared_grounder(settings: GroundingSettings, device: str) -> SharedGrounder | None:
-    """Returns the grounder of this process, loaded on first use; None where none is named.
-
-    Raises:
-      InputError: a model cannot be loaded.
-      MissingExtra: torch or transformers is not installed.
-    """
+    """Return the grounder of this process, loaded on first use; None where none is named."""
     if settings.grounder is None:
         return None
     with _loading:

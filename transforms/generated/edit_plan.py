@@ -4,16 +4,19 @@ A negative is the user's, a language model's or a rule's. Captions that share an
 together, as a rule puts in nothing that another caption of the image names.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from eqforge.core.identity import derive_seed, fingerprint, picture_key, short_digest
 from eqforge.generators.editors.instructions import find_change, make_instruction
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_pair
 from eqforge.generators.text.language import Language, refuse_language
+from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, compact_json
+from eqforge.schemas.tables.generated import EditedSample, MaskRow
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.sources.edit_captions import EditCaption
@@ -21,18 +24,106 @@ from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.generated.edit_masks import MaskFolder
-from eqforge.transforms.generated.edit_work import (
-    EDITS_STAGE,
-    NEGATIVES_STAGE,
-    EditTask,
-    EditWork,
+from eqforge.transforms.generated.work import PairProposal, PairWork, samples_of
+from eqforge.transforms.text.caption_edits import (
+    NO_HARD_NEGATIVE,
+    TRUE_OF_IMAGE,
+    CaptionEdit,
+    EditRules,
+    edit_captions,
 )
-from eqforge.transforms.generated.work import PairProposal
-from eqforge.transforms.text.caption_edits import CaptionEdit, EditRules, edit_captions
 from eqforge.transforms.text.negatives import KIND as WRITTEN
-from eqforge.transforms.text.negatives import NegativeWriting, write_negatives
+from eqforge.transforms.text.negatives import NEGATIVE_REFUSALS, NegativeWriting, write_negatives
 from eqforge.transforms.text.perturb import analyse_captions
 from eqforge.transforms.text.work import Admitted, admit_texts, reject
+
+NEGATIVES_STAGE = Stage(
+    "negatives",
+    {
+        NO_HARD_NEGATIVE: "No rule makes a hard negative of the caption, and none is given.",
+        TRUE_OF_IMAGE: "The negative says what another caption of the image says.",
+        "equal_captions": "The negative says the same as the caption, letter case and spacing "
+        "aside.",
+        "duplicate": "Another caption of the image asks for the same edit.",
+        **NEGATIVE_REFUSALS,
+    },
+    note="What edited photographs are to show.",
+)
+EDITS_STAGE = Stage(
+    "edits",
+    {
+        "mask_missing": "The masks folder has no file of the name that the captions give.",
+        "undecodable_mask": "The mask cannot be read, or has too many pixels.",
+        "mask_size": "The mask has another shape than its photograph.",
+        "empty_mask": "By the mask nothing may change.",
+        "no_mask": "Nobody says where the photograph may change: no mask of its name lies in the "
+        "masks folder, and the grounder finds nothing.",
+        "unfit_request": "The texts do not fit the editor's model, or it lacks something.",
+        "safety_checker": "The model's own checker flagged the edited photograph.",
+        "unchanged": "The edited photograph has the pixels of the photograph.",
+        "changed_outside": "Before it was locked, more of the photograph changed outside the mask "
+        "than --max-changed-outside allows.",
+    },
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditTask:
+    """An edit of a photograph, before it is made.
+
+    Attributes:
+      photograph: its upright pixels, in the media store.
+      source_sha256: SHA-256 of its file.
+      caption: what the source says of it.
+      negative, generator: what the edited one is to show, and what made that text.
+      instruction: what an editor is told that follows one.
+      things: what is looked for in the photograph where no mask is given.
+      mask: where it may change, as the user says; None where no mask is given.
+      seed: of the noise.
+    """
+
+    photograph: StoredImage
+    source_sha256: str
+    caption: EditCaption
+    negative: str
+    generator: str
+    instruction: str
+    things: tuple[str, ...]
+    mask: MaskRow | None = None
+    seed: int
+
+    @property
+    def content(self) -> list[Any]:
+        """What the edit is, whatever it is called and wherever it stands, as JSON-like values."""
+        mask = None if self.mask is None else self.mask.mask_id
+        texts = [self.caption.caption, self.negative, self.instruction, list(self.things)]
+        return [self.photograph.image_id, *texts, mask]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditWork(PairWork):
+    """A pair of a photograph and its edit; `task` is None where no edit is asked for."""
+
+    task: EditTask | None = None
+
+    def rows(self, table: str, dataset: str) -> Iterable[Any]:
+        """Return the rows of a finished pair in one of the tables of a dataset."""
+        if table != "samples":
+            return PairWork.rows(self, table, dataset)  # `slots` makes super() name another class
+        return (self._edited(sample) for sample in samples_of(self, dataset))
+
+    def _edited(self, sample: Any) -> EditedSample:
+        assert self.task is not None
+        caption = self.task.caption
+        return EditedSample(
+            **{field.name: getattr(sample, field.name) for field in fields(sample)},
+            caption_id=caption.caption_id,
+            source_path=caption.image,
+            source_sha256=self.task.source_sha256,
+            source_box=caption.box,
+            negative_generator=self.task.generator,
+        )
+
 
 VERSION = 1
 GIVEN = "given"
@@ -79,7 +170,7 @@ class _Negative:
 
 
 def plan_edits(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWork]:
-    """Yields the edits of a batch, those too that are refused, in the order of its captions."""
+    """Yield the edits of a batch, those too that are refused, in the order of its captions."""
     admitted = {each.text_id: _admit(each, rules) for each in batch.captions}
     kept = [each for each in batch.captions if admitted[each.text_id].records]
     negatives = _negatives(kept, rules)
@@ -99,7 +190,7 @@ def plan_edits(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWor
 
 
 def _admit(caption: EditCaption, rules: EditPlanRules) -> Admitted[EditCaption]:
-    """Checks a caption and finds its photograph; one with a negative may be in any language."""
+    """Check a caption and finds its photograph; one with a negative may be in any language."""
     language: Language = rules.language if caption.hard_negative is None else "any"
     return admit_texts([caption], rules.captions, rules.images, rules.only, language=language)
 
@@ -111,7 +202,7 @@ def _with_task(
     negative: _Negative | Rejection,
     asked: set[str],
 ) -> EditWork:
-    """Returns the work of a caption with its edit, unless there is none, or it is asked for."""
+    """Return the work of a caption with its edit, unless there is none, or it is asked for."""
     if isinstance(task, EditTask) and fingerprint(task.content) in asked:
         task = Rejection(reason="duplicate", detail=task.negative[:200])
     if isinstance(task, Rejection) or isinstance(negative, Rejection):
@@ -125,7 +216,7 @@ def _with_task(
 
 
 def _with_mask(work: EditWork, rules: EditPlanRules) -> EditWork:
-    """Returns the work with the user's mask, or refused where it is of no use."""
+    """Return the work with the user's mask, or refused where it is of no use."""
     task = work.task
     if task is None or rules.masks is None:
         return work
@@ -139,7 +230,7 @@ def _with_mask(work: EditWork, rules: EditPlanRules) -> EditWork:
 def _negatives(
     captions: Sequence[EditCaption], rules: EditPlanRules
 ) -> dict[str, _Negative | Rejection]:
-    """Returns the negative of each caption by its id, or why it has none."""
+    """Return the negative of each caption by its id, or why it has none."""
     records = {each.text_id: _record(each) for each in captions}
     missing = {each.text_id for each in captions if each.hard_negative is None}
     images = {_picture(records[name]) for name in missing}
@@ -190,7 +281,7 @@ def _analyses(
     negatives: dict[str, _Negative | Rejection],
     rules: EditPlanRules,
 ) -> dict[str, Analysis]:
-    """Returns the analysis of each text that the tagger, which is for English, may understand."""
+    """Return the analysis of each text that the tagger, which is for English, may understand."""
     pairs = ((each.caption, negatives[each.text_id]) for each in captions)
     texts = [
         text

@@ -19,7 +19,7 @@ GOLDEN = (5**0.5 - 1) / 2
 
 
 def coloured(mask_png: bytes) -> bytes:
-    """Returns a mask with a palette, so that viewers show colours; the numbers are unchanged.
+    """Return a mask with a palette, so that viewers show colours; the numbers are unchanged.
 
     A 16-bit mask, of 256 objects or more, cannot have a palette and is returned unchanged.
     """
@@ -40,6 +40,6 @@ def _palette() -> bytes:
 
 
 def read_numbers(mask_png: bytes) -> NDArray[np.integer[Any]]:
-    """Returns the object number of each pixel, 0 for none: integers of shape (height, width)."""
+    """Return the object number of each pixel, 0 for none: integers of shape (height, width)."""
     with opened(mask_png, formats=("PNG",)) as mask:
         return np.asarray(mask)

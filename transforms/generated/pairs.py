@@ -32,8 +32,8 @@ from eqforge.transforms.generated.work import (
     PairProposal,
     PairWork,
 )
-from eqforge.transforms.oracle.answers import Question, ask
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
+from eqforge.transforms.oracle.scores import Question, ask
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,11 +65,7 @@ class RankSettings:
     own caption."""
 
     def __post_init__(self) -> None:
-        """Check the number.
-
-        Raises:
-          InputError: it is out of range.
-        """
+        """Check the number."""
         check_range("seeds", self.seeds, 1, MOST_SEEDS)
 
 
@@ -105,11 +101,11 @@ class GeneratedRules:
         return MediaStore(storage.join(self.work, "media"))
 
     def ledger(self, step: str, basis: Any) -> Ledger:
-        """Returns the ledger of a step whose results depend on the basis."""
+        """Return the ledger of a step whose results depend on the basis."""
         return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis)
 
     def measuring(self) -> Ledger:
-        """Returns the ledger of the shared measures."""
+        """Return the ledger of the shared measures."""
         packages = ("numpy", "scipy", "pillow", "scikit-image", "imagehash", "rapidfuzz")
         own = [self.images.basis(), minimality.VERSION, words.VERSION]
         return self.ledger("measure", [*own, versions_of(*packages)])
@@ -118,7 +114,7 @@ class GeneratedRules:
 def make_once(
     inputs: Any, ledger: Ledger, media: MediaStore, make: Callable[[], MadePair | Rejection]
 ) -> MadePair | Rejection:
-    """Returns the pair made earlier from these inputs, if the store still has it; else makes it.
+    """Return the pair made earlier from these inputs, if the store still has it; else makes it.
 
     A rejection is also remembered, except an `error:`, which may be the machine's fault.
 
@@ -143,7 +139,7 @@ def make_once(
 
 
 def store_image(media: MediaStore, data: bytes, width_px: int, height_px: int) -> StoredImage:
-    """Stores an encoded PNG."""
+    """Store an encoded PNG."""
     return StoredImage(
         image_id=media.put(data, ".png"),
         suffix=".png",
@@ -154,7 +150,7 @@ def store_image(media: MediaStore, data: bytes, width_px: int, height_px: int) -
 
 
 def store_mask(media: MediaStore, data: bytes, width_px: int, height_px: int) -> MaskRow:
-    """Stores an encoded PNG that is a mask."""
+    """Store an encoded PNG that is a mask."""
     return MaskRow(
         mask_id=media.put(data, ".png"),
         suffix=".png",
@@ -165,7 +161,7 @@ def store_mask(media: MediaStore, data: bytes, width_px: int, height_px: int) ->
 
 
 def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
-    """Returns a made pair with its images scored, minimality measured and models queried.
+    """Return a made pair with its images scored, minimality measured and models queried.
 
     Everything is measured on the stored images, so anyone with the dataset can reproduce it. A pair
     on which a measure fails is refused; one that was refused before is left alone.
@@ -203,14 +199,14 @@ def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -
 
 
 def _is_refused(proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules) -> bool:
-    """Tells whether a pair will be refused, whatever models say."""
+    """Return True if a pair will be refused, whatever models say."""
     if any(rules.images.refuse(image.scores) is not None for image in measured.images):
         return True
     return _refuse_measured(proposal, measured, rules) is not None
 
 
 def _with_distance(work: PairWork, measured: MeasuredMade, rules: GeneratedRules) -> PairWork:
-    """Returns the work with the perceptual distance of its images, if a model is asked for."""
+    """Return the work with the perceptual distance of its images, if a model is asked for."""
     if rules.perceptual.encoder is None:
         return work
     first, second = (image.image_id for image in measured.images)
@@ -225,7 +221,7 @@ def _with_distance(work: PairWork, measured: MeasuredMade, rules: GeneratedRules
 def _with_matches(
     work: PairWork, proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules
 ) -> PairWork:
-    """Returns the work with the oracle's scores, if an oracle is asked for."""
+    """Return the work with the oracle's scores, if an oracle is asked for."""
     if not rules.oracle.judges:
         return work
     images = {image.image_id: image for image in measured.images}
@@ -239,12 +235,12 @@ def _with_matches(
 
 
 def pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> "NDArray[np.uint8]":
-    """Returns the pixels of a stored image, uint8 of shape (height, width, 3), RGB."""
+    """Return the pixels of a stored image, uint8 of shape (height, width, 3), RGB."""
     return read_pixels(rules.media.get(image.image_id, image.suffix))
 
 
 def drop_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
-    """Returns a pair after the decisions of the two shared stages, `images` and `pairs`."""
+    """Return a pair after the decisions of the two shared stages, `images` and `pairs`."""
     if work.proposal is None or work.made is None or work.measured is None:
         return work
     first, second = (rules.images.refuse(image.scores) for image in work.measured.images)

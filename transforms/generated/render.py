@@ -34,10 +34,10 @@ from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.masks import coloured, read_numbers
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
+from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates, gate_scenes
 from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
 from eqforge.transforms.generated.scene_scores import score_scenes
-from eqforge.transforms.generated.scene_view import RenderedView
 from eqforge.transforms.generated.work import (
     MadePair,
     PairProposal,
@@ -70,7 +70,7 @@ class PlannedPair:
 
     @classmethod
     def of(cls, proposed: ScenePair | Reject) -> "PlannedPair":
-        """Returns the record of a proposal."""
+        """Return the record of a proposal."""
         if isinstance(proposed, Reject):
             return cls(pair=None, reject=proposed)
         return cls(pair=proposed)
@@ -99,7 +99,7 @@ class RenderRules:
     generated: GeneratedRules
 
     def ledger(self) -> Ledger:
-        """Returns the ledger of finished renderings."""
+        """Return the ledger of finished renderings."""
         packages = ("eqforge", "kubric-nightly", "bpy", "trimesh", "numpy", "scipy", "pillow")
         own = [
             VERSION,
@@ -111,7 +111,7 @@ class RenderRules:
         return self.generated.ledger("render", [asdict(self.render), self.assets_sha256, *own])
 
     def renderer(self) -> SceneRenderer:
-        """Returns a renderer; the caller closes it."""
+        """Return a renderer; the caller closes it."""
         return SceneRenderer(
             self.render,
             assets=self.assets,
@@ -121,7 +121,7 @@ class RenderRules:
 
 
 def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:
-    """Returns a rendered pair judged by its masks, or the reason why there is none.
+    """Return a rendered pair judged by its masks, or the reason why there is none.
 
     Raises:
       InputError: an asset or the device is missing.
@@ -144,7 +144,7 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
 
 
 def propose(pair: ScenePair) -> PairProposal:
-    """Returns the proposal; the spec of an image is its scene and its claim."""
+    """Return the proposal; the spec of an image is its scene and its claim."""
     first, second = (
         msgspec.json.encode({**lean_spec(scene), "claim": lean_claim(claim)}).decode()
         for scene, claim in zip(pair.scenes, pair.claims, strict=True)
@@ -164,7 +164,7 @@ class _Claimed(msgspec.Struct, frozen=True):
 
 
 def scene_pair_of(row: Mapping[str, Any]) -> ScenePair:
-    """Returns the pair of scenes that a row of the samples was rendered from.
+    """Return the pair of scenes that a row of the samples was rendered from.
 
     Raises:
       msgspec.DecodeError: a spec is not a scene's.
@@ -219,7 +219,7 @@ def _view(render: Render) -> RenderedView:
 
 
 def assets_of(pair: ScenePair) -> set[str]:
-    """Returns the ids of the objects, environment pictures and floor textures of both scenes."""
+    """Return the ids of the objects, environment pictures and floor textures of both scenes."""
     objects = {item.asset for scene in pair.scenes for item in scene.objects}
     return objects.union(*(scene.backdrop.pictures for scene in pair.scenes))
 

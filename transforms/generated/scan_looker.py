@@ -26,19 +26,12 @@ TIMEOUT_S = 600.0
 
 @functools.cache
 def shared_looker() -> "ScanLooker":
-    """Returns the looker of this process; what it started ends with it."""
+    """Return the looker of this process; what it started ends with it."""
     return ScanLooker()
 
 
 def kept_look(folder: str) -> Look:
-    """Returns what looks at scans and keeps what it saw, so that a stopped adoption goes on.
-
-    Args:
-      folder: path or URL of the folder where it is kept.
-
-    Raises:
-      InputError, MissingExtra: see `ScanLooker`.
-    """
+    """Return what looks at scans and keeps what it saw, so that a stopped adoption goes on."""
     check_installed()
     looker = shared_looker()
     basis = {"version": LOOK_VERSION, "bpy": version("bpy")}
@@ -56,7 +49,7 @@ class ScanLooker:
     """Tells the shapes and colours of scans; its process is started for the first one."""
 
     def __init__(self) -> None:
-        """Prepares the process; nothing is started yet.
+        """Prepare the process; nothing is started yet.
 
         Raises:
           InputError: the environment's limits of child processes are malformed.
@@ -65,12 +58,7 @@ class ScanLooker:
         self._child = Child(FUNCTION, timeout_s=TIMEOUT_S)
 
     def look(self, files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
-        """Returns what a scan looks like.
-
-        Args:
-          files: their contents by name.
-          mesh: the name of the one to import.
-          kwargs: arguments of kubric's importer.
+        """Return what a scan looks like.
 
         Raises:
           InputError: it is none that can be read, is flat, or ends the process.

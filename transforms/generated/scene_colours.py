@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.palette import PALETTE, SHADES, are_distinct
+from eqforge.schemas.records.scenes import Overlap, RenderedObject, SurfaceMaterial
 from eqforge.transforms.filters import lab
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from eqforge.schemas.records.scenes import Vector
+
 
 _LIGHTNESS: Final = 14
 _COLOUR: Final = 256
@@ -24,7 +28,7 @@ LEAST_PX: Final = 30
 
 
 def colour_area(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector) -> float:
-    """Returns the share of the picture where a thing may look like a colour of the palette.
+    """Return the share of the picture where a thing may look like a colour of the palette.
 
     The arguments are those of `colour_share`.
     """
@@ -34,7 +38,7 @@ def colour_area(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vect
 def colour_share(
     pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector
 ) -> float | None:
-    """Returns the share of a thing's pixels that a colour of the palette may look like.
+    """Return the share of a thing's pixels that a colour of the palette may look like.
 
     Each pixel is given the nearest of the palette's colours in some shade; those count that are the
     colour, or may be mistaken for it. A thing has other parts, too: a fifth of a purple toy house
@@ -60,7 +64,7 @@ def colour_share(
 
 
 def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Returns a mask without its outline, or whole where little would be left."""
+    """Return a mask without its outline, or whole where little would be left."""
     import scipy.ndimage  # type: ignore[import-untyped]
 
     inner: NDArray[np.bool_] = scipy.ndimage.binary_erosion(mask)
@@ -69,7 +73,7 @@ def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 @functools.cache
 def _shades() -> NDArray[np.int64]:
-    """Returns L*, a* and b* of all colours in all shades, the shades of a colour together."""
+    """Return L*, a* and b* of all colours in all shades, the shades of a colour together."""
     linear = np.array([np.array(colour) * shade for colour in PALETTE.values() for shade in SHADES])
     clipped = np.clip(linear, 0, 1)
     srgb = np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1 / 2.4) - 0.055)
@@ -78,3 +82,87 @@ def _shades() -> NDArray[np.int64]:
 
 def _lab(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.stack([lab.lightness(pixels), *lab.colours(pixels)], axis=-1).astype(np.int64)
+
+
+BRIGHT = 90
+"""The percentile of L* that is compared with rubber's: it shines nowhere."""
+
+
+def material_contrast(
+    materials: tuple[SurfaceMaterial, SurfaceMaterial],
+    pictures: tuple[NDArray[np.uint8], NDArray[np.uint8]],
+    masks: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+) -> float | None:
+    """Return how plainly both pictures show their materials, in multiples of what is plain.
+
+    Wood is redder and yellower than all others: the medians of a* + b* are compared. Rubber is
+    black: the 90th percentiles of L* are. Metal mirrors light and dark, and is less green than
+    glass: the standard deviation of L* plus the median of a* is.
+
+    Args:
+      materials: what the thing is said to be made of in the first and in the second picture.
+      pictures: uint8 [height, width, 3], RGB.
+      masks: where the thing is seen in them, bool [height, width].
+
+    Returns:
+      1 or more where the difference is plain, negative where it is the wrong way round; None where
+      the materials are the same, or the thing is not seen.
+    """
+    if materials[0] == materials[1] or not all(mask.any() for mask in masks):
+        return None
+    for one, plain, measure in _MEASURES:
+        if one in materials:
+            first, second = map(measure, pictures, map(core, masks))
+            return (first - second if materials[0] == one else second - first) / plain
+    return None
+
+
+def _warmth(pixels: NDArray[np.uint8], where: NDArray[np.bool_]) -> float:
+    return sum(float(np.median(plane[where])) for plane in lab.colours(pixels))
+
+
+def _brightness(pixels: NDArray[np.uint8], where: NDArray[np.bool_]) -> float:
+    return float(np.percentile(lab.lightness(pixels)[where], BRIGHT)) * 100 / 255
+
+
+def _mirroring(pixels: NDArray[np.uint8], where: NDArray[np.bool_]) -> float:
+    spread = float(lab.lightness(pixels)[where].std(dtype=np.float64)) * 100 / 255
+    return spread + float(np.median(lab.colours(pixels)[0][where]))
+
+
+_Measure = Callable[["NDArray[np.uint8]", "NDArray[np.bool_]"], float]
+_MEASURES: tuple[tuple[SurfaceMaterial, float, _Measure], ...] = (
+    ("wooden", 8.0, _warmth),
+    ("rubber", -12.0, _brightness),
+    ("metal", 2.0, _mirroring),
+)
+"""A material, the least difference from another one that is plain, and what differs; the first
+material that one of the pictures has decides."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class RenderedView:
+    """A rendered scene with its pixels.
+
+    Attributes:
+      pixels: uint8 of shape (height, width, 3), RGB.
+      numbers: the instance mask, integers of shape (height, width): 0 is the backdrop, objects
+        count from 1.
+      objects: what the image shows of each, in the order of their numbers.
+      overlaps: the pairs of objects that intersect.
+    """
+
+    pixels: NDArray[np.uint8]
+    numbers: NDArray[np.integer[Any]]
+    objects: tuple[RenderedObject, ...]
+    overlaps: tuple[Overlap, ...]
+
+    def mask(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Return the mask of some objects' visible pixels; objects not in the scene have none."""
+        wanted = set(names)
+        numbers = [number for number, shown in enumerate(self.objects, 1) if shown.name in wanted]
+        return np.isin(self.numbers, numbers)
+
+    def shown(self, name: str) -> RenderedObject:
+        """Return what the picture shows of an object."""
+        return next(shown for shown in self.objects if shown.name == name)

@@ -123,11 +123,7 @@ class SceneGates:
     part of it, beyond that of the other picture."""
 
     def __post_init__(self) -> None:
-        """Refuses limits that no measure can reach.
-
-        Raises:
-          InputError: a limit is outside its measure's range.
-        """
+        """Reject limits that no measure can reach."""
         for name, highest in _HIGHEST.items():
             check_range(name, getattr(self, name), 0, highest)
 
@@ -248,7 +244,7 @@ _OF_SOME = frozenset(
 
 
 def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
-    """Rejects a pair with a score beyond a limit that is set; the first in _GATES is reported.
+    """Reject a pair with a score beyond a limit that is set; the first in _GATES is reported.
 
     A score of None, such as that of a relation that is not claimed, never rejects.
 

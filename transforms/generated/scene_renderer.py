@@ -70,7 +70,7 @@ class SceneKillsRenderer(EqforgeError):
         self.index, self.cause = index, cause
 
     def __reduce__(self) -> tuple[type["SceneKillsRenderer"], tuple[int, Exception]]:
-        """Makes the error picklable, to reach the driver from a worker."""
+        """Make the error picklable, to reach the driver from a worker."""
         return type(self), (self.index, self.cause)
 
 
@@ -89,7 +89,7 @@ class SceneRenderer:
         cache: str,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """Stores the settings; nothing is started yet.
+        """Store the settings; nothing is started yet.
 
         Args:
           settings: resolution, samples and the like.
@@ -103,7 +103,7 @@ class SceneRenderer:
         self._child = Child(FUNCTION, timeout_s=timeout_s)
 
     def _cage(self) -> Cage | None:
-        """Returns the renderer's cage: it may read everything, and write only where it has to.
+        """Return the renderer's cage: it may read everything, and write only where it has to.
 
         It fetches assets missing from the cache, so it has the network if they are in a store.
         With a GPU there is no cage: the driver starts programs and shares memory with the kernel.
@@ -121,7 +121,7 @@ class SceneRenderer:
         )
 
     def render(self, scenes: Sequence[SceneSpec]) -> tuple[Render, ...]:
-        """Renders scenes, such as both of a pair.
+        """Render scenes, such as both of a pair.
 
         A renderer that dies or hangs is replaced once per scene; finished renders are kept.
 
@@ -151,7 +151,7 @@ class SceneRenderer:
         return tuple(renders)
 
     def close(self) -> None:
-        """Ends the process, if there is one; the next scene starts another."""
+        """End the process, if there is one; the next scene starts another."""
         self._child.close()
 
     def _append_renders(self, scenes: Sequence[SceneSpec], renders: list[Render]) -> None:
@@ -168,12 +168,7 @@ class SceneRenderer:
 
 
 def _read(answer: Any, folder: str) -> Render:
-    """Reads what the renderer wrote; one taken over by hostile assets may name any file.
-
-    Raises:
-      InputError: the renderer reports one.
-      ChildFailed: it is not an answer, or names a file that it could not have written.
-    """
+    """Read what the renderer wrote; one taken over by hostile assets may name any file."""
     if isinstance(answer, dict) and "input_error" in answer:
         raise InputError(str(answer["input_error"]))
     try:
@@ -190,7 +185,7 @@ def _read(answer: Any, folder: str) -> Render:
 
 
 def _written(path: str, folder: str) -> bytes:
-    """Returns the content of a regular file in a folder; only the last part of its path is used."""
+    """Return the content of a regular file in a folder; only the last part of its path is used."""
     with storage.open_below(folder, os.path.basename(path)) as file:
         content = file.read(MOST_MESSAGE_BYTES + 1)
     if len(content) > MOST_MESSAGE_BYTES:

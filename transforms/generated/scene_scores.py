@@ -6,11 +6,13 @@ captions mention and which were meant to change.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from eqforge.core.late import numpy as np
-from eqforge.generators.scenes.claims import names_of
+from eqforge.generators.scenes.claims import names_of, side_margin
 from eqforge.generators.scenes.steps import COMPARED, step_size
 from eqforge.schemas.records.scenes import (
     STEP_SIZE,
@@ -22,23 +24,17 @@ from eqforge.schemas.records.scenes import (
 )
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters import lab, minimality
-from eqforge.transforms.generated.scene_colours import colour_area, colour_share
-from eqforge.transforms.generated.scene_materials import material_contrast
-from eqforge.transforms.generated.scene_places import (
-    copy_gap,
-    depth_apart,
-    depth_margin,
-    gap,
-    height_margin,
-    ordered_margin,
-    posture_margin,
-    within_margin,
+from eqforge.transforms.generated.scene_colours import (
+    RenderedView,
+    colour_area,
+    colour_share,
+    core,
+    material_contrast,
 )
-from eqforge.transforms.generated.scene_steps import seen_step
-from eqforge.transforms.generated.scene_view import RenderedView
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
 
 SCORER = "eqforge.scenes"
 VERSION = "5"
@@ -85,7 +81,7 @@ WHITE = 254
 
 
 def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> tuple[Score, ...]:
-    """Measures both pictures of a pair, and what changed between them.
+    """Measure both pictures of a pair, and what changed between them.
 
     Scores of one picture end in `_0` or `_1`:
       overlap_m: depth of the deepest overlap of two objects, in metres.
@@ -221,7 +217,7 @@ def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[
 
 
 def _is_odd(overlap: Overlap, claim: Claim) -> bool:
-    """Tells whether two things should not be in each other, as a basket's hull and its egg are."""
+    """Return True if two things should not be in each other, as a basket's hull and its egg are."""
     return claim.relation not in ROOMS or {overlap.first, overlap.second} != {
         claim.target,
         claim.reference,
@@ -229,7 +225,7 @@ def _is_odd(overlap: Overlap, claim: Claim) -> bool:
 
 
 def _placed(claim: Claim) -> tuple[object, ...]:
-    """Returns what a claim says of places, and not of how many there are."""
+    """Return what a claim says of places, and not of how many there are."""
     return claim.relation, claim.target, claim.reference, claim.others
 
 
@@ -289,12 +285,7 @@ def _of_materials(
 
 
 def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> float:
-    """Returns the greatest mean of a block's values within a mask; of a full block, if it is small.
-
-    Args:
-      difference: int16 of shape (side, side, 3).
-      where: bool of shape (side, side).
-    """
+    """Return the greatest mean of a block of values within a mask; of a full block if it is small."""
     side = where.shape[0]
     edges = [side * number // BLOCKS for number in range(BLOCKS)]
     inside = np.where(where, difference.sum(axis=-1, dtype=np.int64), 0)
@@ -323,12 +314,12 @@ def _of_trims(
 
 
 def _mean(values: NDArray[np.int16]) -> float:
-    """Returns the mean, or 0 if there are no values."""
+    """Return the mean, or 0 if there are no values."""
     return float(values.mean(dtype=np.float64)) if values.size else 0.0
 
 
 def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
-    """Returns the names of the objects that differ between the scenes."""
+    """Return the names of the objects that differ between the scenes."""
     first, second = ({item.name: item for item in scene.objects} for scene in scenes)
     return {name for name in first | second if first.get(name) != second.get(name)}
 
@@ -336,10 +327,151 @@ def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
 def _least_iou(
     views: tuple[RenderedView, RenderedView], names: list[str], where: NDArray[np.bool_]
 ) -> float | None:
-    """Returns the least intersection over union within `where`, over the objects visible there."""
+    """Return the least intersection over union within `where`, over the objects visible there."""
     ious = []
     for name in names:
         first, second = (view.mask([name]) & where for view in views)
         if union := np.count_nonzero(first | second):
             ious.append(np.count_nonzero(first & second) / union)
     return min(ious, default=None)
+
+
+def within_margin(view: RenderedView, claim: Claim) -> float | None:
+    """Return how far a target is from the ends of its reference's box, inside of it.
+
+    Those are its left, its right and its lower end, and its upper one where it is under it.
+    """
+    assert claim.reference is not None
+    target, around = view.shown(claim.target).box, view.shown(claim.reference).box
+    if target is None or around is None:
+        return None
+    slack = [
+        target.x - around.x,
+        around.x + around.width - target.x - target.width,
+        around.y + around.height - target.y - target.height,
+        *([target.y - around.y] if claim.relation == "under" else []),
+    ]
+    return min(slack) / view.numbers.shape[1]
+
+
+def gap(view: RenderedView, claim: Claim) -> float | None:
+    """Return the gap between a target and its reference, as `copy_gap` does."""
+    assert claim.reference is not None
+    return copy_gap(view, (claim.target, claim.reference))
+
+
+def depth_apart(view: RenderedView, claim: Claim) -> float | None:
+    """Return how far a target and its reference are apart in depth, in metres."""
+    assert claim.reference is not None
+    target, reference = view.shown(claim.target), view.shown(claim.reference)
+    if target.box is None or reference.box is None:
+        return None
+    return abs(target.depth_m - reference.depth_m)
+
+
+def height_margin(view: RenderedView, claim: Claim) -> float | None:
+    """Return how much higher the lowest pixel of a target is, as a share of the height."""
+    assert claim.reference is not None
+    target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
+    if target is None or reference is None:
+        return None
+    return (reference.y + reference.height - target.y - target.height) / view.numbers.shape[0]
+
+
+def copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
+    """Return the least gap of two copies as a share of the width; 0 if 8-connected."""
+    import scipy.ndimage  # type: ignore[import-untyped]
+
+    masks = [mask for name in copies if (mask := view.mask([name])).any()]
+    gaps = [
+        int(scipy.ndimage.distance_transform_cdt(~first, "chessboard")[second].min()) - 1
+        for first, second in combinations(masks, 2)
+    ]
+    return min(gaps) / view.numbers.shape[1] if gaps else None
+
+
+def posture_margin(
+    views: tuple[RenderedView, RenderedView], claims: tuple[Claim, Claim]
+) -> float | None:
+    """Return how much taller and narrower an upright thing looks than the same one lying.
+
+    Both pictures are taken by one camera, so that their boxes can be compared.
+
+    Returns:
+      The lesser of the two, as log2 of the ratio of the sides; negative where a claim is false, and
+      None where one of the two is not seen, or not claimed.
+    """
+    boxes = {
+        claim.relation: view.shown(claim.target).box
+        for view, claim in zip(views, claims, strict=True)
+    }
+    upright, lying = boxes.get("upright"), boxes.get("lying")
+    if upright is None or lying is None:
+        return None
+    return math.log2(min(upright.height / lying.height, lying.width / upright.width))
+
+
+def ordered_margin(view: RenderedView, claim: Claim) -> float | None:
+    """Return how far things are in their order from left to right, as a share of the width."""
+    if claim.relation not in ("left", "right", "between", "row"):
+        return None
+    boxes = {name: view.shown(name).box for name in names_of(claim)}
+    middles = {name: box.x + box.width / 2 for name, box in boxes.items() if box is not None}
+    if len(middles) < len(boxes):
+        return None
+    return side_margin(claim, middles) / view.numbers.shape[1]
+
+
+def depth_margin(view: RenderedView, claim: Claim) -> float | None:
+    """Return how far in front of another, or behind it, a thing is, in metres."""
+    if claim.relation not in ("front", "behind") or claim.reference is None:
+        return None
+    target, reference = view.shown(claim.target), view.shown(claim.reference)
+    if target.box is None or reference.box is None:
+        return None
+    shift = target.depth_m - reference.depth_m
+    return shift if claim.relation == "behind" else -shift
+
+
+COUNTED = 0.3
+"""Share of a copy that has to be visible for it to count."""
+
+
+def seen_step(view: RenderedView, claim: Claim, scene: SceneSpec) -> float | None:
+    """Return by how much two things differ in the picture, in the units of `step_size`."""
+    shown = {each.name: each for each in view.objects}
+    if claim.relation == "more":
+        sides = claim.copies, (str(claim.reference), *claim.others)
+        many, few = (
+            sum(shown[name].visible_fraction >= COUNTED for name in side) for side in sides
+        )
+        return many - few
+    target, reference = shown[claim.target], shown[str(claim.reference)]
+    if claim.relation == "larger":
+        if not reference.full_px:
+            return None
+        return 100 * (math.sqrt(target.full_px / reference.full_px) - 1)
+    if claim.relation == "lighter":
+        light, dark = (_mean_lightness(view, each.name) for each in (target, reference))
+        return None if light is None or dark is None else light - dark
+    here, near, far = (_heading(view, name, scene) for name in names_of(claim))
+    if here is None or near is None or far is None:
+        return None
+    return abs(far - here) - abs(near - here)
+
+
+def _mean_lightness(view: RenderedView, name: str) -> float | None:
+    mask = view.mask([name])
+    if not mask.any():
+        return None
+    return float(lab.lightness(view.pixels)[core(mask)].mean(dtype=np.float64)) * 100 / 255
+
+
+def _heading(view: RenderedView, name: str, scene: SceneSpec) -> float | None:
+    """Return how far to the right of the line of sight the middle of a thing is, in degrees."""
+    box = view.shown(name).box
+    if box is None:
+        return None
+    aside = (box.x + box.width / 2) / view.numbers.shape[1] - 0.5
+    lens = scene.camera.sensor_width_mm / scene.camera.focal_length_mm
+    return math.degrees(math.atan(aside * lens))

@@ -13,8 +13,12 @@ from eqforge.transforms.engines.with_resource import WithResource
 from eqforge.transforms.generated.diffuse import DRAWN, DiffuseRules, diffuse_pair
 from eqforge.transforms.generated.draw_work import Drawings, choose_best
 from eqforge.transforms.generated.edit import EDITED, EditingRules, edit_photograph
-from eqforge.transforms.generated.edit_plan import EditPlanRules, PhotographBatch, plan_edits
-from eqforge.transforms.generated.edit_work import EditWork
+from eqforge.transforms.generated.edit_plan import (
+    EditPlanRules,
+    EditWork,
+    PhotographBatch,
+    plan_edits,
+)
 from eqforge.transforms.generated.pairs import (
     MEASURED,
     GeneratedRules,

@@ -69,7 +69,7 @@ class MadePair:
         return images + [(mask.mask_id, mask.suffix) for mask in self.masks or ()]
 
     def is_stored(self, media: MediaStore) -> bool:
-        """Tells whether the store has every image and mask in full length."""
+        """Return True if the store has every image and mask in full length."""
         return all(
             media.exists(image.image_id, image.suffix, image.num_bytes) for image in self.images
         ) and all(
@@ -107,30 +107,30 @@ class PairWork:
     tallies: tuple[Tally, ...] = ()
 
     def rows(self, table: str, dataset: str) -> Iterable[Any]:
-        """Returns the rows of a finished pair in one of the tables of a dataset."""
+        """Return the rows of a finished pair in one of the tables of a dataset."""
         if table == "samples":
             return samples_of(self, dataset)
         of_table = {"images": images_of, "masks": masks_of}
         return of_table[table](self) if table in of_table else self.rejects
 
     def passed(self, stage: Stage) -> Self:
-        """Returns the work with one more candidate that a stage kept."""
+        """Return the work with one more candidate that a stage kept."""
         return self._with_tally(stage.tally(1, 1))
 
     def refused(self, stage: Stage, rejection: Rejection) -> Self:
-        """Returns the work of a pair that a stage refused; later steps leave it alone."""
+        """Return the work of a pair that a stage refused; later steps leave it alone."""
         reject = self._reject("", stage, rejection)
         entered = self._with_tally(stage.tally(1, 0))
         return replace(entered, made=None, rejects=(*self.rejects, reject))
 
     def decided(self, stage: Stage, rejection: Rejection | None) -> Self:
-        """Returns the work after a stage's decision: refused if there is a rejection."""
+        """Return the work after a stage's decision: refused if there is a rejection."""
         return self.passed(stage) if rejection is None else self.refused(stage, rejection)
 
     def with_images_decided(
         self, stage: Stage, rejections: tuple[Rejection | None, Rejection | None]
     ) -> Self:
-        """Returns the work with the books of its two images, `<sample_id>/0` and `/1`."""
+        """Return the work with the books of its two images, `<sample_id>/0` and `/1`."""
         rejects = tuple(
             self._reject(f"/{number}", stage, rejection)
             for number, rejection in enumerate(rejections)
@@ -149,13 +149,13 @@ class PairWork:
 
 
 def refused_plan(reject: Reject) -> PairWork:
-    """Returns the work of a pair that the plan refused, so that it is in the books."""
+    """Return the work of a pair that the plan refused, so that it is in the books."""
     tally = Tally(stage=reject.stage, candidates=1, kept=0)
     return PairWork(proposal=None, rejects=(reject,), tallies=(tally,))
 
 
 def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
-    """Yields the sample of a finished work, unless it was refused."""
+    """Yield the sample of a finished work, unless it was refused."""
     proposal, made, measured = work.proposal, work.made, work.measured
     if proposal is None or made is None or measured is None:
         return
@@ -193,12 +193,12 @@ def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
 
 
 def images_of(work: PairWork) -> Iterator[ImageRow]:
-    """Yields the two images of a finished work, unless it was refused."""
+    """Yield the two images of a finished work, unless it was refused."""
     if work.made is not None and work.measured is not None:
         yield from work.measured.images
 
 
 def masks_of(work: PairWork) -> Iterator[MaskRow]:
-    """Yields the masks of a finished work, unless it was refused."""
+    """Yield the masks of a finished work, unless it was refused."""
     if work.made is not None and work.measured is not None:
         yield from work.made.masks or ()

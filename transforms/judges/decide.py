@@ -1,14 +1,30 @@
 """What follows from the answers of judges: a probability, and what is refused."""
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from __future__ import annotations
 
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from eqforge.core.files.pictures import read_pixels
+from eqforge.core.late import numpy as np
 from eqforge.generators.text.rule_precision import precision_of
 from eqforge.schemas.records.judgements import OF_RULES, OF_SOURCE, QUESTIONS, JudgeAnswer, Part
-from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.scores import Identity, Rejection
+from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
-from eqforge.transforms.judges.settings import JudgeSettings, Judging
+from eqforge.transforms.dataset.books import guarded
+from eqforge.transforms.dataset.ledger import Ledger
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.judges.settings import READS_PICTURES, JudgeSettings, Judging, basis_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from eqforge.transforms.judges.models import Wanted
+
 
 JUDGE_REASONS: Final = {
     "not_entailed": "A judge does not find that caption and hard positive follow from each other.",
@@ -34,14 +50,7 @@ def judge_sample(
     kinds: Mapping[Part, str],
     judging: Judging,
 ) -> Judgement | Rejection:
-    """Returns what is known of a sample, or why judges refuse it.
-
-    Args:
-      sample_id: of the sample.
-      answers: about the texts that it holds.
-      kinds: how each of these was made; empty of an original.
-      judging: the limits, and whether rules made the texts.
-    """
+    """Return what is known of a sample, or why judges refuse it."""
     if (refused := refuse(answers, judging.settings)) is not None:
         return refused
     found = _judgement(sample_id, answers, kinds, judging)
@@ -54,12 +63,12 @@ def judge_sample(
 
 
 def answers_about(answers: Iterable[JudgeAnswer], *parts: Part) -> tuple[JudgeAnswer, ...]:
-    """Returns the answers that speak for or against some texts."""
+    """Return the answers that speak for or against some texts."""
     return tuple(answer for answer in answers if QUESTIONS[answer.question].part in parts)
 
 
 def refuse(answers: Sequence[JudgeAnswer], settings: JudgeSettings) -> Rejection | None:
-    """Returns why the limits refuse a text; None if they do not."""
+    """Return why the limits refuse a text; None if they do not."""
     against = [(each, found) for each in answers if (found := _against(each, settings))]
     if not against:
         return None
@@ -104,4 +113,133 @@ def _judgement(
         high=high,
         basis=basis,
         answers=tuple(answers),
+    )
+
+
+_DECIMALS: Final = 6
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgedTexts:
+    """A caption with what was made of it.
+
+    Attributes:
+      key: of the row or caption; unique.
+      picture: what texts of one picture share.
+      caption: the caption, which is true.
+      hard_positive, hard_negative: what was made of it; None where nothing was.
+      image: the stored picture; None where no folder of images was named.
+    """
+
+    key: str
+    picture: Hashable
+    caption: str
+    hard_positive: str | None
+    hard_negative: str | None
+    image: ImageRow | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Given:
+    """Answers in the order of the questions."""
+
+    probabilities: tuple[float | None, ...]
+
+
+def ask_judges(
+    texts: Iterable[JudgedTexts], judging: Judging
+) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
+    """Return the answers of all judges by the texts' keys, or why a picture's have none."""
+    pictures: dict[Hashable, list[JudgedTexts]] = {}
+    for each in texts:
+        pictures.setdefault(each.picture, []).append(each)
+    found: dict[str, tuple[JudgeAnswer, ...] | Rejection] = {}
+    for group in pictures.values():
+        answers = guarded(partial(_ask, group, judging))
+        if isinstance(answers, Rejection):
+            found |= {each.key: answers for each in group}
+        else:
+            found |= answers
+    return found
+
+
+def _ask(group: Sequence[JudgedTexts], judging: Judging) -> dict[str, tuple[JudgeAnswer, ...]]:
+    """Return the answers about the texts of one picture."""
+    answers: dict[str, list[JudgeAnswer]] = {each.key: [] for each in group}
+    for number, judge in enumerate(judging.judges):
+        wanted = {each.key: list(_questions(each, judge.kind)) for each in group}
+        asked = sorted({want for named in wanted.values() for _, want in named})
+        if not asked:
+            continue
+        given = dict(zip(asked, _remembered(asked, group, judging, number), strict=True))
+        for key, named in wanted.items():
+            answers[key] += (_answer(judge, name, given[want]) for name, want in named)
+    return {key: tuple(found) for key, found in answers.items()}
+
+
+def _questions(texts: JudgedTexts, kind: str) -> Iterator[tuple[str, Wanted]]:
+    """Yield what a judge is asked about a caption and what was made of it, by name."""
+    from eqforge.transforms.judges.models import Wanted
+
+    caption, positive, negative = texts.caption, texts.hard_positive, texts.hard_negative
+    if kind == READS_PICTURES:
+        yield "caption_shown", Wanted("shown", (caption,))
+        if positive is not None:
+            yield "positive_shown", Wanted("shown", (positive,))
+        if negative is not None:
+            yield "negative_not_shown", Wanted("not_shown", (negative,))
+        return
+    if positive is not None:
+        yield "caption_entails_positive", Wanted("entails", (caption, positive))
+        yield "positive_entails_caption", Wanted("entails", (positive, caption))
+    if negative is not None:
+        yield "negative_contradicts_caption", Wanted("contradicts", (caption, negative))
+    if positive is not None and negative is not None:
+        yield "negative_contradicts_positive", Wanted("contradicts", (positive, negative))
+
+
+def _remembered(
+    asked: Sequence[Wanted], group: Sequence[JudgedTexts], judging: Judging, number: int
+) -> tuple[float | None, ...]:
+    """Return the answers of a judge, or those that an earlier run was given."""
+    judge = judging.judges[number]
+    image = group[0].image if judge.kind == READS_PICTURES else None
+    ledger = Ledger(root=judging.ledger_root, step="judge", basis=basis_of(judge))
+    inputs = [None if image is None else image.image_id, [list(each) for each in asked]]
+
+    def compute() -> _Given:
+        return _Given(probabilities=_given(asked, image, judging, number))
+
+    return ledger.remember(inputs, _Given, compute).probabilities
+
+
+def _given(
+    asked: Sequence[Wanted], image: ImageRow | None, judging: Judging, number: int
+) -> tuple[float | None, ...]:
+    from eqforge.models.pretrained import one_thread
+    from eqforge.transforms.judges.models import shared_judge
+
+    def pixels() -> NDArray[np.uint8]:
+        assert image is not None  # checked before the run
+        assert judging.media_root is not None
+        return read_pixels(MediaStore(judging.media_root).get(image.image_id, image.suffix))
+
+    memory = Ledger(root=judging.ledger_root, step="answers", basis=None)
+    shared = shared_judge(judging.specs[number], judging.judges[number])
+    with shared.lock, one_thread():
+        found = shared.judge.answer(asked, pixels, memory)
+    return tuple(_rounded(found[each]) for each in asked)
+
+
+def _rounded(probability: float | None) -> float | None:
+    return None if probability is None else round(probability, _DECIMALS)
+
+
+def _answer(judge: Identity, question: str, probability: float | None) -> JudgeAnswer:
+    return JudgeAnswer(
+        judge=judge.kind,
+        model=judge.model,
+        revision=judge.revision,
+        question=question,
+        probability=probability,
     )

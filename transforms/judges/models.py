@@ -75,7 +75,7 @@ class Judge(Protocol):
         """Which model this is."""
 
     def answer(self, asked: Sequence[Wanted], pixels: Pixels, memory: Memory) -> Probabilities:
-        """Returns the answers to questions about one picture, each asked once.
+        """Return the answers to questions about one picture, each asked once.
 
         Args:
           asked: the questions, sorted.
@@ -92,7 +92,7 @@ class NliJudge:
         self.identity = self._model.identity
 
     def answer(self, asked: Sequence[Wanted], _: Pixels, __: Memory) -> Probabilities:
-        """Returns P(entailment), or P(contradiction), of each pair of texts."""
+        """Return P(entailment), or P(contradiction), of each pair of texts."""
         pairs = {each: (each.texts[0], each.texts[1]) for each in asked}
         distinct = list(dict.fromkeys(pairs.values()))
         found = _in_batches(distinct, lambda batch: self._model.probabilities(batch).tolist())
@@ -107,7 +107,7 @@ class LlmJudge:
         self.identity = self._model.identity
 
     def answer(self, asked: Sequence[Wanted], _: Pixels, __: Memory) -> Probabilities:
-        """Returns P(yes) where one follows from another, P(no) where both cannot be true."""
+        """Return P(yes) where one follows from another, P(no) where both cannot be true."""
         return _said_of(asked, lambda texts: _in_batches(texts, self._model.shares))
 
 
@@ -139,7 +139,7 @@ class EndpointJudge:
         )
 
     def answer(self, asked: Sequence[Wanted], _: Pixels, memory: Memory) -> Probabilities:
-        """Returns 1 for what the server says, 0 for what it denies; each question is kept."""
+        """Return 1 for what the server says, 0 for what it denies; each question is kept."""
 
         def say(texts: Sequence[str]) -> dict[str, float | None]:
             posed = [Question(prompt=text, seed=None, max_new_tokens=MAX_TOKENS) for text in texts]
@@ -151,7 +151,7 @@ class EndpointJudge:
 
 
 def yes_or_no(text: str) -> float | None:
-    """Returns 1 for a yes and 0 for a no, by the first word of an answer; None for anything else.
+    """Return 1 for a yes and 0 for a no, by the first word of an answer; None for anything else.
 
     What a model thought aloud before it answered is left out.
     """
@@ -162,7 +162,7 @@ def yes_or_no(text: str) -> float | None:
 
 @contextlib.contextmanager
 def _of_verify() -> Iterator[None]:
-    """Has an error name the option that judges are given by."""
+    """Have an error name the option that judges are given by."""
     try:
         yield
     except InputError as error:
@@ -179,7 +179,7 @@ class VqaJudge:
         self._model.check_yes_no()
 
     def answer(self, asked: Sequence[Wanted], pixels: Pixels, _: Memory) -> Probabilities:
-        """Returns P(yes) of what is to be shown, P(no) of what is not."""
+        """Return P(yes) of what is to be shown, P(no) of what is not."""
         picture = pixels()
 
         def look(batch: Sequence[str]) -> list[float]:
@@ -197,7 +197,7 @@ JUDGES: Final[Mapping[str, Callable[[ScorerSpec], Judge]]] = {
 
 
 def in_words(wanted: Wanted) -> str:
-    """Returns the question that a language model is asked."""
+    """Return the question that a language model is asked."""
     form = {"entails": _IF_THEN, "contradicts": _TOGETHER}.get(wanted.what, _SHOWS)
     return form.format(*wanted.texts)
 
@@ -205,7 +205,7 @@ def in_words(wanted: Wanted) -> str:
 def _said_of(
     asked: Sequence[Wanted], say: Callable[[Sequence[str]], Mapping[str, float | None]]
 ) -> Probabilities:
-    """Returns the answers of a judge that is asked in words; equal questions are asked once."""
+    """Return the answers of a judge that is asked in words; equal questions are asked once."""
     questions = {each: in_words(each) for each in asked}
     found = say(list(dict.fromkeys(questions.values())))
     return {each: _as_wanted(each, found[text]) for each, text in questions.items()}
@@ -227,7 +227,7 @@ def _as_wanted(wanted: Wanted, yes: float | None) -> float | None:
 def _in_batches(
     items: Sequence[_Item], ask: Callable[[Sequence[_Item]], Iterable[_Found]], size: int = BATCH
 ) -> dict[_Item, _Found | None]:
-    """Returns what is found for each item; None of one that the model cannot read."""
+    """Return what is found for each item; None of one that the model cannot read."""
     found: dict[_Item, _Found | None] = {}
     for start in range(0, len(items), size):
         found |= _one_batch(items[start : start + size], ask)
@@ -246,7 +246,7 @@ def _one_batch(
 
 
 def load_judge(spec: ScorerSpec) -> Judge:
-    """Loads a judge.
+    """Load a judge.
 
     Raises:
       InputError: a file is missing or malformed, or changed while it was loaded.
@@ -270,7 +270,7 @@ _loading = threading.Lock()
 
 
 def shared_judge(spec: ScorerSpec, expected: Identity) -> SharedJudge:
-    """Returns the judge of this process, loaded on first use.
+    """Return the judge of this process, loaded on first use.
 
     Raises:
       BuildError: it is another one than when the run began.

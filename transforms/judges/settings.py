@@ -67,12 +67,7 @@ class JudgeSettings:
     disagree on stays, for eqforge review plan --disputed judges."""
 
     def __post_init__(self) -> None:
-        """Checks the limits, and that something judges where one is given.
-
-        Raises:
-          InputError: a limit is no probability, a model is not named as expected, or a setting
-            needs another.
-        """
+        """Check the limits, and that something judges where one is given."""
         for name in _LIMITS:
             check_range(name, getattr(self, name), 0, 1)
         specs_of(self)
@@ -91,14 +86,14 @@ class JudgeSettings:
             raise InputError(f"--{flag}: needs judges; name some with --verify")
 
     def questions(self, rows: int) -> int:
-        """Returns how many questions servers may be asked about a number of rows."""
+        """Return how many questions servers may be asked about a number of rows."""
         from eqforge.generators.text.llm.endpoint import is_endpoint
 
         servers = sum(is_endpoint(spec.source) for spec in specs_of(self) if spec.kind == "llm")
         return servers * QUESTIONS_A_ROW * rows
 
     def check_requests(self, rows: int) -> int:
-        """Returns how many questions servers may be asked, each once and if it is not answered yet.
+        """Return how many questions servers may be asked, each once and if it is not answered yet.
 
         Raises:
           InputError: it is more than is allowed.
@@ -112,16 +107,12 @@ class JudgeSettings:
         return most
 
     def batch(self, usual: int) -> int:
-        """Returns how many pictures share a batch, where `usual` do without judges."""
+        """Return how many pictures share a batch, where `usual` do without judges."""
         return min(PICTURES_A_BATCH, usual) if self.verify else usual
 
 
 def specs_of(settings: JudgeSettings) -> tuple[ScorerSpec, ...]:
-    """Returns the models that judge.
-
-    Raises:
-      InputError: one is not named as expected, or named twice.
-    """
+    """Return the models that judge."""
     if not settings.verify:
         return ()
     from eqforge.models.spec import parse_spec
@@ -161,7 +152,7 @@ class Judging:
 
 
 def basis_of(judge: Identity) -> list[object]:
-    """Returns what the answers of a judge depend on besides texts and pictures."""
+    """Return what the answers of a judge depend on besides texts and pictures."""
     packages = ("torch", "transformers", "tokenizers", "pillow")
     return [VERSION, dataclasses.asdict(judge), versions_of(*packages)]
 
@@ -173,7 +164,7 @@ def prepare_judges(
     *,
     by_rules: bool = False,
 ) -> Judging | None:
-    """Returns the judges that are asked for, with their identities.
+    """Return the judges that are asked for, with their identities.
 
     Args:
       settings: which they are.
@@ -212,11 +203,7 @@ def prepare_judges(
 
 
 def judges_of(named: tuple[str, ...]) -> tuple[Identity, ...]:
-    """Returns the identities of models; each is loaded once, as a check.
-
-    Raises:
-      InputError, MissingExtra: see prepare_judges.
-    """
+    """Return the identities of models; each is loaded once, as a check."""
     return tuple(map(_identify, specs_of(JudgeSettings(verify=named))))
 
 

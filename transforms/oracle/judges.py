@@ -51,11 +51,7 @@ class OracleSettings:
     warns where the judge is one of them."""
 
     def __post_init__(self) -> None:
-        """Checks the limits and the names of the models.
-
-        Raises:
-          InputError: a limit is not a probability, or a model is not named as expected.
-        """
+        """Check the limits and the names of the models."""
         for name in ("oracle_min", "oracle_max"):
             limit = getattr(self, name)
             if limit is not None and not 0 <= limit <= 1:
@@ -65,11 +61,7 @@ class OracleSettings:
 
 
 def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
-    """Returns the models that judge; none if none is asked for.
-
-    Raises:
-      InputError: a model is not named as expected.
-    """
+    """Return the models that judge; none if none is asked for."""
     if settings.oracle is None:
         return ()
     from eqforge.models.spec import parse_specs
@@ -95,7 +87,7 @@ class Oracle:
         return any(spec.device != "cpu" for spec in specs_of(self.settings))
 
     def basis(self) -> list[object]:
-        """Returns what the scores depend on besides images and captions, which excludes limits."""
+        """Return what the scores depend on besides images and captions, which excludes limits."""
         from eqforge.transforms.oracle.scores import VERSION
 
         judges = [dataclasses.asdict(judge) for judge in self.judges]
@@ -103,29 +95,20 @@ class Oracle:
         return [VERSION, pictures.VERSION, judges, versions_of(*packages)]
 
     def scorer(self, pixels: Callable[[str], NDArray[np.uint8]]) -> CellScorer:
-        """Returns a scorer for this process; `pixels` returns the decoded image of a key."""
+        """Return a scorer for this process; `pixels` returns the decoded image of a key."""
         from eqforge.transforms.oracle.scores import CellScorer
 
         return CellScorer(specs_of(self.settings), self.judges, pixels)
 
 
 def prepare_oracle(settings: OracleSettings) -> Oracle:
-    """Returns the models that are asked for, with their identities.
-
-    Raises:
-      InputError: a model cannot be loaded.
-      MissingExtra: a package is not installed.
-    """
+    """Return the models that are asked for, with their identities."""
     judges = () if settings.oracle is None else judges_of(settings.oracle)
     return Oracle(settings=settings, judges=judges)
 
 
 def judges_of(text: str) -> tuple[Identity, ...]:
-    """Returns the identities of the models in a setting; each is loaded once, as a check.
-
-    Raises:
-      InputError, MissingExtra: see prepare_oracle.
-    """
+    """Return the identities of the models in a setting; each is loaded once, as a check."""
     from eqforge.models.spec import parse_specs
 
     return tuple(map(_identify, parse_specs(text)))
@@ -143,19 +126,12 @@ def score_pair(
     images: Mapping[str, NDArray[np.uint8]],
     captions: tuple[str, str],
 ) -> tuple[Score, ...]:
-    """Scores both images of a pair with both captions, by every model that judges.
-
-    Args:
-      oracle: the models.
-      images: the two decoded images by their ids, uint8 of shape (height, width, 3), RGB.
-      captions: caption i describes image i.
+    """Score both images of a pair with both captions, by every model that judges.
 
     Returns:
       Four scores a model, P(match) to 6 decimals: `oracle_1_c0_i1` is of the first model, the
       first caption and the second image. None where no model judges.
 
-    Raises:
-      ValueError: an image cannot be used, or a score is not a number.
     """
     first, second = images
     return oracle.scorer(images.__getitem__).score_pair((first, second), captions)
@@ -175,7 +151,7 @@ _QUERY = _Rule(own=("source",), others=("target",), reason="target_caption_match
 
 
 def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
-    """Rejects a pair whose own captions match too little or whose crossed captions too well.
+    """Reject a pair whose own captions match too little or whose crossed captions too well.
 
     If two models judge and only one of them rejects the pair, the reason is that they disagree.
 
@@ -186,12 +162,10 @@ def refuse_pair(scores: Sequence[Score], settings: OracleSettings) -> Rejection 
 
 
 def refuse_query(scores: Sequence[Score], settings: OracleSettings) -> Rejection | None:
-    """Rejects a query whose image matches its own caption too little or the target's too well.
+    """Reject a query whose image matches its own caption too little or the target's too well.
 
     Two models must agree, as in refuse_pair.
 
-    Raises:
-      KeyError: the scores were made with other models.
     """
     return _refuse(scores, settings, _QUERY)
 
@@ -245,7 +219,7 @@ def _value(scores: Sequence[Score], name: str) -> float:
 
 
 def oracle_warnings(oracle: Oracle) -> Iterator[str]:
-    """Yields a warning for every judge of a family that is evaluated on the dataset later.
+    """Yield a warning for every judge of a family that is evaluated on the dataset later.
 
     Such a judge keeps what its family gets right, so the family's scores come out too high. A
     family that is perhaps misspelt is told, too.

@@ -6,19 +6,23 @@ import dataclasses
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from eqforge.core.errors import BuildError
 from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import one_thread
 from eqforge.models.scorer import Identity, Picture, Scorer
-from eqforge.schemas.records.scores import Score, compact_json
+from eqforge.schemas.records.scores import Rejection, Score, compact_json
+from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.ledger import Ledger
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from eqforge.models.spec import ScorerSpec
+
 
 VERSION = "2"
 
@@ -41,12 +45,7 @@ _loading = threading.Lock()
 
 
 def shared_scorer(spec: ScorerSpec) -> SharedScorer:
-    """Returns the scorer of this process, loaded on first use.
-
-    Raises:
-      InputError: a file is missing or invalid.
-      MissingExtra: a package is not installed.
-    """
+    """Return the scorer of this process, loaded on first use."""
     with _loading:
         return _load(spec)
 
@@ -90,29 +89,17 @@ class CellScorer:
         return models
 
     def score_pair(self, keys: tuple[str, str], captions: tuple[str, str]) -> tuple[Score, ...]:
-        """Returns four scores a model, P(match) to 6 decimals, named as PAIR_CELLS says.
-
-        Args:
-          keys: of the two images.
-          captions: caption i describes image i.
-
-        Raises:
-          ValueError: an image cannot be used, or a score is not a number.
-        """
+        """Return four scores a model, P(match) to 6 decimals, named as PAIR_CELLS says."""
         return name_cells(self._score(keys, captions, [*PAIR_CELLS.values()]), PAIR_CELLS)
 
     def score_captions(self, key: str, captions: Sequence[str]) -> list[tuple[Score, ...]]:
-        """Returns P(match) of an image and each caption, named `oracle_1`, `oracle_2`.
-
-        Raises:
-          ValueError: see score_pair.
-        """
+        """Return P(match) of an image and each caption, named `oracle_1`, `oracle_2`."""
         return self._score([key], captions, [(0, number) for number in range(len(captions))])
 
     def _score(
         self, keys: Sequence[str], captions: Sequence[str], cells: Sequence[tuple[int, int]]
     ) -> list[tuple[Score, ...]]:
-        """Returns the scores of each cell, an (image, caption) pair, in the order of the models."""
+        """Return the scores of each cell, an (image, caption) pair, in the order of the models."""
         encodings = [self._encode(key) for key in keys]
         columns = []
         for place, judge in enumerate(self._judges):
@@ -127,7 +114,7 @@ class CellScorer:
         return list(zip(*columns, strict=True))
 
     def _encode(self, key: str) -> list[Any]:
-        """Returns each model's encoding of an image."""
+        """Return each model's encoding of an image."""
         if key not in self._encodings:
             needed = any(model.scorer.reads_pixels for model in self._models)
             picture = Picture(key=key, pixels=self._pixels(key) if needed else None)
@@ -157,16 +144,107 @@ def _named(name: str, value: float, judge: Identity) -> Score:
 
 @functools.cache
 def _settings(judge: Identity) -> str:
-    """Returns what a score depends on besides the kind and revision of its model."""
+    """Return what a score depends on besides the kind and revision of its model."""
     settings = dataclasses.asdict(judge) | {"oracle": VERSION}
     return compact_json({k: v for k, v in settings.items() if k not in ("kind", "revision")})
 
 
 def name_cells(found: Iterable[tuple[Score, ...]], names: Iterable[str]) -> tuple[Score, ...]:
-    """Returns the scores of several cells as those of one record: `oracle_1_` and a cell's name."""
+    """Return the scores of several cells as those of one record: `oracle_1_` and a cell's name."""
     cells = tuple(names)
     return tuple(
         dataclasses.replace(score, name=f"{score.name}_{cell}")
         for scores in zip(*found, strict=True)
         for cell, score in zip(cells, scores, strict=True)
     )
+
+
+BATCH = 32
+"""Number of an image's captions per batch; fixed, however the work is distributed."""
+
+Answer: TypeAlias = tuple[Score, ...] | Rejection
+"""The scores of a pair or of a caption, or why it has none."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """A pair: the ids of its two images, and its captions; caption i describes image i."""
+
+    images: tuple[str, str]
+    captions: tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answers:
+    """What the oracle says of some pairs or captions, in order."""
+
+    found: tuple[Answer, ...]
+
+
+def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tuple[Answer, ...]:
+    """Return the oracle's answer for each pair, or the stored answer to the same question.
+
+    A pair on which it fails does not affect the others, and is asked about again in the next run.
+    """
+    inputs = [asdict(question) for question in questions]
+    return _remember(inputs, ledger, lambda: (_ask(question, scorer) for question in questions))
+
+
+def ask_captions(
+    key: str, image_id: str | None, captions: Sequence[str], scorer: CellScorer, ledger: Ledger
+) -> tuple[Answer, ...]:
+    """Return the oracle's answers for an image with each caption, or the stored ones.
+
+    Args:
+      key: the image's id for the oracle, by which published scores and features are looked up.
+      image_id: the id of the stored image.
+      captions: the captions, each scored in a batch with its neighbours.
+      scorer: the models that judge.
+      ledger: stores the answers that are not failures.
+    """
+    inputs = [key, image_id, list(captions)]
+    return _remember(inputs, ledger, lambda: _ask_batches(key, captions, scorer))
+
+
+def _remember(
+    inputs: Any, ledger: Ledger, answer: Callable[[], Iterable[Answer]]
+) -> tuple[Answer, ...]:
+    def compute() -> Answers:
+        return Answers(found=tuple(answer()))
+
+    def is_final(answers: Answers) -> bool:
+        return not any(isinstance(answer, Rejection) for answer in answers.found)
+
+    return ledger.remember(inputs, Answers, compute, is_final).found
+
+
+def _ask(question: Question, scorer: CellScorer) -> Answer:
+    try:
+        return scorer.score_pair(question.images, question.captions)
+    except Exception as error:
+        return error_rejection(error)
+
+
+def _ask_batches(key: str, captions: Sequence[str], scorer: CellScorer) -> Iterator[Answer]:
+    from more_itertools import chunked
+
+    for batch in chunked(captions, BATCH):
+        yield from _ask_batch(key, batch, scorer)
+
+
+def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequence[Answer]:
+    """Return the scores of each caption; if the batch fails, scores each by itself."""
+    try:
+        return scorer.score_captions(key, captions)
+    except Exception as error:
+        rejection = _refusal(error)  # an error of the run is raised again
+    if len(captions) == 1:
+        return [rejection]
+    return [answer for caption in captions for answer in _ask_batch(key, [caption], scorer)]
+
+
+def _refusal(error: Exception) -> Rejection:
+    """Return why nothing was scored; a ValueError means the image or caption is unusable."""
+    if isinstance(error, ValueError):
+        return Rejection(reason="not_scored", detail=str(error)[:500])
+    return error_rejection(error)

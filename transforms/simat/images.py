@@ -15,9 +15,8 @@ from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.oracle.answers import Answer, ask_captions
 from eqforge.transforms.oracle.judges import Oracle, refuse_query
-from eqforge.transforms.oracle.scores import name_cells
+from eqforge.transforms.oracle.scores import Answer, ask_captions, name_cells
 from eqforge.transforms.simat.crops import Crop, Cutter, cut_regions
 from eqforge.transforms.simat.plan import region_name
 from eqforge.transforms.simat.planned import (

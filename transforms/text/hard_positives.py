@@ -19,8 +19,7 @@ from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.sources.text_pairs import TextPair
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.judges.ask import JudgedTexts, ask_judges
-from eqforge.transforms.judges.decide import JUDGE_REASONS, judge_sample
+from eqforge.transforms.judges.decide import JUDGE_REASONS, JudgedTexts, ask_judges, judge_sample
 from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.balanced_edits import UNBALANCED, draw_captions, edit_as_drawn
 from eqforge.transforms.text.caption_edits import (

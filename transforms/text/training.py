@@ -13,8 +13,13 @@ from eqforge.schemas.tables.texts import Judgement, TrainingCaption
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.judges.ask import JudgedTexts, ask_judges
-from eqforge.transforms.judges.decide import JUDGE_REASONS, answers_about, judge_sample
+from eqforge.transforms.judges.decide import (
+    JUDGE_REASONS,
+    JudgedTexts,
+    answers_about,
+    ask_judges,
+    judge_sample,
+)
 from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.caption_edits import (
     EDIT_REASONS,

@@ -11,8 +11,8 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.oracle.answers import Answer, Question, ask
 from eqforge.transforms.oracle.judges import Oracle
+from eqforge.transforms.oracle.scores import Answer, Question, ask
 from eqforge.transforms.video.clip_work import ClipWork, MeasuredPair
 from eqforge.transforms.video.pair import refuse_measured
 from eqforge.transforms.video.rules import PairFilters

@@ -20,6 +20,7 @@ from eqforge.generators.scenes.copies import (
     fetch_asset,
     findings_of,
     is_there,
+    load_nouns,
     load_words,
     with_words,
 )
@@ -30,7 +31,6 @@ from eqforge.generators.scenes.manifest import (
     read_manifest,
     write_manifest,
 )
-from eqforge.generators.scenes.nouns import load_nouns
 from eqforge.schemas.dataset.manifest import IDENTITY, WORK
 from eqforge.transforms.engines.exclusive_job import locked
 

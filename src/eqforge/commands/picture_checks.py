@@ -18,8 +18,8 @@ from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.masks import read_numbers
 from eqforge.transforms.generated.render import scene_pair_of
+from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_scores import score_scenes
-from eqforge.transforms.generated.scene_view import RenderedView
 
 NOT_STORED = frozenset({f"{scene_scores.OVERLAP}_{number}" for number in (0, 1)})
 """Scores of the meshes, which are not in the dataset."""

@@ -27,9 +27,9 @@ from eqforge.schemas.records.scenes import (
 )
 from eqforge.schemas.records.scores import value_of
 from eqforge.schemas.records.values import PixelBox
+from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_gates import OFF, SCENE_REASONS, SceneGates, gate_scenes
 from eqforge.transforms.generated.scene_scores import changed_objects, score_scenes
-from eqforge.transforms.generated.scene_view import RenderedView
 
 SIDE = 100
 GREY, RED, BLUE = (120, 120, 120), (200, 30, 30), (30, 30, 200)

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from eqforge.schemas.records.scenes import SurfaceMaterial
-from eqforge.transforms.generated.scene_materials import material_contrast
+from eqforge.transforms.generated.scene_colours import material_contrast
 
 MATERIALS: tuple[SurfaceMaterial, ...] = get_args(SurfaceMaterial)
 FLOOR = (118, 120, 112)

@@ -7,13 +7,13 @@ second scene they have changed roles.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import get_args
 
 from eqforge.generators.scenes.contents import Noun, Vocabulary, recolourable
-from eqforge.generators.scenes.drafts import Drafter, either_way, usual_scale
-from eqforge.generators.scenes.families.base import CLOSE, Spots, StagedDraft
+from eqforge.generators.scenes.drafts import Drafter, shuffled, usual_scale
+from eqforge.generators.scenes.families import CLOSE, Spots, StagedDraft
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS
@@ -23,7 +23,6 @@ from eqforge.schemas.records.scenes import (
     Claim,
     Comparison,
     Grade,
-    Kind,
     SceneObject,
     ScenePair,
     SceneSpec,
@@ -62,81 +61,69 @@ _BASES = ("red", "green", "blue", "purple", "pink", "grey")
 """Colours that stay what they are called when they are pale."""
 
 
-@dataclass(frozen=True, slots=True)
-class Graded:
-    """Ladders: groups of pairs, one for each of STEPS, that share a scene.
+def num_ladders(vocabulary: Vocabulary, grade: Grade) -> int:
+    """Return the number of ladders of one change."""
+    return len(_heads(vocabulary)[grade])
 
-    The changes take turns: ladder n changes GRADES[n % len(GRADES)].
-    """
 
-    kind: Kind = "graded"
+def draft_ladder(
+    drafter: Drafter, vocabulary: Vocabulary, grade: Grade, number: int, rng: Random
+) -> StagedDraft:
+    """Draft a ladder of one change with its largest step."""
+    noun, colour = _heads(vocabulary)[grade][number]
+    order = shuffled(SIDES, rng)
+    if grade == "count":
+        return _count(drafter, noun, colour, order, rng)
+    if grade == "place":
+        others = [each for each in vocabulary.nouns if each is not noun]
+        return _place(drafter, (noun, rng.choice(others)), colour, order, rng)
+    return _size_or_lightness(drafter, noun, colour, grade, order, rng)
 
-    def size(self, vocabulary: Vocabulary) -> int:
-        """Returns how many ladders there are."""
-        return min(map(len, _heads(vocabulary).values())) * len(GRADES)
 
-    def size_of(self, vocabulary: Vocabulary, sort: int) -> int:
-        """Returns how many ladders of one change there are."""
-        return len(_heads(vocabulary)[GRADES[sort]])
+def ladder_spots(draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
+    """Draw where the things stand: side by side, none nearer to the camera."""
+    if draft.change == "count":
+        cells = {name: _cell(name, rng) for name in (piece.name for piece in draft.pieces)}
+        return cells, cells
+    *middle, left, right = draft.pieces
+    across = CLOSE * (left.radius + right.radius) + rng.uniform(*APART_M)
+    if middle:
+        across += 2 * middle[0].radius + 2 * ROOM_M
+    sides = {LEFT: (-across / 2, 0.0, 0.0), RIGHT: (across / 2, 0.0, 0.0)}
+    if not middle:
+        return sides, sides
+    off = ROOM_M * 0.6
+    first, second = (
+        {**sides, "target": (off if claim.reference == RIGHT else -off, 0.0, 0.0)}
+        for claim in draft.claims
+    )
+    return first, second
 
-    def draft(
-        self, drafter: Drafter, vocabulary: Vocabulary, number: int, rng: Random
-    ) -> StagedDraft:
-        """Returns a draft of a ladder with its largest step."""
-        turn, grade = divmod(number, len(GRADES))
-        change = GRADES[grade]
-        noun, colour = _heads(vocabulary)[change][turn]
-        first, second = either_way(SIDES, rng)
-        if change == "count":
-            return _count(drafter, noun, colour, (first, second), rng)
-        if change == "place":
-            others = [each for each in vocabulary.nouns if each is not noun]
-            return _place(drafter, (noun, rng.choice(others)), colour, (first, second), rng)
-        return _twins(drafter, noun, colour, change, (first, second), rng)
 
-    def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
-        """Draws where the things stand: side by side, none nearer to the camera."""
-        if draft.change == "count":
-            cells = {name: _cell(name, rng) for name in (piece.name for piece in draft.pieces)}
-            return cells, cells
-        *middle, left, right = draft.pieces
-        across = CLOSE * (left.radius + right.radius) + rng.uniform(*APART_M)
-        if middle:
-            across += 2 * middle[0].radius + 2 * ROOM_M
-        sides = {LEFT: (-across / 2, 0.0, 0.0), RIGHT: (across / 2, 0.0, 0.0)}
-        if not middle:
-            return sides, sides
-        off = ROOM_M * 0.6
-        first, second = (
-            {**sides, "target": (off if claim.reference == RIGHT else -off, 0.0, 0.0)}
-            for claim in draft.claims
-        )
-        return first, second
-
-    def member(self, pair: ScenePair, draft: StagedDraft, place: int) -> ScenePair:
-        """Returns the pair of a step, which is so much smaller than the largest."""
-        change: Grade = next(each for each in GRADES if each == draft.change)
-        size = STEPS[place] * JUST_NOTICEABLE[change]
-        # Of another lightness, all sides have to get the same light.
-        scenes = pair.scenes if change == "lightness" else tuple(map(_facing, pair.scenes))
-        (first, one), (second, two) = (
-            _STEPPED[change](scene, claim, size)
-            for scene, claim in zip(scenes, draft.claims, strict=True)
-        )
-        return replace(pair, scenes=(first, second), claims=(one, two))
+def ladder_step(pair: ScenePair, draft: StagedDraft, number: int) -> ScenePair:
+    """Return the pair of a step, which is so much smaller than the largest."""
+    change: Grade = next(each for each in GRADES if each == draft.change)
+    size = STEPS[number] * JUST_NOTICEABLE[change]
+    # Of another lightness, all sides have to get the same light.
+    scenes = pair.scenes if change == "lightness" else tuple(map(_facing, pair.scenes))
+    (first, one), (second, two) = (
+        _STEPPED[change](scene, claim, size)
+        for scene, claim in zip(scenes, draft.claims, strict=True)
+    )
+    return replace(pair, scenes=(first, second), claims=(one, two))
 
 
 def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
-    """Returns what ladders are about: nouns in their colours, one thing of which is one."""
+    """Return what ladders are about: nouns in their colours, one thing of which is one."""
     one = [each for each in vocabulary.coloured if not each[0].words.is_plural]
     tinted = [(noun, base) for noun, base in one if base in _BASES and recolourable(noun, [base])]
     return {"size": one, "lightness": tinted, "place": one, "count": one}
 
 
-def _twins(
+def _size_or_lightness(
     drafter: Drafter, noun: Noun, colour: str, change: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Returns two copies of a thing, one of which is larger or lighter."""
+    """Return two copies of a thing, one of which is larger or lighter."""
     copy = _tinted(drafter, noun, colour, rng) if change == "lightness" else None
     copy = copy or drafter.piece(noun, colour, LEFT, rng)
     relation: Comparison = "larger" if change == "size" else "lighter"
@@ -154,7 +141,7 @@ def _twins(
 
 
 def _tinted(drafter: Drafter, noun: Noun, colour: str, rng: Random) -> Piece:
-    """Returns a thing in a colour that has room to be lighter and darker."""
+    """Return a thing in a colour that has room to be lighter and darker."""
     asset = rng.choice(recolourable(noun, [colour]))
     piece = drafter.piece(noun, colour, LEFT, rng)
     item = replace(
@@ -169,7 +156,7 @@ def _tinted(drafter: Drafter, noun: Noun, colour: str, rng: Random) -> Piece:
 def _place(
     drafter: Drafter, nouns: tuple[Noun, Noun], colour: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Returns a thing between two copies of another, to one of which it is nearer."""
+    """Return a thing between two copies of another, to one of which it is nearer."""
     target = drafter.piece(nouns[0], colour, "target", rng)
     copy = drafter.piece(nouns[1], rng.choice(list(nouns[1].colours)), LEFT, rng)
     claims = [
@@ -193,7 +180,7 @@ def _place(
 def _count(
     drafter: Drafter, noun: Noun, colour: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Returns two groups of copies, one of which has more."""
+    """Return two groups of copies, one of which has more."""
     piece = drafter.piece(noun, colour, LEFT, rng)
     factor = COPY_M / (max(piece.asset.extent) * piece.variants[0].scale)
     item = replace(piece.variants[0], scale=round(piece.variants[0].scale * factor, DECIMALS))
@@ -210,7 +197,7 @@ def _count(
 
 
 def _more(side: str, step: int) -> Claim:
-    """Returns the claim that a side has so many more copies than the other, which has one."""
+    """Return the claim that a side has so many more copies than the other, which has one."""
     return Claim(
         target=f"{side}1",
         copies=tuple(f"{side}{number}" for number in range(1, step + 2)),
@@ -244,7 +231,7 @@ def _other(side: str) -> str:
 
 
 def _cell(name: str, rng: Random) -> tuple[float, float, float]:
-    """Draws where a copy stands in the square of its side; the first stands in its middle."""
+    """Draw where a copy stands in the square of its side; the first stands in its middle."""
     side, number = (LEFT, name[4:]) if name.startswith(LEFT) else (RIGHT, name[5:])
     order = (4, 0, 8, 2, 6, 1, 7, 3, 5)
     row, column = divmod(order[int(number) - 1], CELLS)
@@ -259,7 +246,7 @@ def _cell(name: str, rng: Random) -> tuple[float, float, float]:
 
 
 def _facing(scene: SceneSpec) -> SceneSpec:
-    """Returns a scene in which the copies at the sides show the camera the same side of them."""
+    """Return a scene in which the copies at the sides show the camera the same side of them."""
     axes = camera_axes(scene.camera)
     objects = []
     for item in scene.objects:
@@ -275,7 +262,7 @@ Stepped = tuple[SceneSpec, Claim]
 
 
 def _sized(scene: SceneSpec, claim: Claim, percent: float) -> Stepped:
-    """Makes the target larger and the other smaller, by the root of the ratio."""
+    """Make the target larger and the other smaller, by the root of the ratio."""
     root = math.sqrt(1 + percent / 100)
     factors = {claim.target: root, str(claim.reference): 1 / root}
     return _changed(scene, lambda item: replace(
@@ -284,7 +271,7 @@ def _sized(scene: SceneSpec, claim: Claim, percent: float) -> Stepped:
 
 
 def _lit(scene: SceneSpec, claim: Claim, steps: float) -> Stepped:
-    """Makes the target lighter and the other darker, by half of the steps."""
+    """Make the target lighter and the other darker, by half of the steps."""
     halves = {claim.target: steps / 2, str(claim.reference): -steps / 2}
 
     def change(item: SceneObject) -> SceneObject:
@@ -296,7 +283,7 @@ def _lit(scene: SceneSpec, claim: Claim, steps: float) -> Stepped:
 
 
 def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
-    """Moves the target from the middle of the two, by half of the angle, along their line."""
+    """Move the target from the middle of the two, by half of the angle, along their line."""
     items = {item.name: item for item in scene.objects}
     left, right = items[LEFT].position, items[RIGHT].position
     (lx, _, lz), (rx, _, rz) = to_camera(scene.camera, [left, right]).tolist()
@@ -313,7 +300,7 @@ def _moved(scene: SceneSpec, claim: Claim, degrees: float) -> Stepped:
 
 
 def _counted(scene: SceneSpec, claim: Claim, copies: float) -> Stepped:
-    """Keeps one copy on one side, and so many more on the other; those come last."""
+    """Keep one copy on one side, and so many more on the other; those come last."""
     side = LEFT if claim.target.startswith(LEFT) else RIGHT
     said = _more(side, round(copies))
     kept = {*said.copies, str(said.reference)}
