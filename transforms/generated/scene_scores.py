@@ -285,7 +285,7 @@ def _of_materials(
 
 
 def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> float:
-    """Return the greatest mean of a block of values within a mask; of a full block if it is small."""
+    """Return the greatest mean of a block within a mask; of a full block if the mask is small."""
     side = where.shape[0]
     edges = [side * number // BLOCKS for number in range(BLOCKS)]
     inside = np.where(where, difference.sum(axis=-1, dtype=np.int64), 0)
