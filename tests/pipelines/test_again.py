@@ -9,10 +9,10 @@ import msgspec
 import pytest
 
 from eqforge.cli import main
-from eqforge.pipelines.shared.again import command_of, commands_of
-from eqforge.pipelines.shared.command import parse
-from eqforge.pipelines.shared.header import manifest_header
-from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.pipelines.base.again import command_of, commands_of
+from eqforge.pipelines.base.command import parse_line
+from eqforge.pipelines.base.identity import settings_of_rows
+from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 
 OLD = sorted((Path(__file__).parents[1] / "old").glob("*/*/dataset.json"))
@@ -23,10 +23,11 @@ def built_again(manifest: Manifest) -> dict[str, Any]:
     pipeline = pipeline_of(manifest.dataset)
     words = shlex.split(command_of(manifest))
     assert words[:3] == ["eqforge", "build", manifest.dataset]
-    config, beam = parse(pipeline.config, pipeline.defaults, words[3:], "eqforge build")
+    line, beam = parse_line(pipeline, words[3:], "eqforge build")
     assert not beam
-    header = manifest_header(manifest.dataset, (), config)
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(header.config))
+    found: dict[str, Any] = msgspec.json.decode(
+        msgspec.json.encode(settings_of_rows(line.settings))
+    )
     return found
 
 
