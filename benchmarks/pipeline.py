@@ -24,9 +24,8 @@ import pyarrow.parquet as pq
 
 from eqforge.generators.demo.workspace import make_workspace
 from eqforge.pipelines import eq_video
-from eqforge.pipelines.shared.settings import RunSettings, video_settings
-from eqforge.pipelines.shared.video import rules_of
-from eqforge.pipelines.shared.video_plan import make_video_pairs
+from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.video import make_video_pairs, video_settings
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
@@ -68,12 +67,12 @@ def configuration(folder: Path, output: Path) -> eq_video.Config:
 def build_plain(folder: Path, output: Path, workers: int) -> None:
     """Does the work in a pool of processes and writes two Parquet files."""
     config = configuration(folder, output)
-    rules = rules_of(config)
-    clips = list(eq_video.PIPELINE.plan(config))
+    pipeline = eq_video.EqVideo(config)
+    rules, clips = pipeline.rules(), list(pipeline.plan())
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         works = pool.map(partial(_make, rules), clips, chunksize=1)
     media = rules.media
-    samples = [PAIRS_TABLE.row(s) for work in works for s in samples_of(work, eq_video.NAME)]
+    samples = [PAIRS_TABLE.row(s) for work in works for s in samples_of(work, pipeline.name)]
     images = {image.image_id: image for work in works for image in images_of(work)}
     rows = [IMAGES_TABLE.row(i, media.get(i.image_id, i.suffix)) for i in images.values()]
     pq.write_table(
@@ -96,7 +95,7 @@ def _make(rules: VideoPairRules, clip: Clip) -> ClipWork:
 def time_beam(folder: Path, output: Path, workers: int) -> float:
     """Returns the seconds of `eqforge build` in a process of its own."""
     command = [
-        *(sys.executable, "-m", "eqforge.pipelines.eq_video", "--mode", "paper"),
+        *(sys.executable, "-m", "eqforge", "build", "eq-video", "--mode", "paper"),
         *("--captions", str(folder / "captions.jsonl"), "--videos", str(folder / "videos")),
         *("--output", str(output), "--workers", str(workers)),
     ]

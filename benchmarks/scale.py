@@ -45,9 +45,9 @@ from PIL import Image
 from eqforge.core.identity import bucket, sha256_hex
 from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS
 from eqforge.pipelines import eq_youcook2, retrieval_perturbations
-from eqforge.pipelines.shared.driver import build_dataset
-from eqforge.pipelines.shared.settings import RunSettings, VideoSettings
-from eqforge.pipelines.shared.video import rules_of
+from eqforge.pipelines.base.runner import build_dataset
+from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.video import VideoSettings
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
@@ -196,10 +196,10 @@ def configuration(folder: Path, annotations: Path) -> eq_youcook2.Config:
 
 def store_frames(config: eq_youcook2.Config, frames: SyntheticFrames, scored: bool) -> None:
     """Fills the media store, and the ledger as if the videos had been decoded."""
-    rules = rules_of(config)
+    rules = eq_youcook2.EqYouCook2(config).rules()
     videos = Path(config.videos)
     videos.mkdir()
-    for clip in eq_youcook2.plan(config):
+    for clip in eq_youcook2.EqYouCook2(config).plan():
         (videos / f"{clip.video}.mp4").write_bytes(b"no video")
         stand_in: Any = frames
         work = extract_frames(clip, rules.videos, stand_in, rules.ledger("extract"))
@@ -210,7 +210,7 @@ def store_frames(config: eq_youcook2.Config, frames: SyntheticFrames, scored: bo
 def drawn_frames(config: eq_youcook2.Config, distinct: int | None, side: int) -> SyntheticFrames:
     """Returns the synthetic frames of a configuration."""
     return SyntheticFrames(
-        store=rules_of(config).media,
+        store=eq_youcook2.EqYouCook2(config).rules().media,
         settings=config.settings.frames,
         distinct=distinct,
         width_px=side,
@@ -233,9 +233,8 @@ def run_plan(_: int, folder: Path, __: int) -> None:
 
 def plan_of(config: eq_youcook2.Config, folder: Path) -> PlanFiles:
     """Writes the plan of a configuration."""
-    pipeline = eq_youcook2.PIPELINE
-    measure = partial(pipeline.measure, config)
-    return write_plan(pipeline.plan(config), str(folder / "plan"), measure)
+    pipeline = eq_youcook2.EqYouCook2(config)
+    return write_plan(pipeline.plan(), str(folder / "plan"), pipeline.measure)
 
 
 def prepare_pair(records: int, folder: Path) -> None:
@@ -248,7 +247,8 @@ def prepare_pair(records: int, folder: Path) -> None:
 
 def run_pair(_: int, folder: Path, workers: int) -> None:
     """Makes the pairs of a plan on the local engine, and lets them go."""
-    rules = rules_of(configuration(folder, folder / "annotations.json"))
+    config = configuration(folder, folder / "annotations.json")
+    rules = eq_youcook2.EqYouCook2(config).rules()
     files = tuple(sorted(str(path) for path in (folder / "plan").iterdir()))
     run_local(partial(_wire_pairs, files, rules), folder, workers)
     subprocess.run(["rm", "-r", folder / "out" / "_work" / "done" / "measure"], check=True)
@@ -393,7 +393,7 @@ def run_captions(_: int, folder: Path, workers: int) -> None:
         captions=folder / "captions.jsonl",
         run=RunSettings(output=str(folder / "out"), workers=workers),
     )
-    build_dataset(retrieval_perturbations.PIPELINE, config)
+    build_dataset(retrieval_perturbations.RetrievalPerturbations(config))
 
 
 def run_local(wire: Callable[[beam.Pipeline], None], folder: Path, workers: int) -> None:
@@ -502,7 +502,7 @@ def build_youcook2(annotations: Path, folder: Path) -> dict[str, float]:
     """Builds the dataset; returns its numbers and what the build took."""
     config = configuration(folder, annotations)
     plan_cost = measured(lambda: plan_of(config, folder))
-    cost = measured(lambda: build_dataset(eq_youcook2.PIPELINE, config))
+    cost = measured(lambda: build_dataset(eq_youcook2.EqYouCook2(config)))
     plan = plan_of(config, folder)
     largest = max(len(clip.pairs) for clip in read_plan(Clip, plan.files))
     manifest = load_manifest(config.run.output)

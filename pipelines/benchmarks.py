@@ -6,7 +6,6 @@ Example:
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,27 +13,16 @@ import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.shell import MediaRoot
-from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
-from eqforge.pipelines.shared.settings import DatasetConfig, Mode
-from eqforge.pipelines.shared.text import (
-    BATCH,
-    check_images,
-    confirm_images,
-    image_folder,
-    images_folder,
-    images_of,
-    media_root,
-    select_groups,
-)
+from eqforge.pipelines.base.pipeline import Input, Target, files_of
+from eqforge.pipelines.base.settings import DatasetConfig, Mode
+from eqforge.pipelines.base.text import BATCH, TextPipeline, select_groups, whole_groups
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.sources.benchmarks.form import BenchmarkItem
 from eqforge.sources.benchmarks.items import read_items
 from eqforge.sources.benchmarks.recognise import forms_of
 from eqforge.sources.benchmarks.records import Columns, benchmark_files, parse_columns, rows_of
 from eqforge.sources.benchmarks.valse import CONFIRMED
 from eqforge.transforms.benchmarks.items import ITEMS_STAGE, BenchmarkBatch, BenchmarkRules
-from eqforge.transforms.dataset.census import Medium
-from eqforge.transforms.dataset.plan import PlanFiles, read_plan
+from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
 
@@ -69,143 +57,105 @@ class Config(DatasetConfig):
     --columns caption_0=left_text image_0=left."""
 
 
-def items(benchmark: str, config: Config) -> Iterator[BenchmarkItem]:
-    """Yields the items that the source holds."""
-    return read_items(benchmark, config.source, _columns(benchmark, config))
+class ImportBenchmark(TextPipeline[Config]):
+    """The items of a published benchmark, with their images; a subclass has its name."""
 
+    Config = Config
+    record = BenchmarkBatch
+    stages = (ITEMS_STAGE,)
+    steps = (("imported", "records"),)
 
-def _images(benchmark: str, config: Config) -> str | None:
-    """Returns the folder of the images: an ImageFolder has its own beside its metadata."""
-    if config.images is not None:
-        return config.images
-    rows = rows_of(config.source, forms_of(benchmark))
-    return None if rows is None or not rows.has_pictures() else str(rows.root)
+    @classmethod
+    def defaults(cls, mode: Mode) -> dict[str, Any]:
+        """Returns the only mode."""
+        return {"mode": "paper"}
 
+    def inputs(self) -> Iterator[Input]:
+        """Yields the files of the benchmark."""
+        source = self.config.source
+        yield from files_of(source, benchmark_files(source, forms_of(self.name)))
 
-def _columns(benchmark: str, config: Config) -> Columns:
-    if not config.columns:
-        return Columns()
-    if not benchmark.startswith("own-"):
-        raise InputError("--columns: only for own-pairs, own-foils, own-rewordings, own-questions")
-    (form,) = forms_of(benchmark)
-    return parse_columns(config.columns, [*sorted(form.fields), *form.optional])
+    def check(self) -> None:
+        """Checks the options before any work.
 
+        Raises:
+          InputError: one of them is invalid or missing.
+        """
+        self._columns()
+        if self.config.unconfirmed and self.name != "valse":
+            raise InputError(
+                f"--unconfirmed: only valse says how many annotators (of 3, {CONFIRMED} needed) "
+                "confirmed an item"
+            )
+        self.check_images()
 
-def plan(benchmark: str, config: Config) -> Iterator[BenchmarkBatch]:
-    """Yields the items in batches; those of a group are in one."""
-    batch: list[BenchmarkItem] = []
-    found = items(benchmark, config)
-    groups = select_groups(found, config.run, lambda each: each.group or each.item_id)
-    for group in groups:
-        batch += group
-        if len(batch) >= BATCH:
-            yield BenchmarkBatch(items=tuple(batch))
-            batch = []
-    if batch:
-        yield BenchmarkBatch(items=tuple(batch))
+    def _columns(self) -> Columns:
+        if not self.config.columns:
+            return Columns()
+        if not self.name.startswith("own-"):
+            raise InputError(
+                "--columns: only for own-pairs, own-foils, own-rewordings, own-questions"
+            )
+        (form,) = forms_of(self.name)
+        return parse_columns(self.config.columns, [*sorted(form.fields), *form.optional])
 
+    def plan(self) -> Iterator[BenchmarkBatch]:
+        """Yields the items in batches; those of a group are in one."""
+        found = read_items(self.name, self.config.source, self._columns())
+        groups = select_groups(found, self.run, lambda each: each.group or each.item_id)
+        for items in whole_groups(groups, BATCH):
+            yield BenchmarkBatch(items=items)
 
-def build(benchmark: str, root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.benchmarks.steps import ImportItems
-    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+    def place(self, option: str) -> str | None:
+        """Returns the folder of images: an ImageFolder has its own beside its metadata."""
+        named = super().place(option)
+        if named is not None or option != "images":
+            return named
+        rows = rows_of(self.config.source, forms_of(self.name))
+        return None if rows is None or not rows.has_pictures() else str(rows.root)
 
-    _ = (
-        root
-        | ReadPlan(target.plan_files, BenchmarkBatch)
-        | ImportItems(rules(benchmark, target.config), target.notes)
-        | WriteDataset(target.dataset)
-    )
+    def images_of(self, batch: BenchmarkBatch) -> Iterator[str]:
+        """Yields the images of a batch that are files."""
+        return (name for item in batch.items for name in item.files)
 
+    def measure(self, batch: BenchmarkBatch) -> dict[str, int]:
+        counts = {
+            "records": len(batch.items),
+            "groups": len({item.group for item in batch.items if item.group}),
+            PICTURES: sum(len(item.images) - len(item.files) for item in batch.items if item.cells),
+            "not confirmed": sum(bool(item.refusal) for item in batch.items),
+        }
+        return {name: number for name, number in counts.items() if number}
 
-def rules(benchmark: str, config: Config) -> BenchmarkRules:
-    """Returns how the items of a configuration are imported."""
-    folder = image_folder(_images(benchmark, config), config.run)
-    return BenchmarkRules(
-        benchmark=benchmark,
-        images=None if folder is None else replace(folder, clip_boxes=False),
-        media=media_root(config.run),
-        unconfirmed=config.unconfirmed,
-        only=config.run.only,
-    )
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.benchmarks.steps import ImportItems
+        from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
 
-
-def inputs(benchmark: str, config: Config) -> tuple[Input, ...]:
-    """Returns the files of the benchmark."""
-    return tuple(files_of(config.source, benchmark_files(config.source, forms_of(benchmark))))
-
-
-def check(benchmark: str, config: Config) -> None:
-    """Checks the options before any work.
-
-    Raises:
-      InputError: one of them is invalid or missing.
-    """
-    _columns(benchmark, config)
-    if config.unconfirmed and benchmark != "valse":
-        raise InputError(
-            f"--unconfirmed: only valse says how many annotators (of 3, {CONFIRMED} needed) "
-            "confirmed an item"
+        folder = self.image_folder()
+        rules = BenchmarkRules(
+            benchmark=self.name,
+            images=None if folder is None else replace(folder, clip_boxes=False),
+            media=self.media_root,
+            unconfirmed=self.config.unconfirmed,
+            only=self.run.only,
         )
-    check_images(config.images, config.run)
+        _ = (
+            root
+            | ReadPlan(target.plan_files, BenchmarkBatch)
+            | ImportItems(rules, target.notes)
+            | WriteDataset(target.dataset)
+        )
+
+    def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
+        number = plan.counts.get("records", 0)
+        has_pictures = self.place("images") is not None or plan.counts.get(PICTURES, 0)
+        samples = BENCHMARKS[self.name].type.table("samples")
+        return (
+            table_of(samples, files_for(number, self.run.samples_per_file)),
+            *media_tables(number, self.media_root if has_pictures else None),
+        )
 
 
-def confirm(benchmark: str, config: Config, plan: PlanFiles) -> None:
-    """Checks that the images of a plan can be found; see `confirm_images`."""
-    confirm_images(images_folder(_images(benchmark, config), config.run), _names(plan))
-
-
-def media(benchmark: str, config: Config, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the images of a plan that are files."""
-    yield from images_of(_images(benchmark, config), config.run, _names(plan))
-
-
-def _names(plan: PlanFiles) -> Iterator[str]:
-    found = (item for batch in read_plan(BenchmarkBatch, plan.files) for item in batch.items)
-    return (name for item in found for name in item.files)
-
-
-def measure(_: Config, batch: BenchmarkBatch) -> dict[str, int]:
-    """Returns what a batch adds to the counts of a plan."""
-    counts = {
-        "records": len(batch.items),
-        "groups": len({item.group for item in batch.items if item.group}),
-        PICTURES: sum(len(item.images) - len(item.files) for item in batch.items if item.cells),
-        "not confirmed": sum(bool(item.refusal) for item in batch.items),
-    }
-    return {name: number for name, number in counts.items() if number}
-
-
-def tables(benchmark: str, config: Config, plan: PlanFiles) -> tuple[Table, ...]:
-    """Returns the tables, sized for a plan."""
-    number = plan.counts.get("records", 0)
-    has_pictures = _images(benchmark, config) is not None or plan.counts.get(PICTURES, 0)
-    samples = BENCHMARKS[benchmark].type.table("samples")
-    return (
-        table_of(samples, files_for(number, config.run.samples_per_file)),
-        *media_tables(number, media_root(config.run) if has_pictures else None),
-    )
-
-
-def as_published(_: Mode) -> dict[str, Any]:
-    """Returns the only mode."""
-    return {"mode": "paper"}
-
-
-def pipeline_of(benchmark: str) -> Pipeline[Config]:
+def pipeline_of(benchmark: str) -> type[ImportBenchmark]:
     """Returns the pipeline that imports a benchmark."""
-    return Pipeline(
-        name=benchmark,
-        config=Config,
-        defaults=as_published,
-        inputs=partial(inputs, benchmark),
-        check=partial(check, benchmark),
-        confirm=partial(confirm, benchmark),
-        media=partial(media, benchmark),
-        plan=partial(plan, benchmark),
-        measure=measure,
-        build=partial(build, benchmark),
-        tables=partial(tables, benchmark),
-        stages=(ITEMS_STAGE,),
-        steps={"imported": "records"},
-    )
+    return type(benchmark, (ImportBenchmark,), {"name": benchmark})

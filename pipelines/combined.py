@@ -10,36 +10,33 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from eqforge.core import signals
-from eqforge.core.console import session
-from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.visible import visible
-from eqforge.pipelines.shared.again import DIGITS
-from eqforge.pipelines.shared.command import parse
-from eqforge.pipelines.shared.media import inputs_from_stores
-from eqforge.pipelines.shared.pipeline import Input, NamedFile, Pipeline, Target
-from eqforge.pipelines.shared.registry import stage_of
-from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
+from eqforge.pipelines.base.again import DIGITS
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.pipeline import Input, NamedFile, Pipeline, Target
+from eqforge.pipelines.base.registry import stage_of
+from eqforge.pipelines.base.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME
 from eqforge.schemas.tables.datasets import TYPES, dataset_type
+from eqforge.transforms.dataset.books import COMBINE_STAGE
+from eqforge.transforms.dataset.plan import PlanFiles
+from eqforge.transforms.dataset.table import Table
 
 if TYPE_CHECKING:
     import apache_beam as beam
 
     from eqforge.schemas.dataset.reader import Dataset
     from eqforge.transforms.dataset.part_pictures import Part
-    from eqforge.transforms.dataset.parts import CombineRules, Piece
-    from eqforge.transforms.dataset.plan import PlanFiles
-    from eqforge.transforms.dataset.table import Table
+    from eqforge.transforms.dataset.parts import Piece
 
 PAIR_COLUMNS = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
 SAMPLES, JUDGEMENTS, IMAGES, REJECTS = "samples", "judgements", "images", "rejects of the parts"
@@ -68,84 +65,133 @@ class Config(DatasetConfig):
     a part, as in train=out/gebc-train val=out/gebc-val, in kind, stages and rejects."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Combination:
-    """What is combined.
+class Combined(Pipeline[Config]):
+    """Rows of finished datasets, taken over as they are; equal ones of two parts once."""
 
-    Attributes:
-      rules: the parts, and the name of what they become.
-      mode: `paper` if a part is in paper mode.
-      stages: those of the parts, and last the one that combines them.
-      has_images: whether a part has pictures.
-      is_judged: whether a part says what is known of its samples.
-      warnings: those of the parts, and after them its own.
-      own_warnings: those that it adds.
-    """
+    name = ""  # of an instance that of what its parts become
+    Config = Config
+    stages: tuple[Stage, ...] = (COMBINE_STAGE,)
+    steps = (("combined", SAMPLES),)
 
-    rules: "CombineRules"
-    mode: Mode
-    stages: tuple[Stage, ...]
-    has_images: bool
-    is_judged: bool
-    warnings: tuple[str, ...]
-    own_warnings: tuple[str, ...]
+    def __init__(self, config: Any) -> None:
+        """Opens the parts.
 
+        Raises:
+          InputError: one cannot be read or is given twice, two parts have one name, they have no
+            columns in common that could be combined, or the books of one do not balance.
+        """
+        from eqforge.schemas.dataset.reader import open_dataset
+        from eqforge.transforms.dataset.part_pictures import Part
+        from eqforge.transforms.dataset.parts import CombineRules
 
-def open_parts(folders: Sequence[str]) -> Combination:
-    """Returns what becomes of some datasets.
-
-    Raises:
-      InputError: one cannot be read or is given twice, two parts have one name, they have no
-        columns in common that could be combined, or the books of one do not balance.
-    """
-    from eqforge.schemas.dataset.reader import open_dataset
-    from eqforge.transforms.dataset.part_pictures import Part
-    from eqforge.transforms.dataset.parts import COMBINE_STAGE, CombineRules
-
-    if len(folders) < 2:
-        raise InputError("name two or more datasets to combine")
-    given = [_name_and_folder(each) for each in folders]
-    opened = [(name, open_dataset(folder)) for name, folder in given]
-    opened.sort(key=lambda each: (each[1].manifest.dataset, each[1].sha256))
-    found = [each for _, each in opened]
-    for one, other in itertools.pairwise(found):
-        if one.sha256 == other.sha256:
-            raise InputError(
-                f"{one.folder} and {other.folder}: are the same dataset; leave one of them out"
-            )
-    kind = _kind({each.folder: each.manifest.dataset for each in found})
-    names = Counter(name or each.manifest.dataset for name, each in opened)
-    for name, each in opened:
-        if name and names[name] > 1:
-            raise InputError(
-                f"{name}={each.folder}: another part is called {name}, too; every part needs a "
-                "name of its own"
-            )
-    parts: list[Part] = []
-    stages: list[Stage] = []
-    for own, each in opened:
-        name = each.manifest.dataset
-        label = own or (name if names[name] == 1 else f"{name}@{each.sha256[:DIGITS]}")
-        parts.append(Part(each.folder, each.sha256, label, bool(own)))
-        for stage, books in each.manifest.stages.items():
-            if not books.is_balanced():
+        if len(config.parts) < 2:
+            raise InputError("name two or more datasets to combine")
+        given = [_name_and_folder(each) for each in config.parts]
+        opened = [(name, open_dataset(folder)) for name, folder in given]
+        opened.sort(key=lambda each: (each[1].manifest.dataset, each[1].sha256))
+        found = [each for _, each in opened]
+        for one, other in itertools.pairwise(found):
+            if one.sha256 == other.sha256:
                 raise InputError(
-                    f"{each.folder}: the books of the stage {stage!r} do not balance; eqforge "
-                    "verify looks for all damage"
+                    f"{one.folder} and {other.folder}: are the same dataset; leave one of them out"
                 )
-            known = stage_of(each.manifest, stage) or Stage(stage)
-            stages.append(Stage(f"{label}: {stage}", known.reasons))
-    warned = [f"{part.label}: {text}" for part in parts for text in part.open().manifest.warnings]
-    added = (*_untold(kind, opened), *_uncertified(parts))
-    return Combination(
-        rules=CombineRules(kind=kind, parts=tuple(parts)),
-        mode="paper" if any(each.manifest.mode == "paper" for each in found) else "corrected",
-        stages=(*stages, COMBINE_STAGE),
-        has_images=any(each.files("images") for each in found),
-        is_judged=any(each.files("judgements") for each in found),
-        warnings=(*warned, *added),
-        own_warnings=added,
-    )
+        self.name = _kind({each.folder: each.manifest.dataset for each in found})
+        names = Counter(name or each.manifest.dataset for name, each in opened)
+        for name, each in opened:
+            if name and names[name] > 1:
+                raise InputError(
+                    f"{name}={each.folder}: another part is called {name}, too; every part needs a "
+                    "name of its own"
+                )
+        parts: list[Part] = []
+        stages: list[Stage] = []
+        for own, each in opened:
+            name = each.manifest.dataset
+            label = own or (name if names[name] == 1 else f"{name}@{each.sha256[:DIGITS]}")
+            parts.append(Part(each.folder, each.sha256, label, bool(own)))
+            for stage, books in each.manifest.stages.items():
+                if not books.is_balanced():
+                    raise InputError(
+                        f"{each.folder}: the books of the stage {stage!r} do not balance; eqforge "
+                        "verify looks for all damage"
+                    )
+                known = stage_of(each.manifest, stage) or Stage(stage)
+                stages.append(Stage(f"{label}: {stage}", known.reasons))
+        is_paper = any(each.manifest.mode == "paper" for each in found)
+        super().__init__(replace(config, mode="paper" if is_paper else "corrected"))
+        self.rules = CombineRules(kind=self.name, parts=tuple(parts))
+        self.stages = (*stages, COMBINE_STAGE)
+        self._has_images = any(each.files("images") for each in found)
+        self._is_judged = any(each.files("judgements") for each in found)
+        self._own_warnings = (*_untold(self.name, opened), *_uncertified(parts))
+
+    def check(self) -> None:
+        """Checks the share of samples, and prints the warnings that the parts have not."""
+        _ = self.selection
+        for warning in self._own_warnings:
+            print(visible(f"WARNING: {warning}"), file=sys.stderr)
+
+    def inputs(self) -> Iterator[Input]:
+        """Yields the manifests of the parts, which have the digests of all their files."""
+        for part in self.rules.parts:
+            url = storage.join(part.folder, FILE_NAME)
+            yield NamedFile(part.label, storage.locate(url)[1] if storage.is_local(url) else url)
+
+    def warnings(self) -> Iterator[str]:
+        """Yields the warnings of the parts, and after them its own."""
+        for part in self.rules.parts:
+            yield from (f"{part.label}: {text}" for text in part.open().manifest.warnings)
+        yield from self._own_warnings
+
+    def parts(self) -> Iterator[PartManifest]:
+        """Yields the parts and what they were combined of, each once, behind its own parts."""
+        found: dict[str, PartManifest] = {}
+        for part in self.rules.parts:
+            for each in as_parts(part.open().manifest, part.sha256, part.label):
+                found.setdefault(each.sha256, each)
+        yield from found.values()
+
+    def plan(self) -> "Iterator[Piece]":
+        """Yields what is taken over from each part."""
+        from eqforge.transforms.dataset.combine import plan_pieces
+        from eqforge.transforms.dataset.errata import by_sample, errata_of
+
+        errata = errata_of(self.run.errata, self.name, self.run.decisions)
+        found = list(plan_pieces(self.rules, self.selection, by_sample(errata).dropped))
+        return iter(found if any(piece.table == SAMPLES for piece in found) else ())
+
+    def measure(self, piece: "Piece") -> dict[str, int]:
+        names = {name: name for name in (SAMPLES, JUDGEMENTS, IMAGES)} | {"rejects": REJECTS}
+        counts = {names[piece.table]: piece.size} if piece.table else {}
+        return counts | ({"duplicates": len(piece.duplicates)} if piece.duplicates else {})
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset.parts import Piece
+        from eqforge.transforms.dataset.steps import ReadPlan, TakeOver, WriteCombined
+
+        _ = (
+            root
+            | ReadPlan(target.plan_files, Piece)
+            | TakeOver(self.rules, target.notes)
+            | WriteCombined(target.dataset)
+        )
+
+    def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
+        from eqforge.schemas.tables.pairs import IMAGES_TABLE
+        from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
+        from eqforge.transforms.dataset.part_pictures import PartPictures
+        from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
+
+        run, counts = self.run, plan.counts
+        samples = COMBINED[self.name].table("samples")
+        found = [table_of(samples, files_for(counts.get(SAMPLES, 0), run.samples_per_file))]
+        if self._is_judged:
+            files = files_for(counts.get(JUDGEMENTS, 0), run.samples_per_file)
+            found.append(table_of(JUDGEMENTS_TABLE, files))
+        if self._has_images:
+            files = files_for(counts.get(IMAGES, 0), run.images_per_file)
+            found.append(table_of(IMAGES_TABLE, files, PartPictures(self.rules.parts)))
+        return (*found, rejects_table(counts.get(REJECTS, 0) + counts.get("duplicates", 0)))
 
 
 def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]:
@@ -232,119 +278,5 @@ def _some(names: list[str]) -> str:
     return ", ".join([*names[:SHOWN], *more]) or "none"
 
 
-def plan(combination: Combination, config: Config) -> "Iterator[Piece]":
-    """Yields what is taken over from each part."""
-    from eqforge.transforms.dataset.combine import plan_pieces
-    from eqforge.transforms.dataset.errata import by_sample, errata_of
-
-    dropped = by_sample(
-        errata_of(config.run.errata, combination.rules.kind, config.run.decisions)
-    ).dropped
-    found = list(plan_pieces(combination.rules, selection_of(config.run), dropped))
-    return iter(found if any(piece.table == SAMPLES for piece in found) else ())
-
-
-def measure(_: Config, piece: "Piece") -> dict[str, int]:
-    """Returns what a piece adds to the counts of a plan."""
-    names = {name: name for name in (SAMPLES, JUDGEMENTS, IMAGES)} | {"rejects": REJECTS}
-    counts = {names[piece.table]: piece.size} if piece.table else {}
-    return counts | ({"duplicates": len(piece.duplicates)} if piece.duplicates else {})
-
-
-def build(combination: Combination, root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.parts import Piece
-    from eqforge.transforms.dataset.steps import ReadPlan, TakeOver, WriteCombined
-
-    _ = (
-        root
-        | ReadPlan(target.plan_files, Piece)
-        | TakeOver(combination.rules, target.notes)
-        | WriteCombined(target.dataset)
-    )
-
-
-def tables(combination: Combination, config: Config, plan: "PlanFiles") -> "tuple[Table, ...]":
-    """Returns the tables, sized for a plan."""
-    from eqforge.schemas.tables.pairs import IMAGES_TABLE
-    from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
-    from eqforge.transforms.dataset.part_pictures import PartPictures
-    from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
-
-    run, counts = config.run, plan.counts
-    samples = COMBINED[combination.rules.kind].table("samples")
-    found = [table_of(samples, files_for(counts.get(SAMPLES, 0), run.samples_per_file))]
-    if combination.is_judged:
-        files = files_for(counts.get(JUDGEMENTS, 0), run.samples_per_file)
-        found.append(table_of(JUDGEMENTS_TABLE, files))
-    if combination.has_images:
-        pictures = PartPictures(combination.rules.parts)
-        files = files_for(counts.get(IMAGES, 0), run.images_per_file)
-        found.append(table_of(IMAGES_TABLE, files, pictures))
-    return (*found, rejects_table(counts.get(REJECTS, 0) + counts.get("duplicates", 0)))
-
-
-def inputs(combination: Combination) -> Iterator[Input]:
-    """Yields the manifests of the parts, which have the digests of all their files."""
-    for part in combination.rules.parts:
-        url = storage.join(part.folder, FILE_NAME)
-        yield NamedFile(part.label, storage.locate(url)[1] if storage.is_local(url) else url)
-
-
-def ancestors(combination: Combination) -> Iterator[PartManifest]:
-    """Yields the parts and what they were combined of, each once and behind what it is made of."""
-    found: dict[str, PartManifest] = {}
-    for part in combination.rules.parts:
-        for each in as_parts(part.open().manifest, part.sha256, part.label):
-            found.setdefault(each.sha256, each)
-    yield from found.values()
-
-
-def check(config: Config) -> None:
-    """Checks the options before any work.
-
-    Raises:
-      InputError: the share of samples is no percentage.
-    """
-    selection_of(config.run)
-
-
-def pipeline_of(combination: Combination) -> Pipeline[Config]:
-    """Returns the pipeline that makes a combination."""
-    return Pipeline(
-        name=combination.rules.kind,
-        config=Config,
-        inputs=lambda _: inputs(combination),
-        check=check,
-        plan=partial(plan, combination),
-        measure=measure,
-        warnings=lambda _: combination.warnings,
-        parts=lambda _: ancestors(combination),
-        build=partial(build, combination),
-        tables=partial(tables, combination),
-        stages=combination.stages,
-        steps={"combined": SAMPLES},
-    )
-
-
-def no_defaults(_: Mode) -> dict[str, Any]:
-    """Returns no fields: the mode is that of the parts."""
-    return {}
-
-
-def main(argv: Sequence[str]) -> int:
-    """Combines datasets as the command line says; returns the exit status."""
-    with reported_errors(goes_on=True), session(), inputs_from_stores():
-        config, beam_args = parse(Config, no_defaults, argv, "eqforge combine")
-        combination = open_parts(config.parts)
-        for warning in combination.own_warnings:
-            print(visible(f"WARNING: {warning}"), file=sys.stderr)
-        with signals.idle():  # an exception may leave a library half loaded
-            from eqforge.pipelines.shared.driver import build_and_tell
-        build_and_tell(pipeline_of(combination), replace(config, mode=combination.mode), beam_args)
-        return 0
-    return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(Combined, "combine")
+"""Combines datasets as a command line says."""

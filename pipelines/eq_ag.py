@@ -5,17 +5,15 @@ Example:
         --videos Charades_v1_480/ --output out/eq-ag
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqforge.core.errors import InputError
-from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.pipeline import Target
-from eqforge.pipelines.shared.settings import VideoDataset
-from eqforge.pipelines.shared.video import rules_of, video_pipeline
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.pipeline import Target
+from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.action_genome import RELATION_KINDS, read_action_genome
 from eqforge.transforms.video.propose.scene_graphs import (
@@ -26,8 +24,6 @@ from eqforge.transforms.video.propose.scene_graphs import (
 
 if TYPE_CHECKING:
     import apache_beam as beam
-
-NAME = "eq-ag"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,65 +57,42 @@ class Config(VideoDataset):
             raise InputError("--skip-frames: expected 0 or more")
 
 
-def plan(config: Config) -> Iterator[Clip]:
-    """Yields a clip per video: for each object, the frame pairs whose relations differ enough."""
-    rules = SceneGraphRules(
-        dataset=NAME,
-        min_changed_relations=config.min_changed_relations,
-        skip_frames=config.skip_frames,
-        english=config.mode == "corrected",
-    )
-    for video in read_action_genome(config.objects, config.persons, config.frame_list):
-        yield propose_scene_graph_pairs(video, rules)
+class EqAg(VideoPipeline[Config]):
+    """Frames between which a person's relations to an object change (EqBen, appendix B.1)."""
+
+    name = "eq-ag"
+    Config = Config
+    stages = (OBJECTS_STAGE, *VIDEO_STAGES)
+
+    def candidates(self) -> Iterator[Clip]:
+        """Yields a clip per video: for each object, the frame pairs whose relations differ."""
+        config = self.config
+        rules = SceneGraphRules(
+            dataset=self.name,
+            min_changed_relations=config.min_changed_relations,
+            skip_frames=config.skip_frames,
+            english=config.mode == "corrected",
+        )
+        for video in read_action_genome(config.objects, config.persons, config.frame_list):
+            yield propose_scene_graph_pairs(video, rules)
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset import steps as dataset
+        from eqforge.transforms.video import steps as video
+
+        rules = self.rules(target.notes)
+        _ = (
+            root
+            | dataset.ReadPlan(target.plan_files, Clip)
+            | video.ExtractFrames(rules)
+            | video.ScoreImages(rules)
+            | video.DropFrames(rules)
+            | video.MeasurePairs(rules)
+            | video.MatchCaptions(rules)
+            | video.DropPairs(rules)
+            | dataset.WriteDataset(target.dataset)
+        )
 
 
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-    from eqforge.transforms.video.steps import (
-        DropFrames,
-        DropPairs,
-        ExtractFrames,
-        MatchCaptions,
-        MeasurePairs,
-        ScoreImages,
-    )
-
-    rules = rules_of(target.config, target.notes)
-    _ = (
-        root
-        | ReadPlan(target.plan_files, Clip)
-        | ExtractFrames(rules)
-        | ScoreImages(rules)
-        | DropFrames(rules)
-        | MeasurePairs(rules)
-        | MatchCaptions(rules)
-        | DropPairs(rules)
-        | WriteDataset(target.dataset)
-    )
-
-
-def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the annotation files."""
-    named = (config.objects, config.persons, config.frame_list)
-    return tuple(path for path in named if path is not None)
-
-
-PIPELINE = video_pipeline(
-    name=NAME,
-    config=Config,
-    inputs=inputs,
-    plan=plan,
-    build=build,
-    stage=OBJECTS_STAGE,
-    drops_faces=(),
-)
-
-
-def main(argv: list[str]) -> int:
-    """Builds the dataset as the command line says."""
-    return build_command(PIPELINE, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(EqAg)
+"""Builds the dataset as a command line says."""

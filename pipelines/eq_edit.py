@@ -5,7 +5,6 @@ Example:
         --model MODEL --revision COMMIT --device cuda:0 --precision fp16 --output out/eq-edit
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,42 +15,46 @@ from tyro.conf import OmitArgPrefixes
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.shell import MediaRoot
+from eqforge.generators.editors.registry import describe_editors
 from eqforge.generators.editors.settings import TINY, EditorSettings
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NegativeKind
 from eqforge.generators.text.language import Language
-from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
-from eqforge.pipelines.shared import drawn
-from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.edited import batches_of, captions_of, confirm_editor
-from eqforge.pipelines.shared.generated import tables_of
-from eqforge.pipelines.shared.media import media_folder, shared_folder
-from eqforge.pipelines.shared.negatives import (
+from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.models.pretrained import device_here
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.drawn import (
+    DrawnPipeline,
+    DrawnSettings,
+    check_installed,
+    exact_warning,
+    try_drawing,
+)
+from eqforge.pipelines.base.negatives import (
     NegativeWriterSettings,
     check_writer,
     confirm_writer,
     writing_of,
 )
-from eqforge.pipelines.shared.pipeline import Input, Pilot, PilotCost, Pipeline, Target, files_of
-from eqforge.pipelines.shared.settings import DatasetConfig, Mode
-from eqforge.pipelines.shared.text import (
+from eqforge.pipelines.base.pilot import PilotCost, PilotUnit
+from eqforge.pipelines.base.pipeline import Input, Target, files_of
+from eqforge.pipelines.base.settings import DatasetConfig, Mode
+from eqforge.pipelines.base.text import (
+    TextPipeline,
     check_at_least,
-    check_images,
     check_language,
-    confirm_images,
-    images_of,
     language_of_mode,
+    select_images,
+    whole_groups,
 )
-from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.generated import EDITED_PAIRS
 from eqforge.sources.caption_forms import Source
+from eqforge.sources.edit_captions import EditCaption, read_edit_captions
 from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import Medium, media_in, model_files
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.dataset.plan import PlanFiles
-from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
@@ -84,11 +87,12 @@ from eqforge.transforms.text.work import CAPTIONS_STAGE
 if TYPE_CHECKING:
     import apache_beam as beam
 
-NAME = "eq-edit"
+BATCH = 32
+_GATES_WARNING = "Only an oracle or a review can show whether an edit shows what its caption says."
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairSettings(drawn.DrawnSettings):
+class PairSettings(DrawnSettings):
     """Which pairs of a photograph and its edit are refused."""
 
     distinct_captions: bool = True
@@ -144,212 +148,13 @@ class Config(DatasetConfig):
     settings: OmitArgPrefixes[PairSettings] = field(default_factory=PairSettings)
 
 
-def defaults(mode: Mode) -> dict[str, Any]:
-    """Returns the fields that a mode sets; no paper has such pairs, paper mode filters nothing."""
-    if mode == "paper":
-        return {
-            **language_of_mode(mode),
-            "settings": PairSettings.off(distinct_captions=False),
-            "locking": LockSettings(max_changed_outside=None),
-        }
-    gates = GateSettings(min_changed_area=0.005, max_changed_area=0.8, min_background_ssim=0.5)
-    return {"settings": PairSettings(faces=FACES.off, gates=gates)}
+class EqEdit(DrawnPipeline[Config], TextPipeline[Config]):
+    """Pairs of a photograph and an edit of it, which shows what its hard negative says."""
 
-
-def plan(config: Config) -> Iterator[PhotographBatch]:
-    """Returns the captions in batches of whole images.
-
-    Raises:
-      InputError: a caption is wrong, or names a mask where there is no folder of masks.
-    """
-    has_folder = config.masks is not None
-    return batches_of(config.captions, config.source, has_folder, config.run)
-
-
-def inputs(config: Config) -> Iterator[Input]:
-    """Yields the caption file, or those of the folder."""
-    yield from files_of(config.captions, caption_files(config.captions))
-
-
-def needs(_config: Config) -> None:
-    """Looks for WordNet; see check_wordnet."""
-    check_wordnet()
-
-
-def check(config: Config) -> None:
-    """Checks ranges, folders, packages, tagger, and the models of text, before any work.
-
-    Raises:
-      InputError: one of them is invalid or missing.
-      MissingExtra: a required package is not installed.
-    """
-    if not config.negative_kinds:
-        raise InputError("--negative-kinds: name at least one kind")
-    if config.max_side is not None:
-        check_at_least("--max-side", config.max_side, 1)
-    check_images(config.images, config.run)
-    if config.masks is not None:
-        media_folder(config.masks, config.run).check("masks")
-    check_language(config.language)
-    tagger_of(config.spacy_model)
-    open_wordnet()
-    drawn.check_installed()
-    check_writer(config.writing)
-    drawn.check_drawn(config.settings)
-    drawn.check_one_worker(config.run.workers, config.editing.device, "a part of the captions")
-
-
-def confirm(config: Config, plan: PlanFiles) -> None:
-    """Loads the models and looks for photographs, so that a mistake shows before any work.
-
-    Raises:
-      InputError: a model cannot be loaded, the editor cannot do what is asked of it, or no
-        photograph is there.
-    """
-    names = (caption.image for caption in captions_of(plan))
-    confirm_images(media_folder(config.images, config.run), names)
-    confirm_writer(config.writing)
-    confirm_editor(config.editing, config.grounding, _has_masks(config))
-    if config.editing.model == TINY:
-        drawn.tell(_TINY_WARNING)
-
-
-def _has_masks(config: Config) -> bool:
-    return config.masks is not None or config.grounding.grounder is not None
-
-
-def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields photographs, masks, and the files of models that are folders."""
-    yield from images_of(config.images, config.run, (each.image for each in captions_of(plan)))
-    if config.masks is not None:
-        names = (name for each in captions_of(plan) for name in mask_names(each))
-        folder = media_folder(config.masks, config.run)
-        yield from media_in("masks", folder, dict.fromkeys(names))
-    yield from model_files(config.editing.model)
-    yield from model_files(config.writing.writer, "writer")
-    yield from model_files(config.grounding.grounder, "grounder")
-    yield from model_files(config.grounding.segmenter, "segmenter")
-
-
-_TINY_WARNING = drawn.tiny_warning("edits")
-_GATES_WARNING = "Only an oracle or a review can show whether an edit shows what its caption says."
-
-
-def warnings(config: Config) -> Iterator[str]:
-    """Yields what a user should know before trusting the pictures."""
-    if config.editing.model == TINY:
-        yield _TINY_WARNING
-    yield drawn.exact_warning("An editor makes")
-    yield _GATES_WARNING
-    if not config.locking.lock or not _has_masks(config):
-        yield "Nothing is locked: an edit may change any pixel of its photograph."
-    yield from drawn.drawn_warnings(config.settings)
-
-
-def unused(config: Config) -> tuple[Stage, ...]:
-    """Returns the stages that no pair goes through."""
-    return drawn.unused_stages(config.settings)
-
-
-def measure(_: Config, batch: PhotographBatch) -> dict[str, int]:
-    """Returns what a batch adds to the counts of a plan."""
-    given = sum(each.hard_negative is not None for each in batch.captions)
-    photographs = len({each.image for each in batch.captions})
-    counts = {"captions": len(batch.captions), "photographs": photographs}
-    return {**counts, "negatives given": given}
-
-
-def plan_rules_of(config: Config, work: str) -> EditPlanRules:
-    """Returns how captions become edits, with media below a folder or URL."""
-    images = shared_folder("images", config.images, config.run)
-    masks = None
-    if config.masks is not None:
-        masks = MaskFolder(shared_folder("masks", config.masks, config.run))
-    return EditPlanRules(
-        edits=EditRules(
-            seed=config.run.seed, kinds=config.negative_kinds, spacy_model=config.spacy_model
-        ),
-        writing=writing_of(config.writing, config.run),
-        captions=CaptionSettings(),
-        images=ImageFolder(
-            images,
-            storage.join(work, "media"),
-            encoded=FrameSettings(image_format="png", max_side=config.max_side),
-        ),
-        masks=masks,
-        language=config.language,
-        only=config.run.only,
-    )
-
-
-def rules_of(config: Config, work: str) -> EditingRules:
-    """Returns how edits become pairs, with media and finished work below a folder or URL."""
-    return EditingRules(
-        editor=config.editing,
-        grounding=config.grounding,
-        needs_mask=_has_masks(config),
-        lock=config.locking,
-        generated=drawn.drawn_rules(config.settings, work, config.settings.distinct_captions),
-    )
-
-
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-    from eqforge.transforms.generated.steps import EditPhotographs, JudgeDrawn, PlanEdits
-
-    work = storage.join(target.config.run.output, WORK)
-    rules = rules_of(target.config, work)
-    _ = (
-        root
-        | ReadPlan(target.plan_files, PhotographBatch)
-        | PlanEdits(plan_rules_of(target.config, work))
-        | EditPhotographs(rules, target.notes)
-        | JudgeDrawn(rules.generated, target.notes)
-        | WriteDataset(target.dataset)
-    )
-
-
-def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
-    """Returns the tables, sized for a plan."""
-    return tables_of(config.run, plan.counts.get("captions", 0), EDITED_PAIRS)
-
-
-def is_fit(_config: Config, batch: PhotographBatch) -> bool:
-    """Tells whether a batch can be edited on trial: it has a photograph."""
-    return any(each.image for each in batch.captions)
-
-
-def run_pilot(config: Config, batches: Sequence[PhotographBatch], folder: str) -> PilotCost:
-    """Edits some photographs in a temporary folder and measures what that takes."""
-    rules, planning = rules_of(config, folder), plan_rules_of(config, folder)
-
-    def load() -> None:
-        shared_editor(config.editing)
-        shared_grounder(config.grounding, config.editing.device)
-
-    def draw() -> Iterator[Drawings]:
-        for batch in batches:
-            yield from (edit_photograph(work, rules) for work in plan_edits(batch, planning))
-
-    return drawn.try_drawing(load, draw, rules.generated)
-
-
-PIPELINE = Pipeline(
-    name=NAME,
-    config=Config,
-    defaults=defaults,
-    inputs=inputs,
-    needs=needs,
-    check=check,
-    plan=plan,
-    measure=measure,
-    confirm=confirm,
-    media=media,
-    warnings=warnings,
-    build=build,
-    tables=tables,
-    stages=(
+    name = "eq-edit"
+    Config = Config
+    record = PhotographBatch
+    stages = (
         CAPTIONS_STAGE,
         NEGATIVES_STAGE,
         PROMPTS_STAGE,
@@ -357,24 +162,185 @@ PIPELINE = Pipeline(
         IMAGES_STAGE,
         PAIRS_STAGE,
         SEEDS_STAGE,
-    ),
-    unused=unused,
-    steps={EDITED: "captions", MEASURED: "captions"},
-    pilot=Pilot(
-        records="batches",
-        number=0,
-        unit="captions",
-        clock="the device",
-        is_fit=is_fit,
-        run=run_pilot,
-    ),
-)
+    )
+    steps = ((EDITED, "captions"), (MEASURED, "captions"))
+    unit, type = "captions", EDITED_PAIRS
+    pilot = PilotUnit(records="batches", number=0, unit="captions", clock="the device")
+    tiny = "edits"
+
+    @classmethod
+    def defaults(cls, mode: Mode) -> dict[str, Any]:
+        """Returns the fields that a mode sets; no paper has such pairs, paper mode filters none."""
+        if mode == "paper":
+            return {
+                **language_of_mode(mode),
+                "settings": PairSettings.off(distinct_captions=False),
+                "locking": LockSettings(max_changed_outside=None),
+            }
+        gates = GateSettings(min_changed_area=0.005, max_changed_area=0.8, min_background_ssim=0.5)
+        return {"settings": PairSettings(faces=FACES.off, gates=gates)}
+
+    def inputs(self) -> Iterator[Input]:
+        """Yields the caption file, or those of the folder."""
+        yield from files_of(self.config.captions, caption_files(self.config.captions))
+
+    def check(self) -> None:
+        """Checks ranges, folders, packages, tagger, and the models of text, before any work.
+
+        Raises:
+          InputError: one of them is invalid or missing.
+          MissingExtra: a required package is not installed.
+        """
+        config = self.config
+        if not config.negative_kinds:
+            raise InputError("--negative-kinds: name at least one kind")
+        if config.max_side is not None:
+            check_at_least("--max-side", config.max_side, 1)
+        self.check_images()
+        if config.masks is not None:
+            self.folder("masks").check("masks")
+        check_language(config.language)
+        tagger_of(config.spacy_model)
+        open_wordnet()
+        check_installed()
+        check_writer(config.writing)
+        self.check_drawn(config.editing.device, "a part of the captions")
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether somebody says where a photograph may change."""
+        return self.config.masks is not None or self.config.grounding.grounder is not None
+
+    def plan(self) -> Iterator[PhotographBatch]:
+        """Yields the captions in batches of whole images.
+
+        Raises:
+          InputError: a caption is wrong, or names a mask where there is no folder of masks.
+        """
+        for captions in whole_groups(select_images(self._captions(), self.run), BATCH):
+            yield PhotographBatch(captions=captions)
+
+    def _captions(self) -> Iterator[EditCaption]:
+        captions = self.config.captions
+        for caption in read_edit_captions(captions, self.config.source):
+            if caption.mask is not None and self.config.masks is None:
+                raise InputError(
+                    f"{captions.name}: {caption.caption_id} names a mask, {caption.mask!r}; say "
+                    "with --masks in which folder it lies"
+                )
+            yield caption
+
+    def measure(self, batch: PhotographBatch) -> dict[str, int]:
+        return {
+            "captions": len(batch.captions),
+            "photographs": len({each.image for each in batch.captions}),
+            "negatives given": sum(each.hard_negative is not None for each in batch.captions),
+        }
+
+    def confirm(self, plan: PlanFiles) -> None:
+        """Looks for photographs and loads the models, so that a mistake shows before any work.
+
+        Raises:
+          InputError: a model cannot be loaded, the editor needs masks that nobody gives, or no
+            photograph is there.
+        """
+        super().confirm(plan)
+        confirm_writer(self.config.writing)
+        # The machine that launches a job need not have the workers' device.
+        here = self.config.editing.on(device_here(self.config.editing.device))
+        editor = shared_editor(here).editor
+        shared_grounder(self.config.grounding, here.device)
+        if "mask" in editor.needs and not self.has_masks:
+            raise InputError(
+                f"the editor {editor.name} changes a photograph where a mask says: name a folder "
+                "of masks with --masks, or a detector that finds what changes with --grounder; or "
+                f"a model of an editor that needs none: {describe_editors(with_mask=False)}"
+            )
+        if self.config.editing.model == TINY:
+            self.warn_of_tiny()
+
+    def media(self, plan: PlanFiles) -> Iterator[Medium]:
+        """Yields photographs, masks, and the files of models that are folders."""
+        yield from super().media(plan)
+        config = self.config
+        if config.masks is not None:
+            batches = read_plan(PhotographBatch, plan.files)
+            captions = (caption for batch in batches for caption in batch.captions)
+            names = (name for caption in captions for name in mask_names(caption))
+            yield from media_in("masks", self.folder("masks"), dict.fromkeys(names))
+        yield from model_files(config.editing.model)
+        yield from model_files(config.writing.writer, "writer")
+        yield from model_files(config.grounding.grounder, "grounder")
+        yield from model_files(config.grounding.segmenter, "segmenter")
+
+    def warnings(self) -> Iterator[str]:
+        if self.config.editing.model == TINY:
+            yield self.tiny_warning()
+        yield exact_warning("An editor makes")
+        yield _GATES_WARNING
+        if not self.config.locking.lock or not self.has_masks:
+            yield "Nothing is locked: an edit may change any pixel of its photograph."
+        yield from self.judge_warnings()
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+        from eqforge.transforms.generated.steps import EditPhotographs, JudgeDrawn, PlanEdits
+
+        rules = self.rules(self.work)
+        _ = (
+            root
+            | ReadPlan(target.plan_files, PhotographBatch)
+            | PlanEdits(self.plan_rules(self.work))
+            | EditPhotographs(rules, target.notes)
+            | JudgeDrawn(rules.generated, target.notes)
+            | WriteDataset(target.dataset)
+        )
+
+    def plan_rules(self, work: str) -> EditPlanRules:
+        """Returns how captions become edits, with media below a folder or URL."""
+        config = self.config
+        return EditPlanRules(
+            edits=EditRules(
+                seed=config.run.seed, kinds=config.negative_kinds, spacy_model=config.spacy_model
+            ),
+            writing=writing_of(config.writing, config.run),
+            captions=CaptionSettings(),
+            images=ImageFolder(
+                self.shared_folder("images"),
+                storage.join(work, "media"),
+                encoded=FrameSettings(image_format="png", max_side=config.max_side),
+            ),
+            masks=None if config.masks is None else MaskFolder(self.shared_folder("masks")),
+            language=config.language,
+            only=config.run.only,
+        )
+
+    def rules(self, work: str) -> EditingRules:
+        """Returns how edits become pairs, with media and finished work below a folder or URL."""
+        return EditingRules(
+            editor=self.config.editing,
+            grounding=self.config.grounding,
+            needs_mask=self.has_masks,
+            lock=self.config.locking,
+            generated=self.generated_rules(work),
+        )
+
+    def is_fit(self, batch: PhotographBatch) -> bool:
+        return any(each.image for each in batch.captions)
+
+    def try_records(self, batches: Sequence[PhotographBatch], folder: str) -> PilotCost:
+        rules, planning = self.rules(folder), self.plan_rules(folder)
+
+        def load() -> None:
+            shared_editor(self.config.editing)
+            shared_grounder(self.config.grounding, self.config.editing.device)
+
+        def draw() -> Iterator[Drawings]:
+            for batch in batches:
+                yield from (edit_photograph(work, rules) for work in plan_edits(batch, planning))
+
+        return try_drawing(load, draw, rules.generated)
 
 
-def main(argv: list[str]) -> int:
-    """Builds the dataset as the command line says."""
-    return build_command(PIPELINE, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(EqEdit)
+"""Builds the dataset as a command line says."""

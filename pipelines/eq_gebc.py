@@ -4,7 +4,6 @@ Example:
     eqforge build eq-gebc --annotations val.json --videos videos/ --output out/eq-gebc
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,11 +11,9 @@ from typing import TYPE_CHECKING
 
 from eqforge.core.files.trimmed_clips import TrimmedClips
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
-from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.media import media_folder
-from eqforge.pipelines.shared.pipeline import Target
-from eqforge.pipelines.shared.settings import VideoDataset
-from eqforge.pipelines.shared.video import rules_of, video_pipeline
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.pipeline import Input, Target
+from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.sources.gebplus import read_gebplus
@@ -29,8 +26,6 @@ from eqforge.transforms.video.propose.boundaries import (
 
 if TYPE_CHECKING:
     import apache_beam as beam
-
-NAME = "eq-gebc"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,72 +40,53 @@ class Config(VideoDataset):
     words of the paper: up, down, upward, downward, towards."""
 
 
-def plan(config: Config) -> Iterator[Clip]:
-    """Yields a clip per video, with the pairs of frames that have one boundary between them."""
-    rules = {path: _rules(config, path.stem) for path in config.annotations}
-    clips = TrimmedClips(media_folder(config.videos, config.run), VIDEO_SUFFIXES)
-    for path, video in read_files(config.annotations, read_gebplus):
-        clip = propose_boundary_pairs(video, rules[path])
-        yield replace(clip, video=clips.find(clip.video))
+class EqGebc(VideoPipeline[Config]):
+    """The frames before a boundary and after the next one (EqBen, appendix B.2)."""
+
+    name = "eq-gebc"
+    Config = Config
+    stages = (BOUNDARIES_STAGE, *VIDEO_STAGES)
+
+    def inputs(self) -> Iterator[Input]:
+        """Yields the annotation files and the word list."""
+        yield from (*sorted(self.config.annotations), self.config.action_words or ACTION_WORDS)
+
+    def candidates(self) -> Iterator[Clip]:
+        """Yields a clip per video, with the pairs of frames that have one boundary between them."""
+        rules = {path: self._boundaries(path.stem) for path in self.config.annotations}
+        clips = TrimmedClips(self.folder("videos"), VIDEO_SUFFIXES)
+        for path, video in read_files(self.config.annotations, read_gebplus):
+            clip = propose_boundary_pairs(video, rules[path])
+            yield replace(clip, video=clips.find(clip.video))
+
+    def _boundaries(self, split: str) -> BoundaryRules:
+        is_corrected = self.config.mode == "corrected"
+        return BoundaryRules(
+            dataset=self.name,
+            split=split,
+            action_words=read_word_list(self.config.action_words or ACTION_WORDS),
+            with_subject=is_corrected,
+            at_middle=is_corrected,
+            captions=self.config.settings.captions,
+        )
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset import steps as dataset
+        from eqforge.transforms.video import steps as video
+
+        rules = self.rules(target.notes)
+        _ = (
+            root
+            | dataset.ReadPlan(target.plan_files, Clip)
+            | video.ExtractFrames(rules)
+            | video.ScoreImages(rules)
+            | video.DropFrames(rules)
+            | video.MeasurePairs(rules)
+            | video.MatchCaptions(rules)
+            | video.DropPairs(rules)
+            | dataset.WriteDataset(target.dataset)
+        )
 
 
-def _rules(config: Config, split: str) -> BoundaryRules:
-    return BoundaryRules(
-        dataset=NAME,
-        split=split,
-        action_words=read_word_list(config.action_words or ACTION_WORDS),
-        with_subject=config.mode == "corrected",
-        at_middle=config.mode == "corrected",
-        captions=config.settings.captions,
-    )
-
-
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-    from eqforge.transforms.video.steps import (
-        DropFrames,
-        DropPairs,
-        ExtractFrames,
-        MatchCaptions,
-        MeasurePairs,
-        ScoreImages,
-    )
-
-    rules = rules_of(target.config, target.notes)
-    _ = (
-        root
-        | ReadPlan(target.plan_files, Clip)
-        | ExtractFrames(rules)
-        | ScoreImages(rules)
-        | DropFrames(rules)
-        | MeasurePairs(rules)
-        | MatchCaptions(rules)
-        | DropPairs(rules)
-        | WriteDataset(target.dataset)
-    )
-
-
-def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the annotation files and the word list."""
-    return (*sorted(config.annotations), config.action_words or ACTION_WORDS)
-
-
-PIPELINE = video_pipeline(
-    name=NAME,
-    config=Config,
-    inputs=inputs,
-    plan=plan,
-    build=build,
-    stage=BOUNDARIES_STAGE,
-    drops_faces=(),
-)
-
-
-def main(argv: list[str]) -> int:
-    """Builds the dataset as the command line says."""
-    return build_command(PIPELINE, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(EqGebc)
+"""Builds the dataset as a command line says."""

@@ -6,17 +6,16 @@ Example:
 Source: EqBen, section 4.2 and appendix B.4.
 """
 
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
-from eqforge.core.files import storage
 from eqforge.core.files.cache import cache_folder
 from eqforge.core.files.source_file import digest_input
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
@@ -24,15 +23,20 @@ from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.propose import SCENES_STAGE, SceneProposer, sample_id_of
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.models.pretrained import device_here
-from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.draws import Draws, DrawSettings, Numbers, most_draws
-from eqforge.pipelines.shared.generated import made_of, select_pairs, tables_of
-from eqforge.pipelines.shared.pipeline import Pilot, PilotCost, Pipeline, Target
-from eqforge.pipelines.shared.settings import DatasetConfig, Mode, check_seconds
-from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.records.scenes import Kind, RenderSettings, ScenePair
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.generated import (
+    DrawSettings,
+    GeneratedPipeline,
+    Numbers,
+    made_of,
+    most_draws,
+    select_pairs,
+)
+from eqforge.pipelines.base.pilot import PilotCost, PilotUnit
+from eqforge.pipelines.base.pipeline import Target
+from eqforge.pipelines.base.settings import DatasetConfig, Mode, check_seconds
+from eqforge.schemas.records.scenes import RenderSettings, ScenePair
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
-from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
@@ -60,8 +64,6 @@ from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, pr
 
 if TYPE_CHECKING:
     import apache_beam as beam
-
-NAME = "eq-kubric"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,106 +115,169 @@ class Config(DatasetConfig):
         check_seconds("render_timeout_s", self.render_timeout_s)
 
 
-def defaults(mode: Mode) -> dict[str, Any]:
-    """Returns the fields that a mode sets; the paper describes no filter for its renderings.
+class EqKubric(GeneratedPipeline[Config]):
+    """Pairs of rendered scenes that differ in an attribute, a count or a place."""
 
-    Sharpness is not checked in either mode: a rendering of a plain floor is not blurred.
-    """
-    filters = RenderedFilters(faces=FACES.off, quality=QualitySettings(min_sharpness=None))
-    if mode == "paper":
-        filters = RenderedFilters.off(scenes=OFF, distinct_captions=False)
-    return {"scenes": scene_settings(mode), "settings": filters}
+    name = "eq-kubric"
+    Config = Config
+    stages = (SCENES_STAGE, RENDERS_STAGE, IMAGES_STAGE, PAIRS_STAGE)
+    steps = ((RENDERED, "pairs"), (MEASURED, "pairs"))
+    pilot = PilotUnit(records="pairs", number=2, unit="pairs", clock="this machine with one worker")
 
+    @classmethod
+    def defaults(cls, mode: Mode) -> dict[str, Any]:
+        """Returns the fields that a mode sets; the paper describes no filter for its renderings.
 
-def check(config: Config) -> None:
-    """Checks what a build needs.
+        Sharpness is not checked in either mode: a rendering of a plain floor is not blurred.
+        """
+        filters = RenderedFilters(faces=FACES.off, quality=QualitySettings(min_sharpness=None))
+        if mode == "paper":
+            filters = RenderedFilters.off(scenes=OFF, distinct_captions=False)
+        return {"scenes": scene_settings(mode), "settings": filters}
 
-    Raises:
-      InputError: the manifest cannot be read, lacks what the settings name, or an oracle cannot
-        be loaded.
-      MissingExtra: kubric, Blender, or what a face detector or an oracle needs is not installed.
-    """
-    check_installed()
-    _proposer(config)
-    config.settings.prepare()
-    prepare_perceptual(config.settings.perceptual)
-    prepare_oracle(config.settings.oracle)
+    @property
+    def library(self) -> AssetLibrary:
+        """The objects and environment pictures."""
+        return AssetLibrary(self.config.assets, str(cache_folder() / "assets"))
 
+    @cached_property
+    def proposer(self) -> SceneProposer:
+        """What arranges pairs of scenes."""
+        return SceneProposer(self.config.scenes, self.library, self.config.mode, self.run.seed)
 
-def warnings(config: Config) -> Iterator[str]:
-    """Yields what a user should know before trusting the numbers."""
-    if "material" in config.scenes.attributes and "attribute" in config.scenes.kinds:
-        yield from _material_warnings(config)
-    yield from oracle_warnings(prepare_oracle(config.settings.oracle))
+    def inputs(self) -> Iterable[str]:
+        """Returns the manifest of assets."""
+        return (self.library.url,)
 
+    def check(self) -> None:
+        """Checks what a build needs.
 
-def _material_warnings(config: Config) -> Iterator[str]:
-    """Yields what is known of pairs of materials: how often they are wrong, what has none."""
-    if config.scenes.stage == "plain":
-        yield (
-            "--attributes material: on the plain stage, in 8 of 18 such pairs that were looked at, "
-            "the pictures do not show the materials that the captions name"
+        Raises:
+          InputError: the manifest cannot be read, lacks what the settings name, or an oracle
+            cannot be loaded.
+          MissingExtra: kubric, Blender, or what a face detector or oracle needs is not installed.
+        """
+        check_installed()
+        _ = self.proposer
+        self.config.settings.prepare()
+        prepare_perceptual(self.config.settings.perceptual)
+        prepare_oracle(self.config.settings.oracle)
+
+    def warnings(self) -> Iterator[str]:
+        scenes = self.config.scenes
+        if "material" in scenes.attributes and "attribute" in scenes.kinds:
+            yield from self._material_warnings()
+        yield from oracle_warnings(prepare_oracle(self.config.settings.oracle))
+
+    def _material_warnings(self) -> Iterator[str]:
+        """Yields what is known of pairs of materials: how often they are wrong, what has none."""
+        if self.config.scenes.stage == "plain":
+            yield (
+                "--attributes material: on the plain stage, in 8 of 18 such pairs that were looked "
+                "at, the pictures do not show the materials that the captions name"
+            )
+            return
+        some, number = self.proposer.material_nouns
+        if self.config.assets != BUILTIN and some < number:
+            yield (
+                f"--attributes material: of {number} kinds of objects, {some} have such pairs: "
+                "their words name two or more `materials`, and let them be recoloured"
+            )
+
+    def wanted(self) -> dict[str, int]:
+        return {kind: self.config.scenes.pairs_of(kind) for kind in self.config.scenes.kinds}
+
+    def most(self) -> dict[str, int]:
+        return most_draws(self.wanted(), self.proposer.supply, self.config.draws)
+
+    def drawn(self, numbers: Numbers) -> Iterator[PlannedPair]:
+        """Yields the pairs of scenes of some draws; only those that are selected are arranged."""
+        kinds = self.config.scenes.kinds
+        named = ((kind, number) for kind in kinds for number in numbers.get(kind, ()))
+        for kind, number in select_pairs(named, lambda each: sample_id_of(*each), self.run):
+            yield PlannedPair.of(self.proposer.pair(kind, number))
+
+    def sample_id(self, kind: str, number: int) -> str:
+        return sample_id_of(kind, number)
+
+    def measure(self, planned: PlannedPair) -> dict[str, int]:
+        if planned.pair is None:
+            return {"pairs": 1, "rejects": 1}
+        changed = planned.pair.change
+        is_attribute = planned.pair.kind == "attribute"
+        of_attribute = {f"changing {changed}": 1} if is_attribute else {}
+        return {"pairs": 1, f"of {planned.pair.kind}": 1, **of_attribute}
+
+    def confirm(self, plan: PlanFiles) -> None:
+        """Fetches and unpacks the assets that the plan needs, and tries the GPU.
+
+        Raises:
+          InputError: an asset is missing, or not the one that the manifest pins; Cycles finds no
+            GPU.
+        """
+        library = self.library
+        used = {asset for pair in _pairs(plan) for asset in assets_of(pair)}
+        for asset in sorted(filter(library.__contains__, used)):
+            library.unpack(asset)
+        # The machine that launches a job need not have the workers' GPU.
+        if device_here(self.config.render.device) == "gpu":
+            with closing(self.rules("").renderer()) as renderer:
+                for pair in islice(_pairs(plan), 1):
+                    renderer.render([replace(pair.scenes[0], objects=())])
+
+    def make(self, root: "beam.Pipeline", target: Target) -> "beam.PCollection[PairWork]":
+        from eqforge.transforms.dataset.steps import ReadPlan
+        from eqforge.transforms.generated.steps import DropGenerated, MeasureGenerated, RenderPairs
+
+        rules = self.rules(self.work)
+        return (
+            root
+            | ReadPlan(target.plan_files, PlannedPair)
+            | RenderPairs(rules, target.notes)
+            | MeasureGenerated(rules.generated, target.notes)
+            | DropGenerated(rules.generated)
         )
-        return
-    some, number = _proposer(config).material_nouns
-    if config.assets != BUILTIN and some < number:
-        yield (
-            f"--attributes material: of {number} kinds of objects, {some} have such pairs: their "
-            "words name two or more `materials`, and let them be recoloured"
+
+    def rules(self, work: str) -> RenderRules:
+        """Returns how scenes become pairs, with media and finished work below a folder or URL."""
+        settings = self.config.settings
+        return RenderRules(
+            render=self.config.render,
+            assets=self.config.assets,
+            assets_sha256=digest_input(self.library.url),
+            cache=str(cache_folder() / "assets"),
+            timeout_s=self.config.render_timeout_s,
+            gates=settings.scenes,
+            generated=GeneratedRules(
+                work=work,
+                images=settings,
+                gates=settings.gates,
+                distinct_captions=settings.distinct_captions,
+                perceptual=prepare_perceptual(settings.perceptual),
+                oracle=prepare_oracle(settings.oracle),
+            ),
         )
 
+    def is_fit(self, planned: PlannedPair) -> bool:
+        return planned.pair is not None
 
-def _library(config: Config) -> AssetLibrary:
-    return AssetLibrary(config.assets, str(cache_folder() / "assets"))
-
-
-def _proposer(config: Config) -> SceneProposer:
-    return SceneProposer(config.scenes, _library(config), config.mode, config.run.seed)
-
-
-def plan(config: Config) -> Iterator[PlannedPair]:
-    """Yields the pairs of scenes that the run settings select; only these are arranged."""
-    counts = _most(config) if config.run.only else _wanted(config)
-    yield from _drawn(config, {kind: range(count) for kind, count in counts.items()})
-
-
-def _drawn(config: Config, numbers: Numbers) -> Iterator[PlannedPair]:
-    """Yields what is drawn under some numbers."""
-    proposer = _proposer(config)
-    named = ((kind, number) for kind in config.scenes.kinds for number in numbers.get(kind, ()))
-    for kind, number in select_pairs(named, _named, config.run):
-        yield PlannedPair.of(proposer.pair(kind, number))
-
-
-def _named(numbered: tuple[Kind, int]) -> str:
-    return sample_id_of(*numbered)
-
-
-def _wanted(config: Config) -> dict[str, int]:
-    """Returns how many pairs of each kind are asked for."""
-    return {kind: config.scenes.pairs_of(kind) for kind in config.scenes.kinds}
-
-
-def _most(config: Config) -> dict[str, int]:
-    """Returns how many pairs of each kind may be drawn."""
-    return most_draws(_wanted(config), _proposer(config).supply, config.draws)
-
-
-def confirm(config: Config, plan: PlanFiles) -> None:
-    """Fetches and unpacks the assets that the plan needs, and tries the GPU.
-
-    Raises:
-      InputError: an asset is missing, or not the one that the manifest pins; Cycles finds no GPU.
-    """
-    library = _library(config)
-    used = {asset for pair in _pairs(plan) for asset in assets_of(pair)}
-    for asset in sorted(filter(library.__contains__, used)):
-        library.unpack(asset)
-    # The machine that launches a job need not have the workers' GPU.
-    if device_here(config.render.device) == "gpu":
-        with closing(rules_of(config, "").renderer()) as renderer:
-            for pair in islice(_pairs(plan), 1):
-                renderer.render([replace(pair.scenes[0], objects=())])
+    def try_records(self, planned: Sequence[PlannedPair], folder: str) -> PilotCost:
+        pairs = [each.pair for each in planned if each.pair is not None]
+        rules = self.rules(folder)
+        started = time.perf_counter()
+        with closing(rules.renderer()) as renderer:
+            # An empty scene starts Blender and initialises the device.
+            renderer.render([replace(pairs[0].scenes[0], objects=())])
+            ready = time.perf_counter()
+            works = [render_pair(pair, rules, renderer) for pair in pairs]
+            works = [measure_generated(work, rules.generated) for work in works]
+            done = time.perf_counter()
+        return PilotCost(
+            seconds=done - ready,
+            num_bytes=sum(work.made.num_bytes for work in works if work.made is not None),
+            start_s=ready - started,
+            made=made_of(works, rules.generated),
+        )
 
 
 def _pairs(plan: PlanFiles) -> Iterator[ScenePair]:
@@ -220,126 +285,5 @@ def _pairs(plan: PlanFiles) -> Iterator[ScenePair]:
     return (each.pair for each in planned if each.pair is not None)
 
 
-def inputs(config: Config) -> Iterable[str]:
-    """Returns the manifest of assets."""
-    return (_library(config).url,)
-
-
-def measure(_: Config, planned: PlannedPair) -> dict[str, int]:
-    """Returns what a pair adds to the counts of a plan."""
-    if planned.pair is None:
-        return {"pairs": 1, "rejects": 1}
-    changed = planned.pair.change
-    is_attribute = planned.pair.kind == "attribute"
-    of_attribute = {f"changing {changed}": 1} if is_attribute else {}
-    return {"pairs": 1, f"of {planned.pair.kind}": 1, **of_attribute}
-
-
-def rules_of(config: Config, work: str) -> RenderRules:
-    """Returns how scenes become pairs, with media and finished work below a folder or URL."""
-    settings, library = config.settings, _library(config)
-    return RenderRules(
-        render=config.render,
-        assets=config.assets,
-        assets_sha256=digest_input(library.url),
-        cache=str(cache_folder() / "assets"),
-        timeout_s=config.render_timeout_s,
-        gates=settings.scenes,
-        generated=GeneratedRules(
-            work=work,
-            images=settings,
-            gates=settings.gates,
-            distinct_captions=settings.distinct_captions,
-            perceptual=prepare_perceptual(settings.perceptual),
-            oracle=prepare_oracle(settings.oracle),
-        ),
-    )
-
-
-def make(root: "beam.Pipeline", target: Target[Config]) -> "beam.PCollection[PairWork]":
-    """Wires what renders, measures and judges the pairs of a plan."""
-    from eqforge.transforms.dataset.steps import ReadPlan
-    from eqforge.transforms.generated.steps import DropGenerated, MeasureGenerated, RenderPairs
-
-    rules = rules_of(target.config, storage.join(target.config.run.output, WORK))
-    return (
-        root
-        | ReadPlan(target.plan_files, PlannedPair)
-        | RenderPairs(rules, target.notes)
-        | MeasureGenerated(rules.generated, target.notes)
-        | DropGenerated(rules.generated)
-    )
-
-
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.steps import WriteDataset
-
-    _ = make(root, target) | WriteDataset(target.dataset)
-
-
-def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
-    """Returns the tables, sized for a plan."""
-    return tables_of(config.run, plan.counts.get("pairs", 0))
-
-
-def is_arranged(_config: Config, planned: PlannedPair) -> bool:
-    """Tells whether a pair can be rendered."""
-    return planned.pair is not None
-
-
-def run_pilot(config: Config, planned: Sequence[PlannedPair], folder: str) -> PilotCost:
-    """Renders some pairs in a temporary folder and measures what that takes."""
-    pairs = [each.pair for each in planned if each.pair is not None]
-    rules = rules_of(config, folder)
-    renderer, started = rules.renderer(), time.perf_counter()
-    try:
-        # An empty scene starts Blender and initialises the device.
-        renderer.render([replace(pairs[0].scenes[0], objects=())])
-        ready = time.perf_counter()
-        works = [render_pair(pair, rules, renderer) for pair in pairs]
-        works = [measure_generated(work, rules.generated) for work in works]
-        done = time.perf_counter()
-    finally:
-        renderer.close()
-    return PilotCost(
-        seconds=done - ready,
-        num_bytes=sum(work.made.num_bytes for work in works if work.made is not None),
-        start_s=ready - started,
-        made=made_of(works, rules.generated),
-    )
-
-
-PIPELINE = Pipeline(
-    name=NAME,
-    config=Config,
-    defaults=defaults,
-    inputs=inputs,
-    check=check,
-    plan=plan,
-    measure=measure,
-    confirm=confirm,
-    warnings=warnings,
-    draws=Draws(wanted=_wanted, most=_most, plan=_drawn, sample_id=sample_id_of, make=make),
-    build=build,
-    tables=tables,
-    stages=(SCENES_STAGE, RENDERS_STAGE, IMAGES_STAGE, PAIRS_STAGE),
-    steps={RENDERED: "pairs", MEASURED: "pairs"},
-    pilot=Pilot(
-        records="pairs",
-        number=2,
-        unit="pairs",
-        clock="this machine with one worker",
-        is_fit=is_arranged,
-        run=run_pilot,
-    ),
-)
-
-
-def main(argv: list[str]) -> int:
-    """Builds the dataset as the command line says."""
-    return build_command(PIPELINE, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(EqKubric)
+"""Builds the dataset as a command line says."""

@@ -4,16 +4,14 @@ Example:
     eqforge build eq-video --captions captions.jsonl --videos videos/ --output out/eq-video
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.pipeline import Input, Target, files_of
-from eqforge.pipelines.shared.settings import VideoDataset
-from eqforge.pipelines.shared.video import rules_of, video_pipeline
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.pipeline import Input, Target, files_of
+from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.moment_files import moment_files
 from eqforge.sources.video_captions import read_captioned_videos
@@ -23,7 +21,6 @@ from eqforge.transforms.video.propose.segments import SEGMENTS_STAGE, propose_se
 if TYPE_CHECKING:
     import apache_beam as beam
 
-NAME = "eq-video"
 
 MINIMAL = GateSettings(min_changed_area=0.02, max_changed_area=0.3)
 """Two moments of a video differ in one thing where this share of the picture changes."""
@@ -47,60 +44,44 @@ class Config(VideoDataset):
     talk.en-US.vtt. Those whose names say no language are taken where there are no others."""
 
 
-def plan(config: Config) -> Iterator[Clip]:
-    """Yields a clip per video: the middle frame of each moment, and all pairs of moments."""
-    share, language = config.run.max_error_rate, config.subtitle_language
-    for video in read_captioned_videos(config.captions, share, language):
-        yield propose_segment_pairs(NAME, video, config.settings.captions)
+class EqVideo(VideoPipeline[Config]):
+    """Eq-YouCook2's construction for your own captioned videos."""
+
+    name = "eq-video"
+    Config = Config
+    stages = (SEGMENTS_STAGE, *VIDEO_STAGES)
+    drops_faces = ("paper",)
+    gates = MINIMAL
+
+    def inputs(self) -> Iterator[Input]:
+        """Yields the caption file, or those of the folder."""
+        captions = self.config.captions
+        yield from files_of(captions, moment_files(captions, self.config.subtitle_language))
+
+    def candidates(self) -> Iterator[Clip]:
+        """Yields a clip per video: the middle frame of each moment, and all pairs of moments."""
+        config = self.config
+        share, language = config.run.max_error_rate, config.subtitle_language
+        for video in read_captioned_videos(config.captions, share, language):
+            yield propose_segment_pairs(self.name, video, config.settings.captions)
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset import steps as dataset
+        from eqforge.transforms.video import steps as video
+
+        rules = self.rules(target.notes)
+        _ = (
+            root
+            | dataset.ReadPlan(target.plan_files, Clip)
+            | video.ExtractFrames(rules)
+            | video.ScoreImages(rules)
+            | video.DropFrames(rules)
+            | video.MeasurePairs(rules)
+            | video.MatchCaptions(rules)
+            | video.DropPairs(rules)
+            | dataset.WriteDataset(target.dataset)
+        )
 
 
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-    from eqforge.transforms.video.steps import (
-        DropFrames,
-        DropPairs,
-        ExtractFrames,
-        MatchCaptions,
-        MeasurePairs,
-        ScoreImages,
-    )
-
-    rules = rules_of(target.config, target.notes)
-    _ = (
-        root
-        | ReadPlan(target.plan_files, Clip)
-        | ExtractFrames(rules)
-        | ScoreImages(rules)
-        | DropFrames(rules)
-        | MeasurePairs(rules)
-        | MatchCaptions(rules)
-        | DropPairs(rules)
-        | WriteDataset(target.dataset)
-    )
-
-
-def inputs(config: Config) -> Iterator[Input]:
-    """Yields the caption file, or those of the folder."""
-    yield from files_of(config.captions, moment_files(config.captions, config.subtitle_language))
-
-
-PIPELINE = video_pipeline(
-    name=NAME,
-    config=Config,
-    inputs=inputs,
-    plan=plan,
-    build=build,
-    stage=SEGMENTS_STAGE,
-    drops_faces=("paper",),
-    gates=MINIMAL,
-)
-
-
-def main(argv: list[str]) -> int:
-    """Builds the dataset as the command line says."""
-    return build_command(PIPELINE, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(EqVideo)
+"""Builds the dataset as a command line says."""

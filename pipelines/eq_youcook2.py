@@ -5,16 +5,14 @@ Example:
         --videos videos/ --output out/eq-youcook2 --workers 4
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.pipeline import Target
-from eqforge.pipelines.shared.settings import VideoDataset
-from eqforge.pipelines.shared.video import rules_of, video_pipeline
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.pipeline import Target
+from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.several_files import read_files
 from eqforge.sources.youcook2 import read_youcook2
@@ -22,8 +20,6 @@ from eqforge.transforms.video.propose.segments import SEGMENTS_STAGE, propose_se
 
 if TYPE_CHECKING:
     import apache_beam as beam
-
-NAME = "eq-youcook2"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,58 +30,36 @@ class Config(VideoDataset):
     """YouCook2's youcookii_annotations_trainval.json, or several files of its form."""
 
 
-def plan(config: Config) -> Iterator[Clip]:
-    """Yields a clip per video: the middle frame of each step, and all pairs of steps."""
-    for _, video in read_files(config.annotations, read_youcook2):
-        yield propose_segment_pairs(NAME, video, config.settings.captions)
+class EqYouCook2(VideoPipeline[Config]):
+    """The middle frames of any two steps of a cooking video (EqBen, appendix B.3)."""
+
+    name = "eq-youcook2"
+    Config = Config
+    stages = (SEGMENTS_STAGE, *VIDEO_STAGES)
+    drops_faces = ("paper", "corrected")
+
+    def candidates(self) -> Iterator[Clip]:
+        """Yields a clip per video: the middle frame of each step, and all pairs of steps."""
+        for _, video in read_files(self.config.annotations, read_youcook2):
+            yield propose_segment_pairs(self.name, video, self.config.settings.captions)
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset import steps as dataset
+        from eqforge.transforms.video import steps as video
+
+        rules = self.rules(target.notes)
+        _ = (
+            root
+            | dataset.ReadPlan(target.plan_files, Clip)
+            | video.ExtractFrames(rules)
+            | video.ScoreImages(rules)
+            | video.DropFrames(rules)
+            | video.MeasurePairs(rules)
+            | video.MatchCaptions(rules)
+            | video.DropPairs(rules)
+            | dataset.WriteDataset(target.dataset)
+        )
 
 
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-    from eqforge.transforms.video.steps import (
-        DropFrames,
-        DropPairs,
-        ExtractFrames,
-        MatchCaptions,
-        MeasurePairs,
-        ScoreImages,
-    )
-
-    rules = rules_of(target.config, target.notes)
-    _ = (
-        root
-        | ReadPlan(target.plan_files, Clip)
-        | ExtractFrames(rules)
-        | ScoreImages(rules)
-        | DropFrames(rules)
-        | MeasurePairs(rules)
-        | MatchCaptions(rules)
-        | DropPairs(rules)
-        | WriteDataset(target.dataset)
-    )
-
-
-def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the annotation files."""
-    return tuple(sorted(config.annotations))
-
-
-PIPELINE = video_pipeline(
-    name=NAME,
-    config=Config,
-    inputs=inputs,
-    plan=plan,
-    build=build,
-    stage=SEGMENTS_STAGE,
-    drops_faces=("paper", "corrected"),
-)
-
-
-def main(argv: list[str]) -> int:
-    """Builds the dataset as the command line says."""
-    return build_command(PIPELINE, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(EqYouCook2)
+"""Builds the dataset as a command line says."""

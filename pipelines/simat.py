@@ -7,7 +7,6 @@ Example:
 Source: Couairon et al., "Embedding Arithmetic of Multimodal Queries for Image Retrieval", 3.
 """
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +22,10 @@ from eqforge.generators.simat.crops import CropSettings
 from eqforge.generators.simat.synonyms import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, load_vocabulary
-from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.media import shared_folder
-from eqforge.pipelines.shared.pipeline import Pipeline, Target
-from eqforge.pipelines.shared.settings import DatasetConfig, Mode, selection_of
-from eqforge.pipelines.shared.text import check_images, confirm_images, images_folder, media_root
-from eqforge.schemas.dataset.manifest import WORK
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.pipeline import Target
+from eqforge.pipelines.base.settings import DatasetConfig, Mode
+from eqforge.pipelines.base.text import TextPipeline
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
 from eqforge.schemas.tables.simat import GALLERY_TABLE, QUERIES_TABLE, TRIPLETS_TABLE
@@ -59,7 +56,6 @@ from eqforge.transforms.oracle.judges import (
 )
 from eqforge.transforms.simat.crops import Cutter
 from eqforge.transforms.simat.images import SimatRules
-from eqforge.transforms.simat.plan import NAME as NAME
 from eqforge.transforms.simat.plan import PlanRules, plan_images, select_planned
 from eqforge.transforms.simat.planned import CUT, QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
@@ -130,24 +126,137 @@ class Config(DatasetConfig):
     choices: OmitArgPrefixes[SimatSettings] = field(default_factory=SimatSettings)
 
 
-def defaults(mode: Mode) -> dict[str, Any]:
-    """Returns the settings of a mode."""
-    if mode == "corrected":
-        return {"choices": SimatSettings()}
-    return {
-        "choices": SimatSettings(
-            triplets=TripletSettings(top_objects=PUBLISHED_TOP),
-            crops=CropSettings(crop="published"),
-            drop_synonyms=False,
+class Simat(TextPipeline[Config]):
+    """A gallery of crops of Visual Genome, and queries that change one word of a crop."""
+
+    name = "simat"
+    Config = Config
+    record = PlannedImage
+    stages = (RELATIONS_STAGE, QUERIES_STAGE)
+    steps = ((CUT, "source images"),)
+
+    @classmethod
+    def defaults(cls, mode: Mode) -> dict[str, Any]:
+        if mode == "corrected":
+            return {"choices": SimatSettings()}
+        return {
+            "choices": SimatSettings(
+                triplets=TripletSettings(top_objects=PUBLISHED_TOP),
+                crops=CropSettings(crop="published"),
+                drop_synonyms=False,
+            )
+        }
+
+    def check(self) -> None:
+        """Checks that there is one source, and the images and the oracle, before any work.
+
+        Raises:
+          InputError: there is no source, or two, or an oracle that reads pixels but no images.
+          MissingExtra: a package that captions or an oracle need is not installed.
+        """
+        config = self.config
+        sources = (config.relationships, config.scene_graphs, config.retrieval_db)
+        if sum(source is not None for source in sources) != 1:
+            raise InputError(
+                "name one source: --relationships FILE, --scene-graphs FILE or --retrieval-db FILE"
+            )
+        self.check_images()
+        _ = self.selection
+        if config.images is None:
+            for spec in specs_of(config.choices.oracle):
+                if spec.kind not in ("matrix", "oscar"):
+                    raise InputError(f"--oracle {spec.kind}: reads pixels; name --images FOLDER")
+        prepare_oracle(config.choices.oracle)
+        write_caption(Triplet(subject="man", relation="touching", object="elephant"))
+
+    def plan(self) -> Iterator[PlannedImage]:
+        """Yields the source images with their regions and queries."""
+        config = self.config
+        chosen = None if config.triplets is None else read_triplets(config.triplets)
+        order = () if chosen is None else tuple(dict.fromkeys(chosen.values()))
+        captions: dict[Triplet, str] = {}
+        if config.captions is not None:
+            captions = read_simat_captions(config.captions, order)
+        rules = PlanRules(
+            triplets=config.choices.triplets,
+            published=config.mode == "paper",
+            chosen=chosen,
+            queries=None if config.transfos is None else tuple(read_transfos(config.transfos)),
+            captions=captions,
+            synonyms=load_synonyms(config.synonyms) if config.choices.drop_synonyms else None,
+            images=None if config.image_data is None else read_image_data(config.image_data),
+            seed=config.run.seed,
         )
-    }
+        yield from select_planned(plan_images(regions(config), rules), self.selection)
 
+    def images_of(self, image: PlannedImage) -> tuple[str, ...]:
+        return image.paths if image.regions else ()
 
-def plan(config: Config) -> Iterator[PlannedImage]:
-    """Yields the source images with their regions and queries."""
-    yield from select_planned(
-        plan_images(regions(config), plan_rules(config)), selection_of(config.run)
-    )
+    def media(self, plan: PlanFiles) -> Iterator[Medium]:
+        """Yields, for each image with a region in the gallery, the first file that exists."""
+        if (folder := self.images()) is not None:
+            for image in read_plan(PlannedImage, plan.files):
+                found = list(media_in(IMAGES, folder, self.images_of(image)))
+                yield from ([each for each in found if each.file is not None] or found)[:1]
+
+    def warnings(self) -> Iterator[str]:
+        oracle = self.config.choices.oracle
+        yield from oracle_warnings(prepare_oracle(oracle))
+        if oracle.oracle is None and self.config.transfos is None:
+            yield "no oracle judged the queries: some ask for what the crop shows already"
+
+    def measure(self, image: PlannedImage) -> dict[str, int]:
+        queries = [query for planned in image.regions for query in planned.queries]
+        return {
+            "source images": 1,
+            "triplets": image.new_triplets,
+            "regions": len(image.regions),
+            "queries": len(queries),
+            "refused queries": sum(query.rejection is not None for query in queries),
+            "refused regions": image.refused_regions,
+        }
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset.steps import ReadPlan, WriteTables
+        from eqforge.transforms.simat.steps import JudgeQueries, ShowImages, WeighQueries, rows_of
+
+        rules = self.rules()
+        works = root | ReadPlan(target.plan_files, PlannedImage) | ShowImages(rules, target.notes)
+        asked = works | JudgeQueries()
+        samples = asked | WeighQueries(rules)
+        rows = rows_of(works, asked, samples, rules.has_images)
+        _ = rows | "WriteDataset" >> WriteTables(target.dataset)
+
+    def rules(self) -> SimatRules:
+        """Returns how planned images become rows."""
+        config, done = self.config, storage.join(self.work, "done")
+        return SimatRules(
+            cutter=Cutter(
+                root=None if config.images is None else self.shared_folder("images"),
+                store=MediaStore(self.media_root),
+                settings=config.choices.crops,
+                encoding=FrameSettings(image_format=config.image_format),
+                ledger_root=done,
+            ),
+            oracle=prepare_oracle(config.choices.oracle),
+            ledger_root=done,
+            published=config.mode == "paper",
+            only=config.run.only,
+        )
+
+    def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
+        run, counts = self.run, plan.counts
+        shown, asked = counts.get("regions", 0), counts.get("queries", 0)
+        images = table_of(
+            IMAGES_TABLE, files_for(shown, run.images_per_file), MediaStore(self.media_root)
+        )
+        return (
+            table_of(QUERIES_TABLE, files_for(asked, run.samples_per_file)),
+            table_of(GALLERY_TABLE, files_for(shown, run.samples_per_file)),
+            table_of(TRIPLETS_TABLE, 1),
+            *(() if self.config.images is None else (images,)),
+            rejects_table(asked + shown + counts.get("refused regions", 0)),
+        )
 
 
 def regions(config: Config) -> Iterator[Region]:
@@ -166,164 +275,5 @@ def regions(config: Config) -> Iterator[Region]:
         yield from words.regions(read_scene_graphs(config.scene_graphs))
 
 
-def plan_rules(config: Config) -> PlanRules:
-    """Returns how the plan of a configuration is made."""
-    chosen = None if config.triplets is None else read_triplets(config.triplets)
-    order = () if chosen is None else tuple(dict.fromkeys(chosen.values()))
-    captions: dict[Triplet, str] = {}
-    if config.captions is not None:
-        captions = read_simat_captions(config.captions, order)
-    return PlanRules(
-        triplets=config.choices.triplets,
-        published=config.mode == "paper",
-        chosen=chosen,
-        queries=None if config.transfos is None else tuple(read_transfos(config.transfos)),
-        captions=captions,
-        synonyms=load_synonyms(config.synonyms) if config.choices.drop_synonyms else None,
-        images=None if config.image_data is None else read_image_data(config.image_data),
-        seed=config.run.seed,
-    )
-
-
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.steps import ReadPlan, WriteTables
-    from eqforge.transforms.simat.steps import JudgeQueries, ShowImages, WeighQueries, rows_of
-
-    how = rules(target.config)
-    works = root | ReadPlan(target.plan_files, PlannedImage) | ShowImages(how, target.notes)
-    asked = works | JudgeQueries()
-    samples = asked | WeighQueries(how)
-    rows = rows_of(works, asked, samples, how.has_images)
-    _ = rows | "WriteDataset" >> WriteTables(target.dataset)
-
-
-def rules(config: Config) -> SimatRules:
-    """Returns how the planned images of a configuration become rows."""
-    done = storage.join(config.run.output, WORK, "done")
-    return SimatRules(
-        cutter=Cutter(
-            root=None
-            if config.images is None
-            else shared_folder("images", config.images, config.run),
-            store=MediaStore(media_root(config.run)),
-            settings=config.choices.crops,
-            encoding=FrameSettings(image_format=config.image_format),
-            ledger_root=done,
-        ),
-        oracle=prepare_oracle(config.choices.oracle),
-        ledger_root=done,
-        published=config.mode == "paper",
-        only=config.run.only,
-    )
-
-
-def inputs(config: Config) -> tuple[Path, ...]:
-    """Returns the annotation files."""
-    named = (
-        *(config.relationships, config.scene_graphs, config.retrieval_db, config.triplets),
-        *(config.transfos, config.captions, config.image_data, config.object_aliases),
-        *(config.relation_aliases, config.vocabulary, config.synonyms),
-    )
-    return tuple(path for path in named if path is not None)
-
-
-def check(config: Config) -> None:
-    """Checks that there is one source, and the images and the oracle, before any work.
-
-    Raises:
-      InputError: there is no source, or two, or an oracle that reads pixels but no images.
-      MissingExtra: a package that captions or an oracle need is not installed.
-    """
-    sources = (config.relationships, config.scene_graphs, config.retrieval_db)
-    if sum(source is not None for source in sources) != 1:
-        raise InputError(
-            "name one source: --relationships FILE, --scene-graphs FILE or --retrieval-db FILE"
-        )
-    check_images(config.images, config.run)
-    selection_of(config.run)
-    if config.images is None:
-        for spec in specs_of(config.choices.oracle):
-            if spec.kind not in ("matrix", "oscar"):
-                raise InputError(f"--oracle {spec.kind}: reads pixels; name --images FOLDER")
-    prepare_oracle(config.choices.oracle)
-    write_caption(Triplet(subject="man", relation="touching", object="elephant"))
-
-
-def confirm(config: Config, plan: PlanFiles) -> None:
-    """Checks that the images of a plan can be found; see `confirm_images`."""
-    images = read_plan(PlannedImage, plan.files)
-    names = (name for image in images if image.regions for name in image.paths)
-    confirm_images(images_folder(config.images, config.run), names)
-
-
-def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields, for each image with a region in the gallery, the first of its files that exists."""
-    folder = images_folder(config.images, config.run)
-    if folder is not None:
-        for image in read_plan(PlannedImage, plan.files):
-            found = list(media_in(IMAGES, folder, image.paths if image.regions else ()))
-            yield from ([each for each in found if each.file is not None] or found)[:1]
-
-
-def warnings(config: Config) -> Iterator[str]:
-    """Yields what a user should know before trusting the numbers."""
-    yield from oracle_warnings(prepare_oracle(config.choices.oracle))
-    if config.choices.oracle.oracle is None and config.transfos is None:
-        yield "no oracle judged the queries: some ask for what the crop shows already"
-
-
-def measure(_: Config, image: PlannedImage) -> dict[str, int]:
-    """Returns what an image adds to the counts of a plan."""
-    queries = [query for planned in image.regions for query in planned.queries]
-    return {
-        "source images": 1,
-        "triplets": image.new_triplets,
-        "regions": len(image.regions),
-        "queries": len(queries),
-        "refused queries": sum(query.rejection is not None for query in queries),
-        "refused regions": image.refused_regions,
-    }
-
-
-def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
-    """Returns the tables, sized for a plan."""
-    run, counts = config.run, plan.counts
-    shown, asked = counts.get("regions", 0), counts.get("queries", 0)
-    refused = asked + shown + counts.get("refused regions", 0)
-    media = MediaStore(media_root(run))
-    images = (table_of(IMAGES_TABLE, files_for(shown, run.images_per_file), media),)
-    return (
-        table_of(QUERIES_TABLE, files_for(asked, run.samples_per_file)),
-        table_of(GALLERY_TABLE, files_for(shown, run.samples_per_file)),
-        table_of(TRIPLETS_TABLE, 1),
-        *(() if config.images is None else images),
-        rejects_table(refused),
-    )
-
-
-PIPELINE = Pipeline(
-    name=NAME,
-    config=Config,
-    defaults=defaults,
-    inputs=inputs,
-    check=check,
-    plan=plan,
-    measure=measure,
-    confirm=confirm,
-    media=media,
-    warnings=warnings,
-    build=build,
-    tables=tables,
-    stages=(RELATIONS_STAGE, QUERIES_STAGE),
-    steps={CUT: "source images"},
-)
-
-
-def main(argv: list[str]) -> int:
-    """Builds the dataset as the command line says."""
-    return build_command(PIPELINE, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(Simat)
+"""Builds the dataset as a command line says."""

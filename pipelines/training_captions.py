@@ -5,12 +5,11 @@ Example:
         --output out/training --workers 4
 """
 
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
@@ -18,9 +17,9 @@ from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.lexicon import load_lexicon
-from eqforge.generators.text.wordnet import check_wordnet, open_wordnet
-from eqforge.pipelines.shared.building import build_command
-from eqforge.pipelines.shared.language_model import (
+from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.pipelines.base.command import Main
+from eqforge.pipelines.base.language_model import (
     ModelSettings,
     ask_model,
     check_writer,
@@ -29,30 +28,23 @@ from eqforge.pipelines.shared.language_model import (
     language_and_model_of_mode,
     written,
 )
-from eqforge.pipelines.shared.pipeline import Input, Pipeline, Target, files_of
-from eqforge.pipelines.shared.text import (
+from eqforge.pipelines.base.pipeline import Target
+from eqforge.pipelines.base.settings import Mode
+from eqforge.pipelines.base.text import (
     BATCH,
     CaptionDataset,
-    batch_images,
-    caption_media,
-    check_images,
+    JudgedPipeline,
     check_language,
-    confirm_captions,
-    confirm_judges,
-    image_folder,
-    judgements_table,
-    judging,
-    media_root,
     select_images,
+    whole_groups,
 )
 from eqforge.schemas.tables.texts import TRAINING_TABLE
-from eqforge.sources.caption_sources import read_captions
-from eqforge.sources.own_captions import caption_files
+from eqforge.sources.caption_sources import CaptionRecord, read_captions
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
-from eqforge.transforms.judges.settings import JudgeSettings, Judging
+from eqforge.transforms.dataset.tables import files_for, table_of
+from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.caption_edits import EditRules
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, TrainingRules, captions_of
@@ -60,8 +52,6 @@ from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
 if TYPE_CHECKING:
     import apache_beam as beam
-
-NAME = "training-captions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,151 +68,106 @@ class Config(ModelSettings, CaptionDataset):
     judging: OmitArgPrefixes[JudgeSettings] = field(default_factory=JudgeSettings)
 
 
-def plan(config: Config) -> Iterator[CaptionBatch]:
-    """Yields the captions in batches of whole images."""
-    records = read_captions(config.captions, config.source)
-    yield from batch_images(select_images(records, config.run), config.judging.batch(BATCH))
+class TrainingCaptions(JudgedPipeline[Config]):
+    """Captions, each with a hard positive and a hard negative."""
+
+    name = "training-captions"
+    Config = Config
+    stages = (CAPTIONS_STAGE, TRAINING_TEXTS_STAGE)
+    steps = (("edited", "captions"),)
+
+    @classmethod
+    def defaults(cls, mode: Mode) -> dict[str, Any]:
+        return language_and_model_of_mode(mode)
+
+    def check(self) -> None:
+        """Checks ranges, images, tagger, lexicon, WordNet and the model before any work.
+
+        Raises:
+          InputError: one of them is invalid or missing.
+          MissingExtra: a required package is not installed.
+        """
+        config = self.config
+        if not config.negative_kinds:
+            raise InputError("--negative-kinds: name at least one kind")
+        self.check_images()
+        check_language(config.language)
+        tagger_of(config.spacy_model)
+        load_lexicon(config.lexicon)
+        open_wordnet()
+        check_writer(config, config.mode)
+        self.judges()
+
+    def plan(self) -> Iterator[CaptionBatch]:
+        """Yields the captions in batches of whole images."""
+        records = read_captions(self.config.captions, self.config.source)
+        images = select_images(records, self.run)
+        for captions in whole_groups(images, self.config.judging.batch(BATCH)):
+            yield CaptionBatch(captions=captions)
+
+    def measure(self, batch: CaptionBatch) -> dict[str, int]:
+        return {"captions": len(batch.captions), "texts at most": 3 * len(batch.captions)}
+
+    def report(self, records: Iterable[CaptionBatch]) -> Iterator[str]:
+        yield from super().report(records)
+        yield from cost_lines(self.config, self.rules().edits, lambda: self._asked(self.plan()))
+
+    def _asked(self, batches: Iterable[CaptionBatch]) -> Iterator[Sequence[CaptionRecord]]:
+        return map(partial(captions_of, self.rules()), batches)
+
+    def confirm(self, plan: PlanFiles) -> None:
+        """Checks that images and server can be found, and what judges may be asked."""
+        super().confirm(plan)
+        self.confirm_judges(plan.counts.get("captions", 0))
+        confirm_server(self.config, self.run)
+
+    def media(self, plan: PlanFiles) -> Iterator[Medium]:
+        yield from super().media(plan)
+        yield from model_files(self.config.model)
+
+    def prepare(self, plan: PlanFiles) -> None:
+        """Says what a language model will be asked, and asks a server; see `ask_model`."""
+        batches = partial(read_plan, CaptionBatch, plan.files)
+        ask_model(self.config, self.rules().edits, lambda: self._asked(batches()))
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+        from eqforge.transforms.text.steps import MakeTrainingTexts
+
+        _ = (
+            root
+            | ReadPlan(target.plan_files, CaptionBatch)
+            | MakeTrainingTexts(self.rules(), target.notes)
+            | WriteDataset(target.dataset)
+        )
+
+    def rules(self) -> TrainingRules:
+        """Returns how training texts are made."""
+        config = self.config
+        return TrainingRules(
+            edits=EditRules(
+                seed=config.run.seed,
+                lexicon=None if config.lexicon is None else load_lexicon(config.lexicon),
+                kinds=config.negative_kinds,
+                spacy_model=config.spacy_model,
+                written=written(config, config.run),
+            ),
+            captions=CaptionSettings(),
+            images=self.image_folder(),
+            only=config.run.only,
+            language=config.language,
+            judging=self.judges(),
+        )
+
+    def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
+        captions = plan.counts.get("captions", 0)
+        shards = files_for(3 * captions, self.run.samples_per_file * 10)
+        return (
+            table_of(TRAINING_TABLE, shards),
+            *self.judgements_table(shards),
+            *self.media_tables(captions),
+        )
 
 
-def build(root: "beam.Pipeline", target: Target[Config]) -> None:
-    """Wires the pipeline."""
-    from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-    from eqforge.transforms.text.steps import MakeTrainingTexts
-
-    _ = (
-        root
-        | ReadPlan(target.plan_files, CaptionBatch)
-        | "EditCaptions" >> MakeTrainingTexts(rules(target.config), target.notes)
-        | WriteDataset(target.dataset)
-    )
-
-
-def rules(config: Config) -> TrainingRules:
-    """Returns how the training captions of a configuration are made."""
-    return TrainingRules(
-        edits=EditRules(
-            seed=config.run.seed,
-            lexicon=None if config.lexicon is None else load_lexicon(config.lexicon),
-            kinds=config.negative_kinds,
-            spacy_model=config.spacy_model,
-            written=written(config, config.run),
-        ),
-        captions=CaptionSettings(),
-        images=image_folder(config.images, config.run),
-        only=config.run.only,
-        language=config.language,
-        judging=_judging(config),
-    )
-
-
-def _judging(config: Config) -> Judging | None:
-    return judging(config.judging, config.images, config.run, by_rules=_is_by_rules(config))
-
-
-def _is_by_rules(config: Config) -> bool:
-    """Tells whether rules make texts in the mode and language that their precision is of."""
-    return config.mode != "paper" and config.language == "en"
-
-
-def prepare(config: Config, plan: PlanFiles) -> None:
-    """Says what a language model will be asked, and asks a server; see `ask_model`."""
-    made = rules(config)
-    ask_model(config, made.edits, lambda: map(partial(captions_of, made), _batches(plan)))
-
-
-def cost(config: Config) -> Iterator[str]:
-    """Yields what a language model would be asked."""
-    made = rules(config)
-    yield from cost_lines(config, made.edits, lambda: map(partial(captions_of, made), plan(config)))
-
-
-def _batches(plan: PlanFiles) -> Iterator[CaptionBatch]:
-    return read_plan(CaptionBatch, plan.files)
-
-
-def inputs(config: Config) -> Iterator[Input]:
-    """Yields the caption file, or those of the folder, and the user's lexicon."""
-    yield from files_of(config.captions, caption_files(config.captions))
-    if config.lexicon is not None:
-        yield config.lexicon
-
-
-def needs(_config: Config) -> None:
-    """Looks for WordNet; see check_wordnet."""
-    check_wordnet()
-
-
-def check(config: Config) -> None:
-    """Checks ranges, images, tagger, lexicon, WordNet and the model before any work.
-
-    Raises:
-      InputError: one of them is invalid or missing.
-      MissingExtra: a required package is not installed.
-    """
-    if not config.negative_kinds:
-        raise InputError("--negative-kinds: name at least one kind")
-    check_images(config.images, config.run)
-    check_language(config.language)
-    tagger_of(config.spacy_model)
-    load_lexicon(config.lexicon)
-    open_wordnet()
-    check_writer(config, config.mode)
-    _judging(config)
-
-
-def confirm(config: Config, plan: PlanFiles) -> None:
-    """Checks that images and server can be found, and what judges may be asked."""
-    confirm_captions(config, plan)
-    confirm_judges(config.judging, plan.counts.get("captions", 0))
-    confirm_server(config, config.run)
-
-
-def media(config: Config, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the images of a plan's captions, and the files of a language model from a folder."""
-    yield from caption_media(config, plan)
-    yield from model_files(config.model)
-
-
-def measure(_: Config, batch: CaptionBatch) -> dict[str, int]:
-    """Returns what a batch adds to the counts of a plan."""
-    return {"captions": len(batch.captions), "texts at most": 3 * len(batch.captions)}
-
-
-def tables(config: Config, plan: PlanFiles) -> tuple[Table, ...]:
-    """Returns the tables, sized for a plan."""
-    captions = plan.counts.get("captions", 0)
-    shards = files_for(3 * captions, config.run.samples_per_file * 10)
-    return (
-        table_of(TRAINING_TABLE, shards),
-        *judgements_table(config.judging, shards, by_rules=_is_by_rules(config)),
-        *media_tables(captions, None if config.images is None else media_root(config.run)),
-    )
-
-
-PIPELINE = Pipeline(
-    name=NAME,
-    config=Config,
-    defaults=language_and_model_of_mode,
-    inputs=inputs,
-    needs=needs,
-    check=check,
-    confirm=confirm,
-    media=media,
-    prepare=prepare,
-    cost=cost,
-    plan=plan,
-    measure=measure,
-    build=build,
-    tables=tables,
-    stages=(CAPTIONS_STAGE, TRAINING_TEXTS_STAGE),
-    steps={"edited": "captions"},
-)
-
-
-def main(argv: list[str]) -> int:
-    """Builds the dataset as the command line says."""
-    return build_command(PIPELINE, argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+main = Main(TrainingCaptions)
+"""Builds the dataset as a command line says."""

@@ -15,9 +15,9 @@ from eqforge.cli import COMMANDS, main
 from eqforge.commands import demo, inspection
 from eqforge.generators.demo import workspace
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.schemas.tables.datasets import DATASETS
-from tests.builds import ENTRY, dataset_bytes, environment, rows
+from tests.builds import environment, rows
 
 
 @pytest.mark.parametrize("arguments", [[], ["-h"], ["--help"]])
@@ -118,34 +118,6 @@ def test_help_needs_no_heavy_package() -> None:
         [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines()[-1] == "set()"
-
-
-def test_the_module_of_a_dataset_equals_the_command(
-    demo_workspace: Workspace, tmp_path: Path
-) -> None:
-    inputs = [
-        *("--annotations", str(demo_workspace.gebplus), "--videos", str(demo_workspace.videos)),
-        *("--mode", "paper", "--limit", "2"),
-    ]
-    entries = {
-        "command": [*ENTRY, "build", "eq-gebc"],
-        "module": [sys.executable, "-m", "eqforge.pipelines.eq_gebc"],
-    }
-    said = {}
-    for name, entry in entries.items():
-        output = str(tmp_path / name)
-        done = subprocess.run(
-            [*entry, *inputs, "--output", output],
-            env=environment(), capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        said[name] = [stream.replace(output, "OUT") for stream in (done.stdout, done.stderr)]
-    assert said["command"] == said["module"]
-    assert dataset_bytes(tmp_path / "command") == dataset_bytes(tmp_path / "module")
-    wrong = [
-        subprocess.run([*entry, "--nonsense"], env=environment(), capture_output=True, check=False)
-        for entry in entries.values()
-    ]
-    assert [done.returncode for done in wrong] == [2, 2]
 
 
 def test_windows_is_refused_with_one_sentence() -> None:

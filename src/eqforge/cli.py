@@ -17,12 +17,12 @@ from eqforge.core.visible import nearest, visible
 COMMANDS = {
     "demo": ("eqforge.commands.demo", "Build every dataset end to end on bundled inputs, offline."),
     "plan": (
-        "eqforge.pipelines.shared.planning",
+        "eqforge.pipelines.base.plan",
         "Show what would be built, and what it would cost.",
     ),
-    "build": ("eqforge.pipelines.shared.building", "Build a dataset."),
+    "build": ("eqforge.pipelines.base.command", "Build a dataset."),
     "import": (
-        "eqforge.pipelines.shared.building",
+        "eqforge.pipelines.base.command",
         "Import a published benchmark, or your own, as a dataset.",
     ),
     "combine": (
@@ -256,7 +256,7 @@ def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: lis
         return _refuse(name, known, usage, what)
     run = _import(COMMANDS[command][0])
     on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
-    return on_pipeline(_import("eqforge.pipelines.shared.registry").pipeline_of(name), rest)
+    return on_pipeline(_import("eqforge.pipelines.base.registry").pipeline_of(name), rest)
 
 
 def _other_command(name: str, command: str) -> str:

@@ -11,7 +11,7 @@ from eqforge.core.console import DocumentOptions
 from eqforge.core.errors import TRACEBACK, InputError
 from eqforge.core.presets import options_of, read_presets
 from eqforge.core.shell import parse_line
-from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.schemas.tables.datasets import DATASETS
 
 
@@ -154,7 +154,7 @@ def test_an_option_that_is_nearly_one_is_refused_with_its_name(
 def test_no_option_has_the_name_of_another_variable() -> None:
     own = {"CACHE", "FOLDER", "VERSIONS", "WORKER_LOG", "CAGE", TRACEBACK.removeprefix("EQFORGE_")}
     for name in DATASETS:
-        options = [*options_of(pipeline_of(name).config), *options_of(DocumentOptions)]
+        options = [*options_of(pipeline_of(name).Config), *options_of(DocumentOptions)]
         assert own.isdisjoint(option.name.replace("-", "_").upper() for option in options)
 
 

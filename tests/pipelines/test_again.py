@@ -9,13 +9,18 @@ import msgspec
 import pytest
 
 from eqforge.cli import main
-from eqforge.pipelines.shared.again import command_of, commands_of
-from eqforge.pipelines.shared.command import parse
-from eqforge.pipelines.shared.header import manifest_header
-from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.pipelines.base.again import command_of, commands_of
+from eqforge.pipelines.base.command import parse_line
+from eqforge.pipelines.base.identity import settings_of_rows
+from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
+from eqforge.schemas.tables.datasets import DATASETS
 
-OLD = sorted((Path(__file__).parents[1] / "old").glob("*/*/dataset.json"))
+OLD = sorted(
+    path
+    for path in (Path(__file__).parents[1] / "old").glob("*/*/dataset.json")
+    if path.parent.name in DATASETS
+)
 
 
 def built_again(manifest: Manifest) -> dict[str, Any]:
@@ -23,15 +28,16 @@ def built_again(manifest: Manifest) -> dict[str, Any]:
     pipeline = pipeline_of(manifest.dataset)
     words = shlex.split(command_of(manifest))
     assert words[:3] == ["eqforge", "build", manifest.dataset]
-    config, beam = parse(pipeline.config, pipeline.defaults, words[3:], "eqforge build")
+    line, beam = parse_line(pipeline, words[3:], "eqforge build")
     assert not beam
-    header = manifest_header(manifest.dataset, (), config)
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(header.config))
+    found: dict[str, Any] = msgspec.json.decode(
+        msgspec.json.encode(settings_of_rows(line.settings))
+    )
     return found
 
 
 def known(there: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
-    """Settings without those that came with a later version."""
+    """Settings without those that the other version does not have."""
     return {
         name: known(there[name], value) if isinstance(value, dict) else value
         for name, value in here.items()
@@ -42,7 +48,8 @@ def known(there: dict[str, Any], here: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("path", OLD, ids=lambda path: f"{path.parent.name}")
 def test_the_command_has_the_settings_of_the_manifest(path: Path) -> None:
     manifest = load_manifest(str(path.parent))
-    assert known(manifest.config, built_again(manifest)) == manifest.config
+    built = built_again(manifest)
+    assert known(manifest.config, built) == known(built, manifest.config)
 
 
 def test_the_card_of_a_build_has_the_command_of_its_manifest(tmp_path: Path) -> None:

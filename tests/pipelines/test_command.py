@@ -29,7 +29,7 @@ from eqforge.pipelines import (
     retrieval_perturbations,
     training_captions,
 )
-from eqforge.pipelines.shared.command import parse
+from eqforge.pipelines.base.command import parse_line
 from eqforge.transforms.engines.exclusive_job import locked
 from tests.builds import environment
 
@@ -449,10 +449,8 @@ def test_a_mistake_of_the_program_keeps_its_trace() -> None:
 
 def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]) -> None:
     def settings(*arguments: str) -> tuple[str, int | None, int | None, bool]:
-        config, _ = parse(
-            eq_video.Config, eq_video.PIPELINE.defaults, [*command, *arguments], "program"
-        )
-        found = config.settings
+        line, _ = parse_line(eq_video.EqVideo, [*command, *arguments], "program")
+        found = line.settings.settings
         return (
             found.faces.face_policy,
             found.captions.max_tokens,
@@ -469,9 +467,9 @@ def test_the_mode_sets_the_defaults_and_a_flag_beside_it_wins(command: list[str]
 
 def test_what_follows_two_dashes_is_beam_s(command: list[str]) -> None:
     arguments = [*command, "--", "--runner", "FlinkRunner", "--mode", "x"]
-    config, beam_args = parse(eq_video.Config, eq_video.PIPELINE.defaults, arguments, "program")
+    line, beam_args = parse_line(eq_video.EqVideo, arguments, "program")
 
-    assert config.mode == "corrected"
+    assert line.settings.mode == "corrected"
     assert beam_args == ["--runner", "FlinkRunner", "--mode", "x"]
 
 

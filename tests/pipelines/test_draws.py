@@ -4,35 +4,24 @@ import os
 import signal
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.pipelines import eq_sd
-from eqforge.pipelines.shared.draws import (
+from eqforge.pipelines.base.generated import (
     Drawn,
-    Draws,
     DrawSettings,
     Judged,
     Numbers,
     draw_until_kept,
     most_draws,
 )
-from eqforge.pipelines.shared.settings import DatasetConfig
 from tests.builds import dataset_bytes, finished_work, ids, rows, start, wait_for
 
-NOTHING = cast(DatasetConfig, None)
 
-
-def draws(wanted: dict[str, int], most: dict[str, int]) -> Draws[DatasetConfig]:
-    return Draws(
-        wanted=lambda _: wanted,
-        most=lambda _: most,
-        plan=lambda *_: iter(()),
-        sample_id=lambda kind, number: f"{kind}/{number}",
-        make=cast(Any, None),
-    )
+def named(kind: str, number: int) -> str:
+    return f"{kind}/{number}"
 
 
 def test_the_last_draw_is_the_one_that_completes_its_kind() -> None:
@@ -49,7 +38,7 @@ def test_the_last_draw_is_the_one_that_completes_its_kind() -> None:
         )
 
     wanted = {"a": 10, "b": 2, "c": 3, "d": 0}
-    drawn_of = draw_until_kept(draws(wanted, dict.fromkeys(wanted, 100)), NOTHING, judge)
+    drawn_of = draw_until_kept(wanted, dict.fromkeys(wanted, 100), named, judge)
 
     of_a = next(islice((n for n in range(100) if n % 3 != 1), 9, None)) + 1
     assert {kind: found.number for kind, found in drawn_of.items()} == {
@@ -73,7 +62,7 @@ def test_where_hardly_any_are_kept_a_round_draws_no_more_than_all_before_it() ->
         rounds.append(numbers["a"])
         return Judged(kept=tuple(f"a/{number}" for number in numbers["a"] if number >= 8))
 
-    found = draw_until_kept(draws({"a": 8}, {"a": 1000}), NOTHING, judge)
+    found = draw_until_kept({"a": 8}, {"a": 1000}, named, judge)
 
     assert found == {"a": Drawn(number=16, kept=8, wanted=8)}
     assert rounds == [range(8), range(8, 16)]
@@ -86,11 +75,11 @@ def test_it_ends_where_no_more_may_be_drawn() -> None:
         asked.extend(numbers["a"])
         return Judged(kept=("a/3",) if 3 in numbers["a"] else ())
 
-    assert draw_until_kept(draws({"a": 5}, {"a": 20}), NOTHING, judge) == {
+    assert draw_until_kept({"a": 5}, {"a": 20}, named, judge) == {
         "a": Drawn(number=20, kept=1, wanted=5)
     }
     assert asked == list(range(20))
-    assert draw_until_kept(draws({"a": 1}, {"a": 20}), NOTHING, judge) == {
+    assert draw_until_kept({"a": 1}, {"a": 20}, named, judge) == {
         "a": Drawn(number=4, kept=1, wanted=1)
     }
 
@@ -102,7 +91,7 @@ def test_it_ends_where_more_fail_than_a_run_allows(failures: int, drawn: int) ->
     def judge(numbers: Numbers) -> Judged:
         return Judged(kept=(), failed=failures if 0 in numbers["a"] else 0)
 
-    found = draw_until_kept(draws({"a": 10}, {"a": 40}), NOTHING, judge, max_error_rate=0.1)
+    found = draw_until_kept({"a": 10}, {"a": 40}, named, judge, max_error_rate=0.1)
     assert found == {"a": Drawn(number=drawn, kept=0, wanted=10)}
 
 

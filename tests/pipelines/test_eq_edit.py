@@ -17,7 +17,7 @@ from skimage import data
 from eqforge.commands import verify
 from eqforge.core.identity import sha256_hex
 from eqforge.pipelines import eq_edit
-from eqforge.pipelines.shared.planning import plan_command
+from eqforge.pipelines.base.plan import plan_command
 from tests.builds import (
     books,
     dataset_bytes,
@@ -463,7 +463,7 @@ def test_a_plan_counts_captions_and_photographs(
     inputs: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [*inputs, *INPAINT, "--output", str(tmp_path / "out")]
-    assert plan_command(eq_edit.PIPELINE, [*arguments, "--pilot", "1"]) == 0
+    assert plan_command(eq_edit.EqEdit, [*arguments, "--pilot", "1"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     given = sum("hard_negative" in line for line in LINES)
     photographs = len({line["image"] for line in LINES})

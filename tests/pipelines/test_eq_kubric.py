@@ -25,8 +25,8 @@ from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.pipelines import eq_kubric
-from eqforge.pipelines.shared.planning import plan_command
-from eqforge.pipelines.shared.settings import RunSettings
+from eqforge.pipelines.base.plan import plan_command
+from eqforge.pipelines.base.settings import RunSettings
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.records.scenes import Attribute
 from eqforge.transforms.generated.scene_gates import OFF
@@ -336,7 +336,7 @@ def test_a_plan_counts_what_changes(capsys: pytest.CaptureFixture[str]) -> None:
         ([], {"colour": 5, "size": 4}),
         (["--attributes", "material", "colour"], {"colour": 4, "material": 5}),
     ):
-        assert plan_command(eq_kubric.PIPELINE, [*asked, *attributes]) == 0
+        assert plan_command(eq_kubric.EqKubric, [*asked, *attributes]) == 0
         lines = [line.split() for line in capsys.readouterr().out.splitlines()]
         assert {line[1]: int(line[2]) for line in lines if line[0] == "changing"} == counts
 
@@ -346,7 +346,7 @@ def test_a_dataset_with_materials_warns_of_them() -> None:
     for attributes, number in cases.items():
         scenes = SceneSettings(pairs=9, stage="plain", attributes=attributes)
         config = eq_kubric.Config(run=RunSettings(output="out"), scenes=scenes)
-        warnings = list(eq_kubric.warnings(config))
+        warnings = list(eq_kubric.EqKubric(config).warnings())
         assert len(warnings) == number
         assert all("8 of 18" in warning for warning in warnings)
 
@@ -354,20 +354,20 @@ def test_a_dataset_with_materials_warns_of_them() -> None:
 def test_a_manifest_that_says_little_of_materials_is_warned_of(tmp_path: Path) -> None:
     scenes = SceneSettings(pairs=9, attributes=("material",))
     config = eq_kubric.Config(run=RunSettings(output="out"), scenes=scenes)
-    assert list(eq_kubric.warnings(config)) == []
+    assert list(eq_kubric.EqKubric(config).warnings()) == []
 
     document = json.loads(Path(BUILTIN_MANIFEST).read_bytes())
     document["data_dir"] = str(Path(BUILTIN_MANIFEST).parent)
     (tmp_path / "manifest.json").write_text(json.dumps(document))
     given = replace(config, assets=str(tmp_path / "manifest.json"))
-    (warning,) = eq_kubric.warnings(given)
+    (warning,) = eq_kubric.EqKubric(given).warnings()
     assert re.search(r"of \d+ kinds of objects, \d+ have such pairs", warning)
 
 
 def test_a_plan_estimates_time_and_storage_from_two_pairs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert plan_command(eq_kubric.PIPELINE, ["--pairs", "9", *SETTINGS[2:]]) == 0
+    assert plan_command(eq_kubric.EqKubric, ["--pairs", "9", *SETTINGS[2:]]) == 0
 
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["pairs", "9"] in lines
@@ -378,7 +378,7 @@ def test_a_plan_estimates_time_and_storage_from_two_pairs(
 
 
 def test_paper_mode_has_no_gates() -> None:
-    settings = eq_kubric.defaults("paper")["settings"]
+    settings = eq_kubric.EqKubric.defaults("paper")["settings"]
 
     assert settings.scenes == OFF
     assert not settings.distinct_captions

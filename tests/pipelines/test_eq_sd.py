@@ -20,7 +20,7 @@ from eqforge.generators.diffusion.prompts import draw_counts, prompt_pair
 from eqforge.generators.diffusion.records import PairImages, PairRequest
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.pipelines import eq_sd
-from eqforge.pipelines.shared.planning import plan_command
+from eqforge.pipelines.base.plan import plan_command
 from eqforge.transforms.generated import diffuse
 from tests.builds import (
     books,
@@ -412,14 +412,14 @@ def test_a_plan_counts_without_a_model_and_with_pilots_tells_the_time(
 ) -> None:
     with monkeypatch.context() as patched:
         patched.setattr(diffuse, "_load", None)
-        assert plan_command(eq_sd.PIPELINE, ["--pairs", "1513"]) == 0
+        assert plan_command(eq_sd.EqSd, ["--pairs", "1513"]) == 0
     out = capsys.readouterr().out
     counts = draw_counts(1_513, 0)
     table = [line.split() for line in out.splitlines()]
     assert ["pairs", "1,513"] in table
     assert ["with", "another", "object", str(counts.object)] in table
 
-    assert plan_command(eq_sd.PIPELINE, ["--pairs", "1513", *QUICK, "--pilot", "1"]) == 0
+    assert plan_command(eq_sd.EqSd, ["--pairs", "1513", *QUICK, "--pilot", "1"]) == 0
     out = capsys.readouterr().out
     assert "pilot: 1 pair in " in out
     assert "all: about " in out

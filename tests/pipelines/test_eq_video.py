@@ -20,7 +20,7 @@ from eqforge.cli import main
 from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
-from eqforge.pipelines.shared.planning import plan_command
+from eqforge.pipelines.base.plan import plan_command
 from eqforge.schemas.dataset.manifest import load_manifest
 from tests import clips
 from tests.builds import books, ids, measured, reasons, rejected, rows
@@ -248,7 +248,7 @@ def test_videos_of_one_caption_each_leave_a_trace(
 
     capsys.readouterr()
     inputs = ["--captions", str(captions), "--videos", str(small)]
-    assert plan_command(eq_video.PIPELINE, inputs) == 0
+    assert plan_command(eq_video.EqVideo, inputs) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert "rejected by the plan, segments: too_few_moments: 4" in lines
     assert "a pair needs two usable moments of one video: videos with fewer give none" in lines

@@ -7,9 +7,9 @@ import pytest
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex
-from eqforge.pipelines.shared.generated import select_pairs
-from eqforge.pipelines.shared.header import manifest_header
-from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
+from eqforge.pipelines.base.generated import select_pairs
+from eqforge.pipelines.base.identity import input_file
+from eqforge.pipelines.base.settings import RunSettings
 
 NAMES = [f"d/{number:03d}" for number in range(200)]
 
@@ -46,11 +46,11 @@ def test_a_sample_that_is_named_and_not_there_is_refused(settings: dict[str, Any
 
 
 def test_a_dataset_may_be_made_from_a_url() -> None:
-    url, config = "memory://assets/manifest.json", DatasetConfig(run=RunSettings(output="out"))
+    url = "memory://assets/manifest.json"
     with pytest.raises(InputError, match="no such file"):
-        manifest_header("d", [url], config)
+        input_file(url)
     storage.write_bytes(url, b"{}")
 
-    (made_from,) = manifest_header("d", [url], config).inputs
+    made_from = input_file(url)
 
     assert (made_from.name, made_from.sha256) == ("manifest.json", sha256_hex(b"{}"))

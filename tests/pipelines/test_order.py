@@ -15,8 +15,8 @@ import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_youcook2
-from eqforge.pipelines.shared.command import parse
-from eqforge.pipelines.shared.pipeline import Pipeline
+from eqforge.pipelines.base.command import parse_line
+from eqforge.pipelines.base.pipeline import Pipeline
 from eqforge.schemas.records.clips import Clip
 
 
@@ -41,16 +41,16 @@ def write_pickle(path: Path, value: Any) -> None:
 @pytest.mark.parametrize(
     ("pipeline", "flag", "source", "load", "write"),
     [
-        (eq_youcook2.PIPELINE, "annotations", "youcook2", json.loads, write_json),
-        (eq_gebc.PIPELINE, "annotations", "gebplus", json.loads, write_json),
-        (eq_ag.PIPELINE, "objects", "object_boxes", pickle.loads, write_pickle),
+        (eq_youcook2.EqYouCook2, "annotations", "youcook2", json.loads, write_json),
+        (eq_gebc.EqGebc, "annotations", "gebplus", json.loads, write_json),
+        (eq_ag.EqAg, "objects", "object_boxes", pickle.loads, write_pickle),
     ],
 )
 @pytest.mark.parametrize("limit", [[], ["--limit", "7"]])
 def test_the_order_of_an_annotation_file_changes_no_plan(
     demo_workspace: Workspace,
     tmp_path: Path,
-    pipeline: Pipeline,
+    pipeline: type[Pipeline[Any]],
     flag: str,
     source: str,
     load: Callable[[bytes], Any],
@@ -62,8 +62,8 @@ def test_the_order_of_an_annotation_file_changes_no_plan(
     def plan(annotations: Path) -> list[Clip]:
         inputs = [f"--{flag}", str(annotations), "--videos", str(demo_workspace.videos)]
         argv = [*inputs, "--output", str(tmp_path / "out"), *limit]
-        config, _ = parse(pipeline.config, pipeline.defaults, argv, "eqforge plan", "")
-        return list(pipeline.plan(config))
+        line, _ = parse_line(pipeline, argv, "eqforge plan")
+        return list(pipeline(line.settings).plan())
 
     first = plan(published)
     assert any(clip.pairs for clip in first)

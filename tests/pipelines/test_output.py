@@ -6,9 +6,9 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.pipelines.shared.driver import finished
-from eqforge.pipelines.shared.output import check_output, claim_output
-from eqforge.pipelines.shared.settings import RunSettings
+from eqforge.pipelines.base.identity import check_output, claim_output
+from eqforge.pipelines.base.runner import finished
+from eqforge.pipelines.base.settings import RunSettings
 from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
 
 HEADER = Manifest(

@@ -2,19 +2,20 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_video, eq_youcook2
-from eqforge.pipelines.shared.pipeline import Pipeline
-from eqforge.pipelines.shared.planning import plan_command
+from eqforge.pipelines.base.pipeline import Pipeline
+from eqforge.pipelines.base.plan import plan_command
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests.builds import rows
 
 
 def plan(
-    capsys: pytest.CaptureFixture[str], pipeline: Pipeline, *arguments: object
+    capsys: pytest.CaptureFixture[str], pipeline: type[Pipeline[Any]], *arguments: object
 ) -> list[list[str]]:
     """Returns the words of each line of a plan."""
     assert plan_command(pipeline, [str(argument) for argument in arguments]) == 0
@@ -28,7 +29,7 @@ def test_a_plan_counts_by_split_and_opens_no_video(
 ) -> None:
     monkeypatch.delattr(FrameExtractor, "extract")
     lines = plan(
-        capsys, eq_youcook2.PIPELINE, "--annotations", demo_workspace.youcook2,
+        capsys, eq_youcook2.EqYouCook2, "--annotations", demo_workspace.youcook2,
         "--videos", demo_workspace.videos,
     )  # fmt: skip
 
@@ -67,7 +68,7 @@ def test_a_plan_names_the_videos_that_are_missing_and_what_may_be_meant(
         )
     )
     inputs = ["--captions", str(captions), "--videos", str(folder)]
-    assert plan_command(eq_video.PIPELINE, [*inputs, "--pilot", "0"]) == 0
+    assert plan_command(eq_video.EqVideo, [*inputs, "--pilot", "0"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
     start = lines.index(f"  missing below --videos {folder}:") + 1
@@ -90,19 +91,19 @@ def test_a_plan_names_the_videos_that_are_missing_and_what_may_be_meant(
 @pytest.mark.parametrize(
     ("pipeline", "mode", "policy"),
     [
-        (eq_video.PIPELINE, "corrected", None),
-        (eq_video.PIPELINE, "paper", "paper"),
-        (eq_youcook2.PIPELINE, "corrected", "either"),
+        (eq_video.EqVideo, "corrected", None),
+        (eq_video.EqVideo, "paper", "paper"),
+        (eq_youcook2.EqYouCook2, "corrected", "either"),
     ],
 )
 def test_a_plan_says_which_filters_are_on(
     demo_workspace: Workspace,
     capsys: pytest.CaptureFixture[str],
-    pipeline: Pipeline,
+    pipeline: type[Pipeline[Any]],
     mode: str,
     policy: str | None,
 ) -> None:
-    own = pipeline is eq_video.PIPELINE
+    own = pipeline is eq_video.EqVideo
     inputs = (
         ["--captions", demo_workspace.captions]
         if own
@@ -130,7 +131,7 @@ def test_a_plan_names_what_it_refuses(
     demo_workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = plan(
-        capsys, eq_gebc.PIPELINE, "--annotations", demo_workspace.gebplus,
+        capsys, eq_gebc.EqGebc, "--annotations", demo_workspace.gebplus,
         "--videos", demo_workspace.videos, "--output", tmp_path / "out",
     )  # fmt: skip
     refused = [" ".join(words) for words in lines if words[:2] == ["rejected", "by"]]
@@ -143,7 +144,7 @@ def test_a_plan_names_what_it_refuses(
     assert ["total", "4", "0", "18", "12", "6"] in lines
 
     lines = plan(
-        capsys, eq_ag.PIPELINE, "--objects", demo_workspace.object_boxes,
+        capsys, eq_ag.EqAg, "--objects", demo_workspace.object_boxes,
         "--videos", demo_workspace.videos, "--output", tmp_path / "out",
     )  # fmt: skip
     assert ["train", "1", "0", "20", "5", "7"] in lines
@@ -157,11 +158,11 @@ def test_a_plan_shows_sample_ids_that_a_build_takes(
         "--captions", demo_workspace.captions, "--videos", demo_workspace.videos,
         "--output", tmp_path / "out",
     ]  # fmt: skip
-    lines = plan(capsys, eq_video.PIPELINE, *inputs)
+    lines = plan(capsys, eq_video.EqVideo, *inputs)
     (shown,) = [words[2:] for words in lines if words[:2] == ["first", "samples:"]]
     name = shown[0].rstrip(",")
 
-    lines = plan(capsys, eq_video.PIPELINE, *inputs, "--only", name)
+    lines = plan(capsys, eq_video.EqVideo, *inputs, "--only", name)
 
     assert ["total", "1", "0", "3", "2", "1"] in lines
     assert eq_video.main([*map(str, inputs), "--mode", "paper", "--only", name]) == 0
@@ -176,7 +177,7 @@ def test_a_pilot_measures_time_and_bytes_and_leaves_nothing_behind(
     (tmp_path / "tmp").mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     lines = plan(
-        capsys, eq_video.PIPELINE, "--captions", demo_workspace.captions,
+        capsys, eq_video.EqVideo, "--captions", demo_workspace.captions,
         "--videos", demo_workspace.videos, "--output", tmp_path / "out",
         "--mode", "paper", "--face-policy", "off", "--pilot", "1",
     )  # fmt: skip
@@ -210,8 +211,8 @@ def test_a_quiet_plan_is_whole(
     (tmp_path / "own.toml").write_text("max-side = 64\n")
     inputs = ["--captions", demo_workspace.captions, "--videos", demo_workspace.videos]
     inputs += ["--pilot", 0, "--config", tmp_path / "own.toml"]
-    quiet = plan(capsys, eq_video.PIPELINE, *inputs, "--quiet")
-    assert quiet == plan(capsys, eq_video.PIPELINE, *inputs)
+    quiet = plan(capsys, eq_video.EqVideo, *inputs, "--quiet")
+    assert quiet == plan(capsys, eq_video.EqVideo, *inputs)
     assert len(quiet) > 5
 
 
@@ -221,7 +222,7 @@ def test_a_wrong_pilot_is_refused(
 ) -> None:
     inputs = ["--captions", demo_workspace.captions, "--videos", demo_workspace.videos]
     with pytest.raises(SystemExit) as left:
-        plan_command(eq_video.PIPELINE, [*map(str, inputs), *pilot])
+        plan_command(eq_video.EqVideo, [*map(str, inputs), *pilot])
 
     assert left.value.code == 2
     assert "--pilot" in capsys.readouterr().err

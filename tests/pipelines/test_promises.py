@@ -91,7 +91,7 @@ def test_another_hash_seed_folder_and_copy_of_the_inputs_give_the_same_bytes(
     command = [*named, *SETTINGS, *SMALL_FILES, "--output", "out/deep/er"]
 
     subprocess.run(
-        [sys.executable, "-m", "eqforge.pipelines.eq_video", *command],
+        [sys.executable, "-m", "eqforge", "build", "eq-video", *command],
         cwd=tmp_path, env=environment(PYTHONHASHSEED="4711"), check=True, capture_output=True,
     )  # fmt: skip
 

@@ -15,8 +15,8 @@ from eqforge.pipelines import (
     training_captions,
     vlue,
 )
-from eqforge.pipelines.shared.settings import RunSettings
-from eqforge.pipelines.shared.text import select_captions, select_images
+from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.text import select_captions, select_images
 from eqforge.sources.caption_forms import Source
 from eqforge.sources.caption_sources import read_captions
 from tests.builds import rows

@@ -15,7 +15,7 @@ from eqforge.core.files import source_file as sources
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.pipelines.shared import header
+from eqforge.pipelines.base import identity
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.values import CornerBox
@@ -234,7 +234,7 @@ def test_annotations_that_change_after_they_were_digested_are_refused(
                 stream.write(b"\n")
         return found
 
-    monkeypatch.setattr(header, "digest_input", digesting)
+    monkeypatch.setattr(identity, "digest_input", digesting)
     with pytest.raises(SystemExit, match="2"):
         main(["plan", name, *arguments])
 

@@ -18,7 +18,7 @@ from eqforge.generators.text.llm.rewrite import OF_THE_PAPER
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import open_model
 from eqforge.pipelines import hard_positives, training_captions
-from eqforge.pipelines.shared.planning import plan_command
+from eqforge.pipelines.base.plan import plan_command
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.text.asking import FIRST
 from tests.builds import wait_for
@@ -420,13 +420,13 @@ def test_what_is_asked_and_what_was_is_told(
     assert said.index("25 questions") < said.index("25 answers")
 
 
-@pytest.mark.parametrize("pipeline", [training_captions.PIPELINE, hard_positives.PIPELINE])
+@pytest.mark.parametrize("module", [training_captions, hard_positives])
 def test_a_plan_says_what_would_be_asked_and_asks_nothing(
-    pipeline: Any, captions: Path, capsys: pytest.CaptureFixture[str]
+    module: Any, captions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ChatServer(say).running() as server:
         command = ("--captions", captions, "--model", server.model, "--model-prices", 10, 20)
-        assert plan_command(pipeline, [*map(str, command)]) == 0
+        assert plan_command(module.main.pipeline, [*map(str, command)]) == 0
 
     said = capsys.readouterr().out
     assert "language model: 25 questions; about 2," in said

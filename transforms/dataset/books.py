@@ -2,14 +2,20 @@
 
 import re
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from eqforge.core.errors import EqforgeError
-from eqforge.schemas.records.books import ERROR_PREFIX
+from eqforge.schemas.records.books import ERROR_PREFIX, Stage
 from eqforge.schemas.records.scores import Rejection
 
 _DEVICE_ERRORS = ("AcceleratorError", "OutOfMemoryError")
 """Errors of torch by name, as torch may not be installed."""
+
+COMBINE_STAGE: Final = Stage(
+    "combine",
+    {"duplicate": "Another part has the same sample, with the same content; it is counted once."},
+    note="The stages of the parts stand before it, as `PART: STAGE`, with the reasons of the part.",
+)
 
 Made = TypeVar("Made")
 

@@ -18,14 +18,10 @@ from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
+from eqforge.transforms.dataset.books import COMBINE_STAGE
 from eqforge.transforms.dataset.part_pictures import Part
 
 BATCH_ROWS: Final = 1_000
-COMBINE_STAGE: Final = Stage(
-    "combine",
-    {"duplicate": "Another part has the same sample, with the same content; it is counted once."},
-    note="The stages of the parts stand before it, as `PART: STAGE`, with the reasons of the part.",
-)
 _SHARED: Final = frozenset(field.name for field in fields(CombinedPair))
 _FROM_COLUMNS: Final = frozenset(("dataset", "kind", "image_0", "image_1"))
 _encode = msgspec.json.Encoder(order="deterministic").encode

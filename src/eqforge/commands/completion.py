@@ -19,8 +19,8 @@ from eqforge.core.errors import MissingExtra
 from eqforge.core.shell import in_words, shell, with_console
 from eqforge.evaluation.training.command import FinetuneSettings
 from eqforge.pipelines import combined
-from eqforge.pipelines.shared.planning import PlanOptions
-from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.pipelines.base.plan import PlanOptions
+from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
 
@@ -61,7 +61,7 @@ def _options(name: str, module: str) -> Any:
     if name in ("plan", "build", "import"):
         known = {"plan": [*DATASETS, *BENCHMARKS], "build": DATASETS, "import": BENCHMARKS}[name]
         console = PlanOptions if name == "plan" else DocumentOptions
-        return _one_of({each: with_console(pipeline_of(each).config, console) for each in known})
+        return _one_of({each: with_console(pipeline_of(each).Config, console) for each in known})
     if name == "combine":
         return with_console(combined.Config, DocumentOptions)
     if name == "finetune":

@@ -66,69 +66,39 @@ class Arguments:
     of eqforge; without it they are refused."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Build:
     """A dataset of the demo.
 
     Attributes:
-      main: the pipeline's main function.
       arguments: its inputs and settings.
       check: raises an EqforgeError that says what to do if a requirement is missing.
     """
 
-    main: Callable[[list[str]], int]
-    arguments: tuple[str, ...]
+    arguments: tuple[object, ...]
     check: Callable[[], object] = lambda: None
 
 
 def builds(workspace: "Workspace") -> dict[str, Build]:
     """Returns the builds of a workspace by dataset."""
     from eqforge.generators.scenes.kubric_import import check_installed
-    from eqforge.pipelines import (
-        eq_ag,
-        eq_edit,
-        eq_gebc,
-        eq_kubric,
-        eq_sd,
-        eq_video,
-        eq_youcook2,
-        simat,
-        vlue,
-    )
-    from eqforge.pipelines.shared import drawn
+    from eqforge.pipelines.base import drawn
 
-    videos = ("--videos", str(workspace.videos))
-    annotations = {
-        eq_youcook2: ("--annotations", workspace.youcook2),
-        eq_gebc: ("--annotations", workspace.gebplus),
-        eq_ag: ("--objects", workspace.object_boxes, "--persons", workspace.person_boxes),
-        eq_video: ("--captions", workspace.captions),
-    }
+    videos, texts = ("--videos", workspace.videos), Build(_captioned(workspace), open_wordnet)
+    objects = ("--objects", workspace.object_boxes, "--persons", workspace.person_boxes)
     return {
-        **{
-            pipeline.NAME: Build(main=pipeline.main, arguments=(*map(str, named), *videos))
-            for pipeline, named in annotations.items()
-        },
-        **_of_texts(workspace),
-        simat.NAME: Build(main=simat.main, arguments=_simat(workspace)),
-        vlue.NAME: Build(main=vlue.main, arguments=_vlue(workspace)),
-        eq_sd.NAME: Build(main=eq_sd.main, arguments=SMALL_DRAWINGS, check=drawn.check_installed),
-        eq_edit.NAME: Build(
-            main=eq_edit.main,
-            arguments=(*_captioned(workspace), *SMALL_EDITS),
-            check=drawn.check_installed,
-        ),
-        eq_kubric.NAME: Build(main=eq_kubric.main, arguments=SMALL_SCENES, check=check_installed),
-    }
-
-
-def _of_texts(workspace: "Workspace") -> dict[str, Build]:
-    from eqforge.pipelines import hard_positives, retrieval_perturbations, training_captions
-
-    arguments = _captioned(workspace)
-    return {
-        pipeline.NAME: Build(main=pipeline.main, arguments=arguments, check=open_wordnet)
-        for pipeline in (hard_positives, training_captions, retrieval_perturbations)
+        "eq-youcook2": Build(("--annotations", workspace.youcook2, *videos)),
+        "eq-gebc": Build(("--annotations", workspace.gebplus, *videos)),
+        "eq-ag": Build((*objects, *videos)),
+        "eq-video": Build(("--captions", workspace.captions, *videos)),
+        "hard-positives": texts,
+        "training-captions": texts,
+        "retrieval-perturbations": texts,
+        "simat": Build(_simat(workspace)),
+        "vlue": Build(_vlue(workspace)),
+        "eq-sd": Build(SMALL_DRAWINGS, drawn.check_installed),
+        "eq-edit": Build((*_captioned(workspace), *SMALL_EDITS), drawn.check_installed),
+        "eq-kubric": Build(SMALL_SCENES, check_installed),
     }
 
 
@@ -200,10 +170,9 @@ def _score(output: Path) -> int:
 
 
 def _missing_model() -> str | None:
-    from eqforge.pipelines import eq_sd
-    from eqforge.pipelines.shared import drawn
+    from eqforge.pipelines.base import drawn
 
-    return _missing(Build(main=eq_sd.main, arguments=(), check=drawn.check_installed))
+    return _missing(Build((), drawn.check_installed))
 
 
 def _missing(build: Build) -> str | None:
@@ -216,11 +185,14 @@ def _missing(build: Build) -> str | None:
 
 def _build(name: str, build: Build, arguments: Arguments) -> int:
     from eqforge.commands import verify
+    from eqforge.pipelines.base.command import build_command
+    from eqforge.pipelines.base.registry import pipeline_of
 
     output = str(arguments.output / name)
     common = ["--output", output, "--workers", str(arguments.workers)]
     common += ["--overwrite"] * arguments.overwrite
-    return max(build.main([*build.arguments, *common]), verify.main([output]))
+    argv = [*map(str, build.arguments), *common]
+    return max(build_command(pipeline_of(name), argv), verify.main([output]))
 
 
 main = shell("eqforge demo", Arguments, demo)

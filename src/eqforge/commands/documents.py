@@ -8,8 +8,8 @@ from eqforge.evaluation.report.write import Report
 from eqforge.evaluation.review.outcome import ReviewOutcome
 from eqforge.evaluation.review.plan import ReviewPlan
 from eqforge.generators.text.lints.command import LintReport
-from eqforge.pipelines.shared.driver import BuildReport
-from eqforge.pipelines.shared.planning import PlanReport
+from eqforge.pipelines.base.plan import PlanReport
+from eqforge.pipelines.base.runner import BuildReport
 from eqforge.transforms.export.note import ExportNote
 
 DOCUMENTS = {

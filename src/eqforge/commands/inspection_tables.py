@@ -38,7 +38,7 @@ def books(dataset: Dataset) -> Table:
 
 def reasons(dataset: Dataset) -> Table:
     """Returns the reasons of the rejects, with what they mean."""
-    from eqforge.pipelines.shared.registry import stage_of
+    from eqforge.pipelines.base.registry import stage_of
 
     shown = _table("stage", "reason", "rejected", "meaning")
     for stage, entry in dataset.manifest.stages.items():

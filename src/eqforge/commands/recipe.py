@@ -14,10 +14,9 @@ from eqforge.core.files.checked import name_of
 from eqforge.core.files.source_file import one_content
 from eqforge.core.versions import versions_of
 from eqforge.core.visible import in_lines, nearest, visible
-from eqforge.pipelines.shared.driver import BuildReport, told_build
-from eqforge.pipelines.shared.media import inputs_from_stores
-from eqforge.pipelines.shared.planning import UNNAMED, console_of, tell_plan
-from eqforge.pipelines.shared.recipe import (
+from eqforge.pipelines.base.command import inputs_from_stores
+from eqforge.pipelines.base.plan import UNNAMED, console_of, tell_plan
+from eqforge.pipelines.base.recipe import (
     OTHER_BYTES,
     SHOWN,
     changed_inputs,
@@ -25,7 +24,8 @@ from eqforge.pipelines.shared.recipe import (
     parse_recipe,
     settings_of_recipe,
 )
-from eqforge.pipelines.shared.registry import pipeline_of
+from eqforge.pipelines.base.registry import pipeline_of
+from eqforge.pipelines.base.runner import BuildReport, build_dataset
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe, sources_of
@@ -112,8 +112,7 @@ def main(command: str, argv: Sequence[str]) -> int:
             return 0
         line, beam_args = parse_recipe(pipeline, settings, rest, program)
         _tell_version(recipe.manifest, url)
-        pipeline.needs(line.settings)
-        report = _compared(recipe, told_build(pipeline, line.settings, beam_args))
+        report = _compared(recipe, build_dataset(pipeline(line.settings), beam_args, print))
         give(report)
         return 0 if report.difference is None or report.difference.is_equal else 1
     return 2

@@ -15,7 +15,7 @@ from eqforge.evaluation.report.of_rows import of_pair
 from eqforge.evaluation.report.pictures import Stored
 from eqforge.evaluation.report.rejects import Whys
 from eqforge.generators.diffusion.prompts import PromptPair
-from eqforge.pipelines.shared.header import plan_name
+from eqforge.pipelines.base.identity import plan_name
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.picture_names import check_picture_id, check_suffix
 from eqforge.schemas.dataset.reader import Dataset

@@ -6,7 +6,6 @@ complete BuildError.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,10 @@ from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import in_keywords, settings_from
-from eqforge.pipelines.shared.command import default_config
-from eqforge.pipelines.shared.media import inputs_from_stores
-from eqforge.pipelines.shared.pipeline import Pipeline
-from eqforge.pipelines.shared.registry import pipeline_of
-from eqforge.pipelines.shared.settings import Mode
+from eqforge.pipelines.base.command import default_config, inputs_from_stores
+from eqforge.pipelines.base.pipeline import Pipeline
+from eqforge.pipelines.base.registry import pipeline_of
+from eqforge.pipelines.base.settings import Mode
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
 
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from eqforge.evaluation.review.plan import ReviewPlan
     from eqforge.evaluation.tables.report import Report
     from eqforge.interface.dataset import OpenDataset
-    from eqforge.pipelines.shared.planning import PlanReport
+    from eqforge.pipelines.base.plan import PlanReport
     from eqforge.schemas.dataset.manifest import Manifest
     from eqforge.schemas.dataset.score_tables import ScoresManifest
     from eqforge.transforms.export.note import ExportNote
@@ -57,13 +55,13 @@ def build(
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
       BuildError: the run ended before the dataset was complete; the same call resumes it.
     """
-    from eqforge.pipelines.shared.driver import build_dataset
+    from eqforge.pipelines.base.runner import build_dataset
 
     pipeline = _pipeline(dataset)
     with inputs_from_stores():
         _, config = _config(pipeline, settings, recipe)
-        with in_keywords(pipeline.config):
-            build_dataset(pipeline, config, beam)
+        with in_keywords(pipeline.Config):
+            build_dataset(pipeline(config), beam)
             return open(config.run.output)
 
 
@@ -82,16 +80,13 @@ def combine(
       InputError: the datasets cannot be combined, or a setting is wrong; nothing was done yet.
       BuildError: the run ended before the dataset was complete; the same call resumes it.
     """
-    from eqforge.pipelines import combined
-    from eqforge.pipelines.shared.driver import build_dataset
+    from eqforge.pipelines.base.runner import build_dataset
+    from eqforge.pipelines.combined import Combined, Config
 
-    with in_keywords(combined.Config), inputs_from_stores():
-        default = default_config(combined.Config, combined.no_defaults)
+    with in_keywords(Config), inputs_from_stores():
         given = {"parts": parts, "output": output, **settings}
-        config = settings_from(combined.Config, given, default)
-        combination = combined.open_parts(config.parts)
-        pipeline = combined.pipeline_of(combination)
-        build_dataset(pipeline, replace(config, mode=combination.mode), beam)
+        config = settings_from(Config, given, default_config(Combined))
+        build_dataset(Combined(config), beam)
         return open(config.run.output)
 
 
@@ -110,14 +105,14 @@ def plan(
     Raises:
       InputError: an input, a setting or the output folder is wrong.
     """
-    from eqforge.pipelines.shared.planning import UNNAMED, plan_dataset
+    from eqforge.pipelines.base.plan import UNNAMED, plan_dataset
 
     pipeline = _pipeline(dataset)
     with one_content(), inputs_from_stores():
         of_recipe, config = _config(pipeline, {"output": UNNAMED, **settings}, recipe)
-        with in_keywords(pipeline.config):
+        with in_keywords(pipeline.Config):
             return plan_dataset(
-                pipeline, config, pilot, checks_output="output" in settings, recipe=of_recipe
+                pipeline(config), pilot, checks_output="output" in settings, recipe=of_recipe
             )
 
 
@@ -365,7 +360,7 @@ def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Repo
         return metrics_report(settings_from(MetricsSettings, {"paths": every, **settings}))
 
 
-def _pipeline(dataset: str) -> Pipeline[Any]:
+def _pipeline(dataset: str) -> type[Pipeline[Any]]:
     known = [*DATASETS, *BENCHMARKS]
     if dataset not in known:
         hint = nearest(dataset, known) or f"; there are {', '.join(known)}"
@@ -374,24 +369,24 @@ def _pipeline(dataset: str) -> Pipeline[Any]:
 
 
 def _config(
-    pipeline: Pipeline[Any], settings: dict[str, Any], recipe: str | Path | None
+    pipeline: type[Pipeline[Any]], settings: dict[str, Any], recipe: str | Path | None
 ) -> tuple["Manifest | None", Any]:
     """Returns the manifest of a recipe, if there is one, and the settings of a call."""
     if recipe is not None:
         return _config_of_recipe(pipeline, settings, str(recipe))
-    with in_keywords(pipeline.config):
+    with in_keywords(pipeline.Config):
         return None, _config_of_mode(pipeline, settings)
 
 
 def _config_of_recipe(
-    pipeline: Pipeline[Any], settings: dict[str, Any], folder: str
+    pipeline: type[Pipeline[Any]], settings: dict[str, Any], folder: str
 ) -> tuple["Manifest", Any]:
     """Returns the manifest of a recipe, and its settings with those of a call.
 
     Raises:
       InputError: the recipe is none of this dataset, or a setting is wrong.
     """
-    from eqforge.pipelines.shared.recipe import settings_of_recipe
+    from eqforge.pipelines.base.recipe import settings_of_recipe
     from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe
     from eqforge.transforms.export.rows import check_files
 
@@ -403,13 +398,13 @@ def _config_of_recipe(
     usual = settings_of_recipe(pipeline, opened.manifest, url)
     for table in opened.manifest.tables:
         check_files(opened, table)
-    with in_keywords(pipeline.config):
-        config = settings_from(pipeline.config, settings, usual.config)
+    with in_keywords(pipeline.Config):
+        config = settings_from(pipeline.Config, settings, usual.config)
         usual.check_given({name: f"{name}={value!r}" for name, value in settings.items()})
     return opened.manifest, config
 
 
-def _config_of_mode(pipeline: Pipeline[Any], settings: dict[str, Any]) -> Any:
+def _config_of_mode(pipeline: type[Pipeline[Any]], settings: dict[str, Any]) -> Any:
     mode: Mode = "paper" if settings.get("mode") == "paper" else "corrected"
-    default = default_config(pipeline.config, pipeline.defaults, mode)
-    return settings_from(pipeline.config, settings, default)
+    default = default_config(pipeline, mode)
+    return settings_from(pipeline.Config, settings, default)

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from eqforge.pipelines.hard_positives import Config, plan, rules
-from eqforge.pipelines.shared.settings import RunSettings
+from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.hard_positives import Config, HardPositives
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.transforms.text.hard_positives import make_hard_positives
 from eqforge.transforms.text.image_texts import TextsBatch
@@ -22,14 +22,14 @@ def configs(data: Path) -> Mapping[str, Config]:
 
 def made_rows(config: Config, ids: Collection[str]) -> Iterator[HardPositiveSample]:
     """Yields the samples of some ids; the other texts of their images are looked at as well."""
-    wanted = frozenset(ids)
+    wanted, pipeline = frozenset(ids), HardPositives(config)
     images = tuple(
         texts
-        for batch in plan(config)
+        for batch in pipeline.plan()
         for texts in batch.images
         if not wanted.isdisjoint(record.text_id for record in texts.records)
     )
-    made = make_hard_positives(TextsBatch(images=images), rules(config))
+    made = make_hard_positives(TextsBatch(images=images), pipeline.rules())
     yield from (row for row in made.samples if row.sample_id in wanted)
 
 

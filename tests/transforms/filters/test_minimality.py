@@ -121,7 +121,7 @@ def test_colours_of_equal_brightness_are_a_change(name: str, colour: str) -> Non
 
 
 def test_eq_sd_keeps_pairs_of_equal_brightness_and_drops_compressed_copies() -> None:
-    gates = eq_sd.defaults("corrected")["settings"].gates
+    gates = eq_sd.EqSd.defaults("corrected")["settings"].gates
     for name in OBJECTS:
         red = painted(name, "red")
         assert gate_pair(measure(red, painted(name, "blue")), gates) is None, name

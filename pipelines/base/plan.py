@@ -4,7 +4,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from eqforge.core.console import DocumentOptions, give, session
 from eqforge.core.errors import InputError, reported_errors
@@ -13,20 +13,19 @@ from eqforge.core.files.source_file import one_content
 from eqforge.core.presets import COMMAND_LINE
 from eqforge.core.shell import CommandLine
 from eqforge.core.visible import counted, in_lines
-from eqforge.pipelines.shared.command import parse_line
-from eqforge.pipelines.shared.filters import filter_lines
-from eqforge.pipelines.shared.header import header_of
-from eqforge.pipelines.shared.media import inputs_from_stores
-from eqforge.pipelines.shared.output import check_output
-from eqforge.pipelines.shared.pilot_report import PilotReport, histogram_lines, histograms
-from eqforge.pipelines.shared.pipeline import Pilot, Pipeline
-from eqforge.pipelines.shared.recipe import OTHER_BYTES, changed_inputs, named_line
-from eqforge.pipelines.shared.settings import DatasetConfig, RunSettings
+from eqforge.pipelines.base.command import default_config, inputs_from_stores, parse_line
+from eqforge.pipelines.base.identity import check_output, header_of
+from eqforge.pipelines.base.pilot import (
+    PilotReport,
+    PilotUnit,
+    filter_lines,
+    histogram_lines,
+    histograms,
+)
+from eqforge.pipelines.base.pipeline import Pipeline
+from eqforge.pipelines.base.recipe import OTHER_BYTES, changed_inputs, named_line
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.transforms.engines.run_folder import run_folder
-
-Configured = TypeVar("Configured", bound=DatasetConfig)
-
 
 UNNAMED = "no folder"
 """Stands for the output of a plan that names none; it is never read."""
@@ -67,62 +66,60 @@ class PlanReport:
     changed_inputs: tuple[str, ...] = ()
 
 
-def plan_command(pipeline: Pipeline[Configured], argv: Sequence[str]) -> int:
+def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
     """Prints what a build would make and cost; returns the exit status."""
     with reported_errors(), one_content(), session(keeps_output=True), inputs_from_stores():
-        tell_plan(pipeline, _parse(pipeline, argv))
+        line, _ = parse_line(
+            pipeline,
+            argv,
+            f"eqforge plan {pipeline.name}",
+            "Shows what a build would try and what the plan refuses. --output may be left out.",
+            console_of(pipeline),
+            lambda mode: with_output(default_config(pipeline, mode)),
+        )
+        tell_plan(pipeline, line)
         return 0
     return 2
 
 
+def with_output(config: Any) -> Any:
+    """Returns a configuration that need not name an output, as a plan writes nothing."""
+    return replace(config, run=replace(config.run, output=UNNAMED))
+
+
+def console_of(pipeline: type[Pipeline[Any]]) -> type[DocumentOptions]:
+    """Returns the options of a plan's output, which name a pilot where the dataset has one."""
+    return DocumentOptions if pipeline.pilot is None else PlanOptions
+
+
 def tell_plan(
-    pipeline: Pipeline[Configured], line: CommandLine, recipe: Manifest | None = None
+    pipeline: type[Pipeline[Any]], line: CommandLine, recipe: Manifest | None = None
 ) -> None:
     """Prints what the build of a command line would make and cost.
 
     Args:
-      pipeline: the dataset's pipeline.
+      pipeline: the dataset.
       line: the command line.
       recipe: that which sets what the command line does not; None without one.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong.
     """
-    pipeline.needs(line.settings)
     # A plan writes nothing; given the build's folder, it also checks that this is free.
     report = plan_dataset(
-        pipeline,
-        line.settings,
+        pipeline(line.settings),
         _pilots(pipeline.pilot, line.console),
         checks_output="output" in line.sources,
         tell=lambda lines: print(in_lines(lines)),
         recipe=recipe,
     )
-    set_elsewhere = {k: v for k, v in line.sources.items() if v != COMMAND_LINE}
-    for name, source in set_elsewhere.items():
-        print(in_lines([f"  --{name} is set by {source}"]))
+    for name, source in line.sources.items():
+        if source != COMMAND_LINE:
+            print(in_lines([f"  --{name} is set by {source}"]))
     give(replace(report, sources=line.sources))
 
 
-def console_of(pipeline: Pipeline[Any]) -> type[DocumentOptions]:
-    """Returns the options of a plan's output, which name a pilot where the dataset has one."""
-    return DocumentOptions if pipeline.pilot is None else PlanOptions
-
-
-def _parse(pipeline: Pipeline[Configured], argv: Sequence[str]) -> CommandLine:
-    """Parses the command line of a plan, which need not name an output."""
-    line, _ = parse_line(
-        pipeline.config,
-        lambda mode: {"run": RunSettings(output=UNNAMED), **pipeline.defaults(mode)},
-        argv,
-        f"eqforge plan {pipeline.name}",
-        "Shows what a build would try and what the plan refuses. --output may be left out.",
-        console_of(pipeline),
-    )
-    return line
-
-
-def _pilots(pilot: Pilot[Any] | None, options: Any) -> int:
+def _pilots(pilot: PilotUnit | None, options: Any) -> int:
     """Returns how many records the pilot builds."""
     if pilot is None or options.pilot is None:
         return 0 if pilot is None else pilot.number
@@ -132,8 +129,7 @@ def _pilots(pilot: Pilot[Any] | None, options: Any) -> int:
 
 
 def plan_dataset(
-    pipeline: Pipeline[Configured],
-    config: Configured,
+    pipeline: Pipeline[Any],
     pilots: int,
     *,
     checks_output: bool,
@@ -143,8 +139,7 @@ def plan_dataset(
     """Plans a dataset: reads the annotations and writes nothing; opens media only for a pilot.
 
     Args:
-      pipeline: the dataset's pipeline.
-      config: its settings.
+      pipeline: the dataset, with its settings.
       pilots: how many records to build and discard, to estimate the cost.
       checks_output: whether to check that the output folder is free or holds the same dataset.
       tell: called with the lines of the plan, and with those of the pilot.
@@ -154,70 +149,54 @@ def plan_dataset(
       InputError: an input, a setting or the output folder is wrong.
     """
     fetch_inputs()
-    pipeline.check(config)
-    header = header_of(pipeline, config)
+    pipeline.check()
+    header = header_of(pipeline)
     if checks_output:
-        check_output(config.run, header)
+        check_output(pipeline.run, header)
     counts: Counter[str] = Counter()
     kept: list[Any] = []
 
     def watched() -> Iterator[Any]:
-        pilot = pipeline.pilot
-        for record in pipeline.plan(config):
-            counts.update(pipeline.measure(config, record))
-            if pilot is not None and len(kept) < pilots and pilot.is_fit(config, record):
+        for record in pipeline.plan():
+            counts.update(pipeline.measure(record))
+            if len(kept) < pilots and pipeline.is_fit(record):
                 kept.append(record)
             yield record
 
     changed = () if recipe is None else changed_inputs(recipe, header)
     lines = (
-        *_report(pipeline, config, watched()),
+        f"{pipeline.name}: what a build would try",
+        *filter_lines(pipeline.config),
+        *pipeline.report(watched()),
         *named_line(changed, "inputs", OTHER_BYTES),
     )
     tell(lines)
     report = PlanReport(
         dataset=pipeline.name,
-        mode=config.mode,
+        mode=pipeline.config.mode,
         counts=dict(counts),
         lines=lines,
         changed_inputs=changed,
     )
     if pipeline.pilot is None or not kept:
         return report
-    found, forecast = _forecast(pipeline, pipeline.pilot, config, counts, kept)
+    found, forecast = _forecast(pipeline, pipeline.pilot, counts, kept)
     tell(forecast)
     return replace(report, pilot=found, forecast=forecast)
 
 
-def _report(
-    pipeline: Pipeline[Configured], config: Configured, records: Iterable[Any]
-) -> Iterator[str]:
-    """Yields a plan's counts as lines."""
-    yield f"{pipeline.name}: what a build would try"
-    yield from filter_lines(config)
-    if pipeline.report is not None:
-        yield from pipeline.report(config, records)
-        return
-    counts: Counter[str] = Counter()
-    for record in records:
-        counts.update(pipeline.measure(config, record))
-    yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
-    yield from pipeline.cost(config)
-
-
 def _forecast(
-    pipeline: Pipeline[Configured],
-    pilot: Pilot[Configured],
-    config: Configured,
+    pipeline: Pipeline[Any],
+    pilot: PilotUnit,
     counts: Mapping[str, int],
     records: Sequence[Any],
 ) -> tuple[PilotReport, tuple[str, ...]]:
     """Builds a plan's pilots; returns their cost and yield, scaled up to a build, and in words."""
     with run_folder(), tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:
-        cost = pilot.run(config, records, folder)
+        cost = pipeline.try_records(records, folder)
     built: Counter[str] = Counter()
     for record in records:
-        built.update(pipeline.measure(config, record))
+        built.update(pipeline.measure(record))
     scale = counts.get(pilot.unit, 0) / max(1, built[pilot.unit])
     found = PilotReport(
         records=len(records),
@@ -227,7 +206,7 @@ def _forecast(
         total_bytes=cost.num_bytes * scale,
         kept=cost.made.kept,
         rejects=cost.made.rejects,
-        scores=tuple(histograms(config, cost.made.values)),
+        scores=tuple(histograms(pipeline.config, cost.made.values)),
     )
     what = counted(len(records), pilot.records)
     if pilot.unit != pilot.records:

@@ -1,7 +1,6 @@
-"""Settings shared by pipelines, and the two presets of those over videos."""
+"""The settings that every dataset has: its mode, where it goes, and how the run happens."""
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -10,19 +9,9 @@ from tyro.conf import OmitArgPrefixes
 from eqforge.core.errors import InputError
 from eqforge.core.files.found_file import CACHE_GB
 from eqforge.core.machine import check_workers
-from eqforge.core.shell import MediaRoot
-from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.plan import Selection
-from eqforge.transforms.filters.cuts import CutSettings
-from eqforge.transforms.filters.faces import FACES, FaceSettings
-from eqforge.transforms.filters.images import ImageFilters
-from eqforge.transforms.filters.minimality import GateSettings
-from eqforge.transforms.oracle.judges import OracleSettings
 
 Mode = Literal["paper", "corrected"]
-
-NO_GATES = GateSettings()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,40 +89,6 @@ class RunSettings:
                 raise InputError(f"--{flag} {getattr(self, name)}: expected {rule}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Frames:
-    """How frames are taken and stored; it comes first."""
-
-    frames: OmitArgPrefixes[FrameSettings] = field(default_factory=FrameSettings)
-
-
-@dataclass(frozen=True, kw_only=True)
-class VideoSettings(ImageFilters, _Frames):
-    """What happens to frames, captions and pairs, whatever dataset they come from."""
-
-    cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
-    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
-    captions: OmitArgPrefixes[CaptionSettings] = field(default_factory=CaptionSettings)
-    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
-
-    distinct_captions: bool = True
-    """Refuse pairs whose two captions say the same."""
-
-    max_pairs_per_video: int | None = None
-    """Keep at most so many pairs of a video, chosen by a hash of their ids."""
-
-    def __post_init__(self) -> None:
-        """Checks the limit.
-
-        Raises:
-          InputError: it is negative.
-        """
-        if self.max_pairs_per_video is not None and self.max_pairs_per_video < 0:
-            raise InputError(
-                f"--max-pairs-per-video {self.max_pairs_per_video}: expected 0 or more"
-            )
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DatasetConfig:
     """What every dataset is configured with."""
@@ -145,39 +100,6 @@ class DatasetConfig:
     run: OmitArgPrefixes[RunSettings]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VideoDataset(DatasetConfig):
-    """What every dataset made of videos is configured with; each adds its annotations."""
-
-    videos: MediaRoot
-    """Folder of the videos, here or in a store, such as gs://BUCKET/videos. Each is looked for by
-    the name that the annotations or captions give, as it stands and with an ending such as .mp4;
-    where they give an id, that is the name. Tar shards will do, too: their folder, one of them, or
-    a quoted pattern such as 'shards/*.tar'."""
-
-    frames_fps: float | None = None
-    """How many frames a second were taken, where a video is not a file but a folder of its frames,
-    such as VIDEO/00001.jpg, numbered from 1. Needed where moments are given in seconds: the frame
-    at t seconds is the one with the number t * RATE + 1, rounded down."""
-
-    decoder_timeout_s: float = 300.0
-    """A video whose next frame takes longer is given up; its other frames are kept."""
-
-    settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
-
-    def __post_init__(self) -> None:
-        """Checks the time limit and the rate.
-
-        Raises:
-          InputError: one is not more than 0, or the rate has no end.
-        """
-        check_seconds("decoder_timeout_s", self.decoder_timeout_s)
-        if self.frames_fps is not None and not 0 < self.frames_fps < math.inf:
-            raise InputError(
-                f"--frames-fps {self.frames_fps}: expected more than 0 frames a second"
-            )
-
-
 def check_seconds(name: str, seconds: float) -> None:
     """Checks a time limit.
 
@@ -187,23 +109,6 @@ def check_seconds(name: str, seconds: float) -> None:
     if not seconds > 0:
         flag = name.replace("_", "-")
         raise InputError(f"--{flag} {seconds}: expected more than 0 seconds")
-
-
-def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES) -> VideoSettings:
-    """Returns the defaults of a mode.
-
-    Args:
-      mode: paper mode turns off every check that the papers do not describe.
-      drops_faces: whether frames with faces are discarded.
-      gates: the limits on how much two frames differ, in corrected mode.
-    """
-    if mode == "corrected":
-        return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off, gates=gates)
-    return VideoSettings.off(
-        faces=FaceSettings(face_policy="paper") if drops_faces else FACES.off,
-        captions=CaptionSettings(max_tokens=None),
-        distinct_captions=False,
-    )
 
 
 def selection_of(run: RunSettings) -> Selection:

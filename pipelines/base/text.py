@@ -1,10 +1,10 @@
-"""Shared by the pipelines over captions."""
+"""Datasets made of captions: their settings, and the pipeline that each of them completes."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
@@ -13,23 +13,18 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import is_sampled, picture_key
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.language import Language, refuse_language
-from eqforge.pipelines.shared.media import media_folder, shared_folder
-from eqforge.pipelines.shared.settings import (
-    DatasetConfig,
-    Mode,
-    RunSettings,
-    selection_of,
-)
-from eqforge.schemas.dataset.manifest import WORK
+from eqforge.pipelines.base.pipeline import Configured, Input, Pipeline, files_of
+from eqforge.pipelines.base.settings import DatasetConfig, Mode, RunSettings, selection_of
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
 from eqforge.sources.caption_forms import Source
 from eqforge.sources.caption_sources import CaptionRecord
+from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, no_sample, read_plan
 from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import table_of
-from eqforge.transforms.judges.settings import JudgeSettings, Judging, prepare_judges
+from eqforge.transforms.dataset.tables import media_tables, table_of
+from eqforge.transforms.judges.settings import Judging, prepare_judges
 from eqforge.transforms.text.work import CaptionBatch, Text
 
 BATCH = 256
@@ -41,11 +36,7 @@ class _HasId(Protocol):
 
 
 Named = TypeVar("Named", bound=_HasId)
-
-
-def language_of_mode(mode: Mode) -> dict[str, Language]:
-    """Returns a mode's language setting: the published rules edit captions in any language."""
-    return {"language": "any" if mode == "paper" else "en"}
+Grouped = TypeVar("Grouped")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +66,93 @@ class CaptionDataset(DatasetConfig):
     takes them as they come."""
 
 
+class TextPipeline(Pipeline[Configured]):
+    """A dataset whose records name images that a folder may hold, as captions do.
+
+    Attributes:
+      record: the type of the plan's records, by default batches of captions.
+    """
+
+    record: type[Any] = CaptionBatch
+
+    def inputs(self) -> Iterator[Input]:
+        """Yields the files that settings name; captions may be a folder of files."""
+        captions = self.config.captions if isinstance(self.config, CaptionDataset) else None
+        for path in super().inputs():
+            if captions is not None and path == captions:
+                yield from files_of(captions, caption_files(captions))
+            else:
+                yield path
+
+    def images_of(self, record: Any) -> Iterable[str]:
+        """Yields the images that a record of the plan names, as the folder has them."""
+        return (text.image for text in record.captions)
+
+    def confirm(self, plan: PlanFiles) -> None:
+        """Checks that the folder of images is the right one, if one is named."""
+        confirm_images(self.images(), self._named(plan))
+
+    def media(self, plan: PlanFiles) -> Iterator[Medium]:
+        """Yields the images that a plan names, each once."""
+        if (folder := self.images()) is not None:
+            yield from media_in(IMAGES, folder, dict.fromkeys(self._named(plan)))
+
+    def _named(self, plan: PlanFiles) -> Iterator[str]:
+        for record in read_plan(self.record, plan.files):
+            yield from self.images_of(record)
+
+    def images(self) -> SourceFolder | None:
+        """Returns the folder of images, for the process that starts a run; None without one."""
+        return None if self.place("images") is None else self.folder("images")
+
+    def check_images(self) -> None:
+        """Raises InputError if the folder of images is no folder, or cannot be reached."""
+        if (folder := self.images()) is not None:
+            folder.check("images")
+
+    def image_folder(self) -> ImageFolder | None:
+        """Returns the folder of images with its media store; None if none is named."""
+        if self.place("images") is None:
+            return None
+        return ImageFolder(self.shared_folder("images"), self.media_root)
+
+    def media_tables(self, records: int) -> tuple[Table, ...]:
+        """Returns the tables of images, if there are some, and of rejects."""
+        return media_tables(records, None if self.place("images") is None else self.media_root)
+
+
+class JudgedPipeline(TextPipeline[Configured]):
+    """A dataset of texts that models judge, and rules make with a precision that was measured."""
+
+    config: Any
+
+    @property
+    def is_by_rules(self) -> bool:
+        """Whether rules make texts in the mode and language that their precision is of."""
+        return self.config.mode != "paper" and self.config.language == "en"
+
+    def judges(self) -> Judging | None:
+        """Returns the judges of the configuration; see prepare_judges."""
+        media = None if self.config.images is None else self.media_root
+        done = storage.join(self.work, "done")
+        return prepare_judges(self.config.judging, done, media, by_rules=self.is_by_rules)
+
+    def confirm_judges(self, rows: int) -> None:
+        """Says how many questions servers may be asked about a plan, and checks it is allowed."""
+        if most := self.config.judging.check_requests(rows):
+            print(f"judges: at most {most:,} questions to servers", file=sys.stderr)
+
+    def judgements_table(self, shards: int) -> tuple[Table, ...]:
+        """Returns the table of judgements, where samples are judged or made by rules."""
+        is_judged = self.config.judging.verify or self.is_by_rules
+        return (table_of(JUDGEMENTS_TABLE, shards),) if is_judged else ()
+
+
+def language_of_mode(mode: Mode) -> dict[str, Any]:
+    """Returns a mode's language setting: the published rules edit captions in any language."""
+    return {"language": "any" if mode == "paper" else "en"}
+
+
 def check_language(language: Language) -> None:
     """Loads the language detector, before any work that needs it.
 
@@ -83,21 +161,6 @@ def check_language(language: Language) -> None:
     """
     if language == "en":
         refuse_language("qwrtp")  # in no dictionary, so that the model is loaded
-
-
-def images_folder(images: str | None, run: RunSettings) -> SourceFolder | None:
-    """Returns the folder of images, for the process that starts a run; None if none is given."""
-    return None if images is None else media_folder(images, run)
-
-
-def check_images(images: str | None, run: RunSettings) -> None:
-    """Checks the folder of images, if one is given.
-
-    Raises:
-      InputError: it is not a folder, or cannot be reached.
-    """
-    if (folder := images_folder(images, run)) is not None:
-        folder.check("images")
 
 
 def confirm_images(folder: SourceFolder | None, names: Iterable[str]) -> None:
@@ -124,66 +187,6 @@ def confirm_images(folder: SourceFolder | None, names: Iterable[str]) -> None:
             f"--images {folder.root}: none of the plan's images is there; expected files such as "
             f"{example}"
         )
-
-
-def confirm_captions(config: CaptionDataset, plan: PlanFiles) -> None:
-    """Checks that the images of a plan's captions can be found; see `confirm_images`."""
-    batches = read_plan(CaptionBatch, plan.files)
-    names = (text.image for batch in batches for text in batch.captions)
-    confirm_images(images_folder(config.images, config.run), names)
-
-
-def images_of(images: str | None, run: RunSettings, names: Iterable[str]) -> Iterator[Medium]:
-    """Yields the images that a plan names, each once; none without a folder of images."""
-    if (folder := images_folder(images, run)) is not None:
-        yield from media_in(IMAGES, folder, dict.fromkeys(names))
-
-
-def caption_media(config: CaptionDataset, plan: PlanFiles) -> Iterator[Medium]:
-    """Yields the images of a plan's captions."""
-    batches = read_plan(CaptionBatch, plan.files)
-    names = (text.image for batch in batches for text in batch.captions)
-    yield from images_of(config.images, config.run, names)
-
-
-def image_folder(images: str | None, run: RunSettings) -> ImageFolder | None:
-    """Returns the folder of images with its media store; None if none is given."""
-    if images is None:
-        return None
-    return ImageFolder(shared_folder("images", images, run), media_root(run))
-
-
-def media_root(run: RunSettings) -> str:
-    """Returns the folder of the media store."""
-    return storage.join(run.output, WORK, "media")
-
-
-def judging(
-    settings: JudgeSettings, images: str | None, run: RunSettings, *, by_rules: bool
-) -> Judging | None:
-    """Returns the judges of a configuration; see prepare_judges.
-
-    Raises:
-      InputError, MissingExtra: see prepare_judges.
-    """
-    done = storage.join(run.output, WORK, "done")
-    media = None if images is None else media_root(run)
-    return prepare_judges(settings, done, media, by_rules=by_rules)
-
-
-def confirm_judges(settings: JudgeSettings, rows: int) -> None:
-    """Says how many questions servers may be asked about a plan, and checks that it is allowed.
-
-    Raises:
-      InputError: it is not.
-    """
-    if most := settings.check_requests(rows):
-        print(f"judges: at most {most:,} questions to servers", file=sys.stderr)
-
-
-def judgements_table(settings: JudgeSettings, shards: int, *, by_rules: bool) -> tuple[Table, ...]:
-    """Returns the table of judgements, where samples are judged or made by rules."""
-    return (table_of(JUDGEMENTS_TABLE, shards),) if settings.verify or by_rules else ()
 
 
 def select_captions(files: Iterable[Iterable[Text]], run: RunSettings) -> Iterator[Text]:
@@ -276,18 +279,16 @@ def batch_captions(captions: Iterable[CaptionRecord]) -> Iterator[CaptionBatch]:
     return (CaptionBatch(captions=tuple(chunk)) for chunk in batched(captions, BATCH))
 
 
-def batch_images(
-    images: Iterable[tuple[CaptionRecord, ...]], size: int = BATCH
-) -> Iterator[CaptionBatch]:
-    """Yields batches of about `size` captions; all captions of an image are in one batch."""
-    batch: list[CaptionRecord] = []
-    for captions in images:
-        batch += captions
+def whole_groups(groups: Iterable[tuple[Grouped, ...]], size: int) -> Iterator[tuple[Grouped, ...]]:
+    """Yields batches of about `size` texts; all of a group, such as an image, are in one."""
+    batch: tuple[Grouped, ...] = ()
+    for group in groups:
+        batch += group
         if len(batch) >= size:
-            yield CaptionBatch(captions=tuple(batch))
-            batch = []
+            yield batch
+            batch = ()
     if batch:
-        yield CaptionBatch(captions=tuple(batch))
+        yield batch
 
 
 def check_at_least(flag: str, value: int, least: int) -> None:

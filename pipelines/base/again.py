@@ -9,10 +9,10 @@ from typing import Any, Final, get_args, get_type_hints
 
 import msgspec
 
-from eqforge.pipelines.shared.command import default_config
-from eqforge.pipelines.shared.header import IDENTIFIED, without_places
-from eqforge.pipelines.shared.media import MEDIA
-from eqforge.pipelines.shared.registry import settings_of
+from eqforge.pipelines.base.command import default_config
+from eqforge.pipelines.base.identity import IDENTIFIED, without_places
+from eqforge.pipelines.base.pipeline import MEDIA
+from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, run_of
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.combined import COMBINED
@@ -70,7 +70,7 @@ def command_of(
       output: what its folder is called; empty for its name.
       folders: what those of its parts are called, by their digests; else as the inputs name them.
     """
-    config, defaults = settings_of(manifest.dataset)
+    pipeline = pipeline_of(manifest.dataset)
     words = ["eqforge", "build", manifest.dataset]
     if manifest.dataset in BENCHMARKS:
         words = ["eqforge", "import", manifest.dataset, f"{FOLDER}/{manifest.config.get(_SOURCE)}"]
@@ -83,14 +83,14 @@ def command_of(
     has_modes = not is_combined and manifest.dataset not in BENCHMARKS
     words += ["--mode", manifest.mode] if manifest.mode == "paper" and has_modes else []
     mode: Any = "paper" if manifest.mode == "paper" else "corrected"
-    usual = default_config(config, defaults, mode)
+    usual = default_config(pipeline, mode)
     plain, given = (
         msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr))
         for each in (usual, manifest.config)
     )
     if manifest.dataset in BENCHMARKS:
         given.pop(_SOURCE, None)  # which stands first
-    for name, hint, value in _different(config, given, without_places(plain)):
+    for name, hint, value in _different(pipeline.Config, given, without_places(plain)):
         words += _arguments(name, hint, value)
     return shlex.join([*words, "--output", f"{FOLDER}/{output or manifest.dataset}"])
 

@@ -1,18 +1,21 @@
-"""What a pilot measured: its cost, what it kept, and a histogram of each score that has a limit."""
+"""A pilot of `eqforge plan`: its cost, what it kept, a histogram of each score with a limit."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from eqforge.core.late import numpy as np
-from eqforge.pipelines.shared.filters import limits_of
-from eqforge.pipelines.shared.settings import DatasetConfig
+from eqforge.pipelines.base.settings import DatasetConfig
 from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Score
 from eqforge.transforms.filters.minimality import PairMeasures
 
+_FILTERS = ("settings", "choices")  # the fields of a dataset's configuration that hold them
+_SWITCHES = ("distinct_captions", "drop_synonyms", "oracle")
 BINS = 24
 HEIGHTS = " ▁▂▃▄▅▆▇█"
 
@@ -66,6 +69,23 @@ class PilotReport:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PilotUnit:
+    """In what a pilot is counted.
+
+    Attributes:
+      records: what the plan's records are called.
+      number: how many are built unless `--pilot` says otherwise.
+      unit: the count of `Pipeline.measure` that the cost is proportional to.
+      clock: what the seconds are measured on, such as `one core`.
+    """
+
+    records: str
+    number: int
+    unit: str
+    clock: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PilotYield:
     """What a pilot's records became.
 
@@ -78,6 +98,23 @@ class PilotYield:
     kept: int
     rejects: dict[str, int]
     values: dict[str, tuple[float, ...]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotCost:
+    """What a pilot cost.
+
+    Attributes:
+      seconds: wall-clock time of its records.
+      num_bytes: size of the images it stored, in bytes.
+      start_s: start-up time of a process before its first record, in seconds.
+      made: what its records became.
+    """
+
+    seconds: float
+    num_bytes: int
+    start_s: float = 0.0
+    made: PilotYield
 
 
 def yield_of(
@@ -166,3 +203,57 @@ def _effect(found: ScoreHistogram) -> str:
     off = [f"--{option}" for option, limit in found.limits.items() if limit is None]
     drops = f"{', '.join(on)} drops {found.dropped} of {sum(found.counts)}" if on else ""
     return "; ".join(part for part in (drops, f"off: {', '.join(off)}" if off else "") if part)
+
+
+def filter_lines(config: DatasetConfig) -> Iterator[str]:
+    """Yields a line of the filters that are on, with their values, and one of those that are off.
+
+    A filter is a limit (`min_…`, `max_…`, off if None), a choice that may be `off`, or one of the
+    switches above. A dataset without filters yields nothing.
+    """
+    found = list(_filters_of(config))
+    on = [_flag(name, value) for name, value in found if _is_on(value)]
+    off = [_flag(name, True) for name, value in found if not _is_on(value)]
+    if found:
+        yield f"  filters on: {', '.join(on) or 'none'}"
+        yield f"  filters off: {', '.join(off) or 'none'}"
+
+
+def limits_of(config: DatasetConfig) -> dict[str, float | None]:
+    """Returns the limits of a configuration's scores by option, such as `min-ssim`."""
+    return {
+        name.replace("_", "-"): value
+        for name, value in _filters_of(config)
+        if name.startswith(("min_", "max_")) and (value is None or not isinstance(value, str))
+    }
+
+
+def _filters_of(config: DatasetConfig) -> Iterator[tuple[str, Any]]:
+    for name in _FILTERS:
+        if hasattr(config, name):
+            yield from _filters(getattr(config, name))
+
+
+def _filters(settings: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the name and value of each filter in some settings, nested ones in field order."""
+    hints = get_type_hints(type(settings))
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if is_dataclass(value) and not isinstance(value, FrameSettings):
+            yield from _filters(value)
+        elif _is_filter(field.name, hints[field.name]):
+            yield field.name, value
+
+
+def _is_filter(name: str, kind: Any) -> bool:
+    may_be_off = get_origin(kind) is Literal and "off" in get_args(kind)
+    return name.startswith(("min_", "max_")) or name in _SWITCHES or may_be_off
+
+
+def _is_on(value: Any) -> bool:
+    return value is not None and value is not False and value != "off"
+
+
+def _flag(name: str, value: Any) -> str:
+    flag = f"--{name.replace('_', '-')}"
+    return flag if value is True else f"{flag} {value}"

@@ -13,8 +13,8 @@ from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.rewrite import OF_THE_CODE, OF_THE_PAPER, Asking, Taken
 from eqforge.generators.text.llm.validate import PromptName
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.pipelines.shared.settings import Mode, RunSettings
-from eqforge.pipelines.shared.text import check_at_least, language_of_mode
+from eqforge.pipelines.base.settings import Mode, RunSettings
+from eqforge.pipelines.base.text import check_at_least, language_of_mode
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.ledger import Ledger

@@ -7,8 +7,8 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
-from eqforge.pipelines.shared.settings import RunSettings
-from eqforge.pipelines.shared.text import check_at_least
+from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.text import check_at_least
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.text.negatives import NegativeWriting

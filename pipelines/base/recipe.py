@@ -14,11 +14,10 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, name_of, shown
 from eqforge.core.shell import CommandLine
 from eqforge.core.visible import counted, nearest
-from eqforge.pipelines.shared.command import default_config, parse_line
-from eqforge.pipelines.shared.header import NOT_OF_THE_ROWS
-from eqforge.pipelines.shared.media import MEDIA
-from eqforge.pipelines.shared.pipeline import Pipeline
-from eqforge.pipelines.shared.settings import Mode
+from eqforge.pipelines.base.command import default_config, parse_line
+from eqforge.pipelines.base.identity import NOT_OF_THE_ROWS
+from eqforge.pipelines.base.pipeline import MEDIA, Pipeline
+from eqforge.pipelines.base.settings import Mode
 from eqforge.schemas.dataset.manifest import Manifest
 
 OTHER_BYTES = "with other bytes than the recipe's"
@@ -100,7 +99,7 @@ class RecipeSettings:
 
 
 def parse_recipe(
-    pipeline: Pipeline[Any],
+    pipeline: type[Pipeline[Any]],
     recipe: RecipeSettings,
     argv: Sequence[str],
     program: str,
@@ -109,7 +108,7 @@ def parse_recipe(
     """Returns the command line that completes a recipe, and Beam's arguments.
 
     Args:
-      pipeline: the dataset's pipeline.
+      pipeline: the dataset.
       recipe: what the recipe sets.
       argv: where the user's sources are, and how the run happens.
       program: what the help calls the command.
@@ -120,21 +119,19 @@ def parse_recipe(
       SystemExit: help was asked for (0), or an option is unknown or missing (2).
     """
     note = f"The settings are those of {recipe.url}: sources and the run are named here."
-    line, beam_args = parse_line(
-        pipeline.config, pipeline.defaults, argv, program, note, console, recipe.config
-    )
+    line, beam_args = parse_line(pipeline, argv, program, note, console, lambda _: recipe.config)
     named = {name.replace("-", "_"): f"--{name} ({each})" for name, each in line.sources.items()}
     recipe.check_given(named)
     return line, beam_args
 
 
 def settings_of_recipe(
-    pipeline: Pipeline[Any], recipe: Manifest, url: str, output: str = ""
+    pipeline: type[Pipeline[Any]], recipe: Manifest, url: str, output: str = ""
 ) -> RecipeSettings:
     """Returns the settings of a recipe.
 
     Args:
-      pipeline: the dataset's pipeline.
+      pipeline: the dataset.
       recipe: what its `recipe.json` says.
       url: of the recipe, for messages.
       output: the output folder where the user need not name one; empty where it has to be named.
@@ -147,7 +144,7 @@ def settings_of_recipe(
         raise InputError(f"{url}: the mode {shown(recipe.mode)}: expected paper or corrected")
     if (said := recipe.config.get("mode", mode)) != mode:
         raise InputError(f"{url}: is of {mode} mode, but its settings name {shown(said)}")
-    usual = default_config(pipeline.config, pipeline.defaults, mode)
+    usual = default_config(pipeline, mode)
     config = _filled(usual, recipe.config, url)
     if output:
         config = dataclasses.replace(config, run=dataclasses.replace(config.run, output=output))

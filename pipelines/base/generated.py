@@ -1,0 +1,302 @@
+"""Datasets whose pairs are made: which are made, until as many are kept as were asked for.
+
+Which draws are kept depends on nothing but their kind and number, so the last one that a dataset
+needs is the same on any runner. Rounds find it: each makes and judges the next draws of every kind
+that lacks pairs. What they made is remembered, and the build itself takes it from there.
+"""
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.identity import is_sampled
+from eqforge.core.ranges import check_range
+from eqforge.pipelines.base.pilot import PilotYield, yield_of
+from eqforge.pipelines.base.pipeline import Configured, Pipeline, RunPlan, Target
+from eqforge.pipelines.base.settings import RunSettings, selection_of
+from eqforge.schemas.records.books import is_failure
+from eqforge.schemas.tables.description import DatasetType
+from eqforge.schemas.tables.generated import GENERATED_PAIRS
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.plan import PlanFiles, Selection, no_sample, write_plan
+from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.tables import generated_tables
+from eqforge.transforms.generated.pairs import GeneratedRules, drop_generated
+from eqforge.transforms.generated.work import PairWork
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+Planned = TypeVar("Planned")
+Numbers = Mapping[str, range]
+"""Of each kind, the numbers of some draws."""
+
+MAX_DRAWS_PER_PAIR = 4.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DrawSettings:
+    """How long a dataset goes on for pairs in place of refused ones."""
+
+    max_draws_per_pair: float = MAX_DRAWS_PER_PAIR
+    """Where filters refuse pairs, others are drawn until as many are kept as were asked for, at
+    most so many draws for each of them. 1 draws no others."""
+
+    def __post_init__(self) -> None:
+        """Checks the range.
+
+        Raises:
+          InputError: it is below 1.
+        """
+        check_range("max_draws_per_pair", self.max_draws_per_pair, 1, 1000)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drawn:
+    """The draws of one kind that a dataset takes.
+
+    Attributes:
+      number: how many there are, from the first on.
+      kept: how many of them are kept.
+      wanted: how many were to be kept.
+    """
+
+    number: int
+    kept: int
+    wanted: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judged:
+    """What became of some draws.
+
+    Attributes:
+      kept: ids of the pairs that were kept.
+      failed: how many draws ended in an exception.
+    """
+
+    kept: tuple[str, ...]
+    failed: int = 0
+
+
+class GeneratedPipeline(Pipeline[Configured]):
+    """A dataset of pairs that are made; a draw is one of a kind, with a number from 0.
+
+    Attributes:
+      unit: the count of `measure` that is the number of candidate pairs.
+      type: its tables.
+    """
+
+    unit = "pairs"
+    type: DatasetType = GENERATED_PAIRS
+
+    def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
+        run, media = self.run, MediaStore(self.media_root)
+        pairs = plan.counts.get(self.unit, 0)
+        return generated_tables(pairs, run.samples_per_file, run.images_per_file, media, self.type)
+
+    def make(self, root: "beam.Pipeline", target: Target) -> "beam.PCollection[PairWork]":
+        """Wires what makes and judges the pairs of a plan."""
+        raise NotImplementedError
+
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        from eqforge.transforms.dataset.steps import WriteDataset
+
+        _ = self.make(root, target) | WriteDataset(target.dataset)
+
+    def wanted(self) -> dict[str, int]:
+        """Returns how many pairs of each kind are to be kept; none where the inputs say it."""
+        return {}
+
+    def most(self) -> dict[str, int]:
+        """Returns how many pairs of each kind may be drawn."""
+        return {}
+
+    def drawn(self, numbers: Numbers) -> Iterator[Any]:
+        """Yields the plan's records of some draws."""
+        raise NotImplementedError
+
+    def sample_id(self, kind: str, number: int) -> str:
+        """Returns the id of the sample that a draw of a kind and number becomes."""
+        raise NotImplementedError
+
+    def plan(self) -> Iterator[Any]:
+        """Yields the pairs that the run settings select."""
+        counts = self.most() if self.run.only else self.wanted()
+        return self.drawn({kind: range(count) for kind, count in counts.items()})
+
+    def settle(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
+        """Returns the plan with as many draws as are needed to keep what was asked for."""
+        wanted, most = self.wanted(), self.most()
+        # Of a part of the draws, those that are refused are not replaced.
+        if self.selection != Selection() or all(most[kind] <= wanted[kind] for kind in wanted):
+            return plan
+        folder = storage.join(self.work, "draws")
+        noted = storage.join(folder, "judged.json")
+
+        def written(numbers: Numbers, name: str) -> PlanFiles:
+            return write_plan(self.drawn(numbers), f"{scratch}/{name}", self.measure)
+
+        def wire(root: "beam.Pipeline", target: Target) -> None:
+            note_judged(self.make(root, target), noted)
+
+        def judge(numbers: Numbers) -> Judged:
+            first = min(some.start for some in numbers.values())
+            if first:
+                more = ", ".join(f"{len(some):,} of {kind}" for kind, some in numbers.items())
+                self._tell(f"drawing more in place of refused pairs: {more}")
+            run(written(numbers, f"draws-{first}"), "draws", wire)
+            return msgspec.json.decode(storage.read_bytes(noted), type=Judged)
+
+        drawn = draw_until_kept(wanted, most, self.sample_id, judge, self.run.max_error_rate)
+        storage.delete_folder(folder)
+        for kind, found in drawn.items():
+            if found.kept < found.wanted and found.number >= most[kind]:
+                self._tell(
+                    f"WARNING: {found.kept:,} of {found.wanted:,} pairs of {kind} were kept of "
+                    f"{found.number:,} drawn; --max-draws-per-pair allows more"
+                )
+        settled = written({kind: range(each.number) for kind, each in drawn.items()}, "settled")
+        if settled.counts != plan.counts:
+            print(self.described(settled), file=sys.stderr)
+        return settled
+
+    def _tell(self, message: str) -> None:
+        print(f"{self.name}: {message}", file=sys.stderr)
+
+
+def draw_until_kept(
+    wanted: Mapping[str, int],
+    most: Mapping[str, int],
+    sample_id: Callable[[str, int], str],
+    judge: Callable[[Numbers], Judged],
+    max_error_rate: float = 1.0,
+) -> dict[str, Drawn]:
+    """Returns how many draws of each kind give as many kept pairs as are wanted.
+
+    Where the most draws that are allowed do not give as many, it is these.
+
+    Args:
+      wanted: how many pairs of each kind are to be kept.
+      most: how many may be drawn of each kind.
+      sample_id: the id of the sample that a draw of a kind and number becomes.
+      judge: makes and judges draws.
+      max_error_rate: the share of the draws that may end in an exception; beyond, no more are made.
+    """
+    done, failed = dict.fromkeys(wanted, 0), 0
+    kept: dict[str, list[int]] = {kind: [] for kind in wanted}
+    while ahead := _ahead(wanted, most, done, kept):
+        judged = judge(ahead)
+        names, failed = set(judged.kept), failed + judged.failed
+        for kind, numbers in ahead.items():
+            kept[kind] += (n for n in numbers if sample_id(kind, n) in names)
+            done[kind] = numbers.stop
+        if failed > max_error_rate * sum(done.values()):
+            break
+    return {kind: _drawn(done[kind], kept[kind], number) for kind, number in wanted.items()}
+
+
+def _drawn(done: int, kept: list[int], wanted: int) -> Drawn:
+    is_enough = 0 < wanted <= len(kept)
+    number = kept[wanted - 1] + 1 if is_enough else done
+    return Drawn(number=number, kept=min(len(kept), wanted), wanted=wanted)
+
+
+def _ahead(
+    wanted: Mapping[str, int],
+    most: Mapping[str, int],
+    done: Mapping[str, int],
+    kept: Mapping[str, list[int]],
+) -> dict[str, range]:
+    """Returns the draws of the next round: as many as will do at the share that was kept so far.
+
+    They are no more than there were before, so that a kind of which hardly any are kept is not
+    drawn to the end at once.
+    """
+    found = {}
+    for kind, number in wanted.items():
+        missing, before = number - len(kept[kind]), done[kind]
+        more = math.ceil(missing * (before + 1) / (len(kept[kind]) + 1)) if before else missing
+        more = min(more, before or more)
+        stop = min(before + max(more, 0), max(most[kind], number))
+        if stop > before:
+            found[kind] = range(before, stop)
+    return found
+
+
+def most_draws(
+    wanted: Mapping[str, int], supply: Mapping[str, int], settings: DrawSettings
+) -> dict[str, int]:
+    """Returns how many may be drawn of each kind: what the settings allow, if there are as many."""
+    allowed = {kind: int(count * settings.max_draws_per_pair) for kind, count in wanted.items()}
+    return {kind: min(count, supply[kind]) for kind, count in allowed.items()}
+
+
+def note_judged(works: "beam.PCollection[PairWork]", url: str) -> None:
+    """Wires the note of what became of some draws."""
+    import apache_beam as beam
+
+    _ = (
+        works
+        | "Judge" >> beam.FlatMap(_judged)
+        | "AllJudged" >> beam.combiners.ToList()
+        | "NoteJudged" >> beam.Map(partial(_write, url))
+    )
+
+
+def _judged(work: PairWork) -> Iterator[Judged]:
+    if work.proposal is not None and work.made is not None and work.measured is not None:
+        yield Judged(kept=(work.proposal.sample_id,))
+    elif any(is_failure(reject.reason) for reject in work.rejects):
+        yield Judged(kept=(), failed=1)
+
+
+def _write(url: str, judged: Iterable[Judged]) -> None:
+    found = [*judged]
+    kept = tuple(sorted(name for each in found for name in each.kept))
+    every = Judged(kept=kept, failed=sum(each.failed for each in found))
+    storage.write_bytes(url, msgspec.json.encode(every))
+
+
+def select_pairs(
+    pairs: Iterable[Planned], sample_id: Callable[[Planned], str], run: RunSettings
+) -> Iterator[Planned]:
+    """Yields the pairs of a plan that the run settings select.
+
+    Raises:
+      InputError: a selection is wrong, or a sample named in `only` is not in the plan.
+    """
+    selection = selection_of(run)
+    missing, left = set(selection.only), selection.limit
+    seen: list[str] = []
+    for pair in pairs:
+        name = sample_id(pair)
+        seen += [name] * bool(selection.only)
+        if selection.only and name not in selection.only:
+            continue
+        if left == 0 or not is_sampled(name, selection.sample):
+            continue
+        left = None if left is None else left - 1
+        missing.discard(name)
+        yield pair
+    if missing:
+        raise InputError(no_sample(min(missing), seen))
+
+
+def made_of(works: Sequence[PairWork], rules: GeneratedRules) -> PilotYield:
+    """Returns what the measured pairs of a pilot become."""
+    decided = [drop_generated(work, rules) for work in works]
+    measured = [(work.measured, work.scores) for work in works if work.measured is not None]
+    return yield_of(
+        sum(work.made is not None for work in decided),
+        (reject for work in decided for reject in work.rejects),
+        (image.scores for found, _ in measured for image in found.images),
+        ((found.measures, scores) for found, scores in measured),
+    )

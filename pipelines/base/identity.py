@@ -1,0 +1,312 @@
+"""What tells a dataset from others, and what may be in its folder before it is built."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from eqforge.core.errors import InputError
+from eqforge.core.files import pictures, storage
+from eqforge.core.files.checked import shown
+from eqforge.core.files.source_file import digest_input
+from eqforge.core.identity import fingerprint
+from eqforge.core.urls import public
+from eqforge.core.versions import versions_of
+from eqforge.generators.text import words
+from eqforge.pipelines.base.pipeline import MEDIA, Input, NamedFile, Pipeline
+from eqforge.pipelines.base.settings import DatasetConfig, RunSettings
+from eqforge.schemas.dataset.manifest import (
+    FILE_NAME,
+    IDENTITY,
+    NEXT,
+    WORK,
+    InputFile,
+    Manifest,
+    load_manifest,
+)
+from eqforge.schemas.records.scores import Identity
+from eqforge.schemas.tables.description import SCHEMA_VERSION
+from eqforge.transforms.dataset.errata import errata_of
+from eqforge.transforms.dataset.finish import delete_parts
+from eqforge.transforms.filters import minimality
+from eqforge.transforms.filters.perceptual import encoders_named
+from eqforge.transforms.filters.plausibility import weighers_of
+from eqforge.transforms.judges import settings as text_judges
+from eqforge.transforms.oracle.judges import judges_of
+
+# Every package whose version can change the bytes of a dataset.
+VERSIONED = (
+    "eqforge", "apache-beam", "pyarrow", "numpy", "scipy", "pillow", "av", "opencv-python-headless",
+    "scikit-image", "imagehash", "dlib-bin", "dlib", "face_recognition",
+    "face_recognition_models", "tokenizers", "rapidfuzz", "nltk",
+    "spacy", "textblob", "lemminflect", "inflect", "transformers", "diffusers", "torch",
+    "kubric-nightly", "bpy", "icu4py", "py3langid",
+)  # fmt: skip
+# Settings that are a file or folder of this machine, or a public name or URL, which stays as is.
+_LOCAL_OR_NAMED = ("model", "assets", "writer", "grounder", "segmenter")
+# Groups of settings that are left out where they are off: the dataset is what it was without them.
+_OFF: Mapping[str, Mapping[str, Any]] = {
+    "perceptual": {"perceptual": None, "max_perceptual": None},
+    "plausibility": {"plausibility": None, "max_implausibility": None},
+    "ranking": {"seeds": 1, "best_by": "background_ssim"},
+}
+# Settings that say where and how a run happens, and leave no trace in the rows; the manifests of
+# parts are inputs.
+NOT_OF_THE_ROWS = (
+    "output", "overwrite", "workers", "max_error_rate", "decoder_timeout_s", "render_timeout_s",
+    "local_files_only", "cache_gb", "parts", "verify_requests",
+    "model_timeout_s", "model_prices", "model_budget", "model_requests", "model_memory",
+)  # fmt: skip
+
+# Settings that name models, and what identifies these.
+IDENTIFIED: Mapping[str, Callable[[str], tuple[Identity, ...]]] = {
+    "oracle": judges_of,
+    "perceptual": encoders_named,
+    "plausibility": weighers_of,
+}
+
+SHOWN_DIFFERENCES = 10
+# Folders below the output in which a killed run may leave large half-written files; those among
+# plans, finished work and media are small.
+_WRITTEN = ("data", WORK, f"{WORK}/shards", NEXT, f"{NEXT}/data")
+
+
+def header_of(pipeline: Pipeline[Any]) -> Manifest:
+    """Returns the manifest of a configuration before anything is built.
+
+    Raises:
+      InputError: an input file is missing or cannot be read, or an erratum is none.
+    """
+    run = pipeline.run
+    judged = (file for file in (run.errata, run.decisions) if file is not None)
+    return Manifest(
+        dataset=pipeline.name,
+        mode=pipeline.config.mode,
+        config=settings_of_rows(pipeline.config),
+        inputs=[input_file(path) for path in (*pipeline.inputs(), *judged)],
+        versions=_versions(),
+        stages={},
+        tables={},
+        warnings=list(pipeline.warnings()),
+        errata=list(errata_of(run.errata, pipeline.name, run.decisions)),
+        parts=list(pipeline.parts()),
+    )
+
+
+def settings_of_rows(config: DatasetConfig) -> dict[str, Any]:
+    """Returns the settings that shape the rows, as a manifest has them: paths are cut to names."""
+    return without_places(msgspec.to_builtins(config, enc_hook=_name_of))
+
+
+def without_places(values: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings without those that leave no trace in the rows, and without folders."""
+    kept: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in NOT_OF_THE_ROWS or _OFF.get(name, ...) == value or _judges_nothing(name, value):
+            continue
+        if isinstance(value, dict):
+            kept[name] = without_places(value)
+        elif name == "annotations" and isinstance(value, list | tuple):
+            # One file stands there by its name, whether or not there could be several.
+            kept[name] = value[0] if len(value) == 1 else sorted(value)
+        elif name in MEDIA:
+            # The rows hold what was read from them, the settings only whether one was given.
+            kept[name] = value is not None
+        elif name in IDENTIFIED and value is not None:
+            # The models' identities, including their weights' digests, instead of their paths.
+            kept[name] = [asdict(judge) for judge in IDENTIFIED[name](value)]
+        elif name == "verify":
+            kept[name] = [asdict(judge) for judge in text_judges.judges_of(tuple(value))]
+        elif name in _LOCAL_OR_NAMED and value is not None:
+            is_local = os.path.exists(value)
+            kept[name] = os.path.basename(os.path.normpath(value)) if is_local else public(value)
+        else:
+            kept[name] = value
+    return kept
+
+
+def _judges_nothing(name: str, value: Any) -> bool:
+    return name == "judging" and not value["verify"] and value["probability_min"] is None
+
+
+def _name_of(value: Any) -> str:
+    if isinstance(value, Path):
+        return value.name
+    raise TypeError(f"no setting can be a {type(value).__name__}")
+
+
+def input_file(path: Input) -> InputFile:
+    """Returns an input file as a manifest has it.
+
+    Raises:
+      InputError: it is missing or cannot be read.
+    """
+    if isinstance(path, NamedFile):
+        return replace(input_file(path.url), name=path.name)
+    url = str(path)
+    if not (Path(url).is_file() if storage.is_local(url) else storage.exists(url)):
+        found = "is a folder; expected a file" if Path(url).is_dir() else "no such file"
+        raise InputError(f"{public(url)}: {found}")
+    try:
+        return InputFile(name=public(url).rpartition("/")[2], sha256=digest_input(url))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def _versions() -> dict[str, str]:
+    found = {"schema": SCHEMA_VERSION, "python": ".".join(map(str, sys.version_info[:3]))}
+    # What these measure goes into columns, which unlike scores carry no version.
+    found |= {"decoder": pictures.VERSION, "minimality": minimality.VERSION, "words": words.VERSION}
+    return found | versions_of(*VERSIONED)
+
+
+def identity(header: Manifest) -> list[Any]:
+    """Returns what tells one dataset from another, in the types of a manifest that was read."""
+    found = [header.dataset, header.mode, header.config, header.inputs]
+    return msgspec.json.decode(msgspec.json.encode(found))
+
+
+def plan_name(header: Manifest) -> str:
+    """Returns the name of the folder, among the plans of a work folder, of a dataset's own plan."""
+    return fingerprint(identity(header))[:16]
+
+
+def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
+    """Refuses an output folder that holds something else.
+
+    Returns:
+      The manifest of the finished dataset in the folder, which has the same settings, inputs and
+      versions unless it may be replaced; None if there is none.
+
+    Raises:
+      InputError: the message says which folder and why.
+    """
+    if not run.output:
+        raise InputError("--output is empty; expected a folder or URL")
+    manifest = storage.join(run.output, FILE_NAME)
+    started = storage.join(run.output, WORK, IDENTITY)
+    storage.check_reachable(manifest)
+    if storage.exists(manifest):
+        there = load_manifest(run.output)
+        others = [
+            f"{name} {there.versions.get(name, 'none')} there, {version or 'none'} here"
+            for name, version in ({**dict.fromkeys(there.versions), **header.versions}).items()
+            if there.versions.get(name) != version
+        ]
+        _check_same(run, "holds", there.dataset, identity(there), header, others)
+        return there
+    if storage.exists(started):
+        known = _read_identity(run, started)
+        if known is not None:
+            _check_same(run, "holds an unfinished build of", known[0], known, header)
+    else:
+        _check_free(run.output)
+    return None
+
+
+def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
+    """Returns the identity of an unfinished build; None if it is damaged and may be overwritten."""
+    try:
+        form = tuple[str, str, dict[str, Any], list[dict[str, Any]]]
+        return list(msgspec.json.decode(storage.read_bytes(url), type=form))
+    except msgspec.DecodeError as error:
+        if run.overwrite:
+            return None
+        raise InputError(
+            f"--output {run.output}: holds an unfinished build, and {url} is damaged; "
+            "name another folder, or add --overwrite to go on whatever it was"
+        ) from error
+
+
+def _check_same(
+    run: RunSettings,
+    what: str,
+    dataset: str,
+    there: list[Any],
+    header: Manifest,
+    others: Iterable[str] = (),
+) -> None:
+    if dataset != header.dataset:
+        raise InputError(f"--output {run.output}: {what} {dataset}; name another folder")
+    found = [*_differences(there, identity(header)), *others]
+    if run.only and (run.overwrite or any(each.startswith("--only ") for each in found)):
+        raise InputError(
+            f"--output {run.output}: {what} {dataset}; --only builds a part: name another folder"
+        )
+    refuse(run, f"{what} {dataset}", found)
+
+
+def refuse(run: RunSettings, what: str, differences: Sequence[str]) -> None:
+    """Refuses to replace a dataset made from something else, unless `overwrite` is set."""
+    if differences and not run.overwrite:
+        number = len(differences) - SHOWN_DIFFERENCES
+        more = [f"and {number} more"] * (number > 0)
+        raise InputError(
+            f"--output {run.output}: {what} made with other settings, inputs or versions: "
+            f"{'; '.join([*differences[:SHOWN_DIFFERENCES], *more])}; "
+            "name another folder, or add --overwrite to replace it"
+        )
+
+
+def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
+    """Yields the differences of two identities, such as `--max-side 512 there, 256 here`."""
+    _, mode_there, config_there, inputs_there = there
+    _, mode_here, config_here, inputs_here = here
+    old = {"mode": mode_there, **_flat(config_there)}
+    new = {"mode": mode_here, **_flat(config_here)}
+    for name in {**old, **new}:
+        if name not in old or name not in new or old[name] != new[name]:
+            before, now = (_value(found, name) for found in (old, new))
+            yield f"--{name.replace('_', '-')} {before} there, {now} here"
+    if inputs_there != inputs_here:
+        names = [file["name"] for file in inputs_here if file not in inputs_there]
+        yield f"the input {', '.join(names) or 'files'}: different content"
+
+
+def _value(config: dict[str, Any], name: str) -> str:
+    if name not in config:
+        return "unknown"
+    return "none" if config[name] == [] else shown(config[name])
+
+
+def _flat(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns settings by the name of their flag, which does not name their group."""
+    found: dict[str, Any] = {}
+    for name, value in config.items():
+        found |= _flat(value) if isinstance(value, dict) else {name: value}
+    return found
+
+
+def _check_free(output: str) -> None:
+    if storage.is_local(output):
+        folder = Path(storage.locate(output)[1])
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"--output {output}: is a file, expected a folder")
+    names = [name for name in storage.list_names(output) if not _is_half_written(name)]
+    # A run that was refused, or killed early, may have left an empty work folder.
+    if foreign := [name for name in names if name != WORK]:
+        raise InputError(
+            f"--output {output}: holds other files ({foreign[0]}); name another folder"
+        )
+
+
+def _is_half_written(name: str) -> bool:
+    return name.startswith(storage.TEMPORARY_PREFIX)
+
+
+def claim_output(output: str, header: Manifest) -> None:
+    """Records the dataset's identity in its folder, and removes half-written files."""
+    remove_half_written(output)
+    storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))
+
+
+def remove_half_written(output: str) -> None:
+    """Removes the files that a killed run left half-written; finished ones are kept."""
+    for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
+        for name in filter(_is_half_written, storage.list_files(folder)):
+            storage.delete(storage.join(folder, name))
+    delete_parts(output)

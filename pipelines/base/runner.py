@@ -1,0 +1,324 @@
+"""The life of a build: resolve its settings, check, plan, lock, run, finish."""
+
+import contextlib
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import apache_beam as beam
+from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOptions
+
+from eqforge.core import signals
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.files.input_copies import fetch_inputs
+from eqforge.core.files.source_file import one_content
+from eqforge.core.identity import fingerprint
+from eqforge.core.visible import counted, in_lines
+from eqforge.models.pretrained import devices_elsewhere
+from eqforge.pipelines.base.again import commands_of
+from eqforge.pipelines.base.identity import (
+    check_output,
+    claim_output,
+    header_of,
+    plan_name,
+    refuse,
+    remove_half_written,
+)
+from eqforge.pipelines.base.pipeline import Pipeline, Target
+from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, StageBooks, load_manifest
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.records.books import Stage
+from eqforge.sources.decisions import left
+from eqforge.transforms.dataset.census import Census, compare_media, note_census, take_census
+from eqforge.transforms.dataset.errata import stages_for
+from eqforge.transforms.dataset.finish import DatasetTarget
+from eqforge.transforms.dataset.plan import PlanFiles, copy_plan, write_plan
+from eqforge.transforms.dataset.replace import is_complete, settle
+from eqforge.transforms.engines import placement, progress
+from eqforge.transforms.engines import run as engine
+from eqforge.transforms.engines.exclusive_job import locked
+from eqforge.transforms.engines.run_folder import outside, run_folder
+
+SHOWN_REASONS = 5
+"""How many reasons the last lines of a build name for a stage."""
+MENDED = frozenset(("outside_root",))
+"""Reasons whose sentence is always told: it names the option that mends them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildReport:
+    """What a build did.
+
+    Attributes:
+      output: the folder or URL of the dataset.
+      state: `kept` if the finished dataset was left as it is, `submitted` if a job whose end is not
+        waited for builds it, or only checks that it could.
+      manifest: the dataset's, once it is finished.
+      warning: that the dataset holds no samples, and the commonest reason; empty if it holds some.
+    """
+
+    output: str
+    state: Literal["built", "kept", "submitted"]
+    manifest: Manifest | None = None
+    warning: str = ""
+
+
+def build_dataset(
+    pipeline: Pipeline[Any],
+    beam_args: Sequence[str] = (),
+    tell: Callable[[str], object] = lambda said: None,
+) -> BuildReport:
+    """Plans and builds a dataset; a finished one that would come out the same is left alone.
+
+    Args:
+      pipeline: the dataset, with its settings.
+      beam_args: options of the engine, as after `--` on a command line.
+      tell: takes what came of it, in words.
+
+    Raises:
+      InputError: an input, a setting or the output folder is wrong; nothing was done yet.
+      BuildError: the run ended before the dataset was complete; another run resumes it.
+    """
+    options = engine.pipeline_options(beam_args, pipeline.run.workers)
+    placement.check_reach(options, pipeline.run.output)
+    elsewhere = devices_elsewhere() if placement.is_dataflow(options) else contextlib.nullcontext()
+    with run_folder(), one_content(), elsewhere:
+        is_run = _plan_and_run(pipeline, options)
+    output = pipeline.run.output
+    if is_run and not placement.is_waited_for(options):
+        job = options.view_as(GoogleCloudOptions).job_name
+        tell(
+            f"{output}: a dry run; the job is well-formed, and nothing was sent"
+            if placement.is_dry(options)
+            else f"{output}: submitted as {job}; complete when {FILE_NAME} is there"
+        )
+        return BuildReport(output=output, state="submitted")
+    if not is_run:
+        tell(f"{output}: was finished already, and is left as it is")
+    manifest, stages, only = load_manifest(output), pipeline.used_stages(), pipeline.run.only
+    tell(in_lines(finished(manifest, output, stages, only)))
+    return BuildReport(
+        output=output,
+        state="built" if is_run else "kept",
+        manifest=manifest,
+        warning=without_samples(manifest, output, stages, only),
+    )
+
+
+def _plan_and_run(pipeline: Pipeline[Any], options: PipelineOptions) -> bool:
+    """Plans a dataset and runs its pipeline; returns False if it was finished already."""
+    run = pipeline.run
+    fetch_inputs()
+    pipeline.check()
+    header = header_of(pipeline)
+    check_output(run, header)
+    with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
+        # Mistakes in the annotations show here, before anything is written to the output.
+        plan = write_plan(pipeline.plan(), f"{scratch}/plan", pipeline.measure)
+        if not plan.records:
+            raise InputError(
+                "the inputs and the settings leave nothing to build: see --limit, --sample, --only"
+            )
+        is_dry = placement.is_dry(options)
+        if not is_dry and _is_finished(pipeline, header, plan):
+            _settle_finished(run.output)
+            return False
+        pipeline.confirm(plan)
+        print(pipeline.described(plan), file=sys.stderr)
+        with locked(run.output):
+            # Another run may have finished in the meantime.
+            if not is_dry and _is_finished(pipeline, header, plan):
+                return False
+            if not is_dry:
+                pipeline.prepare(plan)
+            replaces = storage.exists(storage.join(run.output, FILE_NAME))
+            if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
+                settle(run.output)
+            census = take_census(pipeline.media(plan))
+            job = _Job(pipeline, header, options, is_dry, replaces, scratch)
+            with _stopped_unless_complete(run.output):
+                if placement.is_waited_for(options):
+                    plan = pipeline.settle(plan, job.run, scratch)
+                job.build(plan, census)
+            return True
+
+
+def _is_finished(pipeline: Pipeline[Any], header: Manifest, plan: PlanFiles) -> bool:
+    """Tells whether the dataset is there, complete, and would come out the same again.
+
+    A dataset with missing files is not: it is rebuilt beside what is left of it.
+
+    Raises:
+      InputError: it would come out different; the message says what differs.
+    """
+    run = pipeline.run
+    manifest = check_output(run, header)
+    if manifest is None or run.overwrite:
+        return False
+    dataset = Dataset(folder=run.output, manifest=manifest)
+    refuse(run, f"holds {pipeline.name}", list(compare_media(dataset, pipeline.media(plan))))
+    return is_complete(manifest, run.output)
+
+
+def _settle_finished(output: str) -> None:
+    """Tidies a finished dataset: a killed run may not have moved all its files into place.
+
+    It may also have left another dataset half-built beside it, which is no longer wanted.
+    """
+    # Not needed: the folder may be read-only, or another run may be doing the same.
+    with contextlib.suppress(InputError):
+        if storage.exists(storage.join(output, NEXT)):
+            with locked(output):
+                settle(output)
+                remove_half_written(output)
+                storage.delete_folder(storage.join(output, NEXT))
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A build that holds the lock of its output folder.
+
+    Attributes:
+      pipeline, header, options: what is built, and how.
+      is_dry: whether the job is only checked.
+      replaces: whether a finished dataset is there, to be kept until this one is complete.
+      scratch: a folder of this machine for the notes of progress.
+    """
+
+    pipeline: Pipeline[Any]
+    header: Manifest
+    options: PipelineOptions
+    is_dry: bool
+    replaces: bool
+    scratch: str
+
+    def build(self, plan: PlanFiles, census: Census) -> None:
+        """Builds the dataset of a plan."""
+
+        def wire(root: beam.Pipeline, target: Target) -> None:
+            if not self.is_dry:
+                note_census(self.pipeline.run.output, census)
+            self.pipeline.build(root, target)
+
+        self.run(plan, "plan", wire)
+
+    def run(
+        self, plan: PlanFiles, folder: str, build: Callable[[beam.Pipeline, Target], None]
+    ) -> None:
+        """Runs what a function wires for a plan, which is copied below the work folder."""
+        pipeline, output = self.pipeline, self.pipeline.run.output
+        own = plan_name(self.header)
+        # Where workers on other hosts reach the output, they note their progress there.
+        name = f"eqforge-{os.getuid()}-{fingerprint(output)[:16]}.log"
+        notes, log = f"{self.scratch}/progress", os.path.join(outside(), name)
+        if storage.is_local(output):
+            notes, log = (storage.join(pipeline.work, each) for each in ("progress", "workers.log"))
+        target = Target(
+            plan_files=copy_plan(plan, storage.join(pipeline.work, folder, own)).files,
+            dataset=DatasetTarget(
+                output=output,
+                header=self.header,
+                stages=(*pipeline.used_stages(), *stages_for(self.header.errata)),
+                tables=pipeline.tables(plan),
+                max_error_rate=pipeline.run.max_error_rate,
+                replaces=self.replaces,
+                commands=tuple(commands_of(self.header)),
+                left=left(pipeline.run.decisions),
+                certify=pipeline.certificate(),
+            ),
+            notes=notes,
+        )
+
+        def wire(root: beam.Pipeline) -> None:
+            if not self.is_dry:
+                claim_output(output, self.header)
+                pipeline.share_folders()
+            build(root, target)
+
+        expected = {step: (plan.counts.get(unit, 0), unit) for step, unit in pipeline.steps}
+        with progress.watch(notes, expected):
+            engine.run(wire, self.options, log, output)
+
+
+@contextlib.contextmanager
+def _stopped_unless_complete(output: str) -> Iterator[None]:
+    """Ignores Ctrl-C in the block once the manifest, which is written last, is in place."""
+    manifest = storage.join(output, FILE_NAME)
+    before = storage.info(manifest)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if storage.info(manifest) in (None, before):
+            raise
+        signals.forget()
+
+
+def finished(
+    manifest: Manifest, output: str, stages: Sequence[Stage] = (), only: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yields the message for a complete dataset; the last line of one without samples warns."""
+    others = [table for table in manifest.tables if table not in ("samples", "rejects")]
+    rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
+    unchanged, samples = manifest.unchanged or 0, num_samples(manifest)
+    if unchanged:
+        rows = f", {counted(unchanged, 'rows')} whose words did not change{rows}"
+    for stage, books in manifest.stages.items():
+        if books.rejected:
+            yield f"{stage}: {books.kept:,} of {books.candidates:,} kept; {_commonest(books)}"
+    for known in stages:
+        for reason in manifest.stages[known.name].reasons:
+            if not samples or reason in MENDED:
+                yield f"  {reason}: {_sentence(known, reason)}"
+    look = f"look with: eqforge inspect {shlex.quote(output)}"
+    yield f"{output}: {counted(samples, 'samples')}{rows}; {look}"
+    if warning := without_samples(manifest, output, stages, only):
+        yield warning
+
+
+def num_samples(manifest: Manifest) -> int:
+    """Returns the number of samples, without the rows whose words did not change."""
+    return manifest.num_rows("samples") - (manifest.unchanged or 0)
+
+
+def without_samples(
+    manifest: Manifest, output: str, stages: Sequence[Stage], only: Sequence[str] = ()
+) -> str:
+    """Returns the warning of a dataset without samples, with the commonest reason; else "".
+
+    Args:
+      manifest: of the dataset.
+      output: where it is.
+      stages: of its pipeline.
+      only: the ids that were asked for; a record may no longer become the sample of an id.
+    """
+    if num_samples(manifest):
+        return ""
+    found = [
+        (count, known, reason)
+        for known in stages
+        for reason, count in manifest.stages[known.name].reasons.items()
+    ]
+    warning = f"WARNING: {output} holds no samples"
+    if not found:
+        return f"{warning}: no record becomes {', '.join(only)}" if only else warning
+    count, known, reason = max(found, key=lambda entry: entry[0])
+    why = f"most were refused by {known.name}, {reason} {count:,}: {_sentence(known, reason)}"
+    return f"{warning}; {why}"
+
+
+def _sentence(stage: Stage, reason: str) -> str:
+    return stage.reasons.get(reason, "an exception")
+
+
+def _commonest(books: StageBooks) -> str:
+    """Returns the commonest reasons of a stage with their counts."""
+    found = sorted(books.reasons.items(), key=lambda entry: -entry[1])
+    most = SHOWN_REASONS if len(found) > SHOWN_REASONS + 1 else len(found)
+    rest = sum(count for _, count in found[most:])
+    shown = [f"{reason} {count:,}" for reason, count in found[:most]]
+    return ", ".join([*shown, f"others {rest:,}"] if rest else shown)

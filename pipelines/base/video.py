@@ -1,0 +1,406 @@
+"""Datasets made of videos: their settings, and the pipeline that each of them completes."""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tyro.conf import OmitArgPrefixes
+
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files import storage
+from eqforge.core.files.find_file import MISSING, MissingFile
+from eqforge.core.files.found_file import FoundFile
+from eqforge.core.files.found_frames import FoundFrames, FoundVideo, or_frames
+from eqforge.core.files.namesakes import namesakes
+from eqforge.core.shell import MediaRoot
+from eqforge.generators.text.caption_lint import CaptionSettings
+from eqforge.pipelines.base.pilot import PilotCost, PilotUnit, yield_of
+from eqforge.pipelines.base.pipeline import Pipeline
+from eqforge.pipelines.base.settings import DatasetConfig, Mode, check_seconds
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
+from eqforge.transforms.dataset.census import VIDEOS, Medium
+from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select
+from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
+from eqforge.transforms.filters.cuts import CutSettings
+from eqforge.transforms.filters.faces import FACES, FaceSettings
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.opencv import import_cv2
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
+from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
+from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, images_of
+from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.frame_numbers import needs_rate, rate_missing
+from eqforge.transforms.video.images import drop_frames, score_images
+from eqforge.transforms.video.oracle_pairs import score_matches
+from eqforge.transforms.video.pair import drop_pairs, measure_pairs
+from eqforge.transforms.video.pictures import FrameFolder, FramePicture
+from eqforge.transforms.video.propose.segments import TOO_FEW
+from eqforge.transforms.video.rules import PairFilters, VideoPairRules
+
+if TYPE_CHECKING:
+    from eqforge.transforms.video.frames.extract import FrameExtractor
+
+NO_GATES = GateSettings()
+VIDEO_STAGES = (FRAMES_STAGE, PAIRS_STAGE)
+"""The stages after the one that proposes pairs."""
+SHOWN_SAMPLES, SHOWN_MISSING = 3, 10
+_ENDINGS = "an ending such as .mp4"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Frames:
+    """How frames are taken and stored; it comes first."""
+
+    frames: OmitArgPrefixes[FrameSettings] = field(default_factory=FrameSettings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoSettings(ImageFilters, _Frames):
+    """What happens to frames, captions and pairs, whatever dataset they come from."""
+
+    cuts: OmitArgPrefixes[CutSettings] = field(default_factory=CutSettings)
+    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    captions: OmitArgPrefixes[CaptionSettings] = field(default_factory=CaptionSettings)
+    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
+
+    distinct_captions: bool = True
+    """Refuse pairs whose two captions say the same."""
+
+    max_pairs_per_video: int | None = None
+    """Keep at most so many pairs of a video, chosen by a hash of their ids."""
+
+    def __post_init__(self) -> None:
+        """Checks the limit.
+
+        Raises:
+          InputError: it is negative.
+        """
+        if self.max_pairs_per_video is not None and self.max_pairs_per_video < 0:
+            raise InputError(
+                f"--max-pairs-per-video {self.max_pairs_per_video}: expected 0 or more"
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class VideoDataset(DatasetConfig):
+    """What every dataset made of videos is configured with; each adds its annotations."""
+
+    videos: MediaRoot
+    """Folder of the videos, here or in a store, such as gs://BUCKET/videos. Each is looked for by
+    the name that the annotations or captions give, as it stands and with an ending such as .mp4;
+    where they give an id, that is the name. Tar shards will do, too: their folder, one of them, or
+    a quoted pattern such as 'shards/*.tar'."""
+
+    frames_fps: float | None = None
+    """How many frames a second were taken, where a video is not a file but a folder of its frames,
+    such as VIDEO/00001.jpg, numbered from 1. Needed where moments are given in seconds: the frame
+    at t seconds is the one with the number t * RATE + 1, rounded down."""
+
+    decoder_timeout_s: float = 300.0
+    """A video whose next frame takes longer is given up; its other frames are kept."""
+
+    settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
+
+    def __post_init__(self) -> None:
+        """Checks the time limit and the rate.
+
+        Raises:
+          InputError: one is not more than 0, or the rate has no end.
+        """
+        check_seconds("decoder_timeout_s", self.decoder_timeout_s)
+        if self.frames_fps is not None and not 0 < self.frames_fps < math.inf:
+            raise InputError(
+                f"--frames-fps {self.frames_fps}: expected more than 0 frames a second"
+            )
+
+
+def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES) -> VideoSettings:
+    """Returns the defaults of a mode.
+
+    Args:
+      mode: paper mode turns off every check that the papers do not describe.
+      drops_faces: whether frames with faces are discarded.
+      gates: the limits on how much two frames differ, in corrected mode.
+    """
+    if mode == "corrected":
+        return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off, gates=gates)
+    return VideoSettings.off(
+        faces=FaceSettings(face_policy="paper") if drops_faces else FACES.off,
+        captions=CaptionSettings(max_tokens=None),
+        distinct_captions=False,
+    )
+
+
+Videos = TypeVar("Videos", bound=VideoDataset)
+
+
+class VideoPipeline(Pipeline[Videos]):
+    """A dataset of pairs of frames of a video; a subclass proposes them, clip by clip.
+
+    Attributes:
+      drops_faces: the modes in which frames with faces are discarded.
+      gates: the limits on how much two frames differ in corrected mode.
+    """
+
+    drops_faces: tuple[Mode, ...] = ()
+    gates: GateSettings = NO_GATES
+    steps = (("extracted", "videos"), ("judged", "frames"), ("paired", "candidate pairs"))
+    pilot = PilotUnit(records="videos", number=0, unit="frames", clock="one core")
+
+    @classmethod
+    def defaults(cls, mode: Mode) -> dict[str, Any]:
+        return {"settings": video_settings(mode, mode in cls.drops_faces, cls.gates)}
+
+    def candidates(self) -> Iterator[Clip]:
+        """Yields the clips of the whole plan; the run settings select from them."""
+        raise NotImplementedError
+
+    def plan(self) -> Iterator[Clip]:
+        return select(self.candidates(), self.selection)
+
+    def check(self) -> None:
+        """Checks what a build needs besides the annotations.
+
+        Raises:
+          InputError: the videos folder is not a folder, or lists none where a rate of frames is
+            given, or an oracle cannot be loaded.
+          MissingExtra: PyAV, OpenCV, or a package of a face detector or oracle is not installed.
+        """
+        folder = self.folder("videos")
+        folder.check("videos")
+        if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
+            raise InputError(
+                f"--frames-fps: --videos {folder.root}: a web server does not list its files, so "
+                "that folders of frames cannot be read there; copy them, or put them into tar "
+                "shards"
+            )
+        if find_spec("av") is None:
+            raise MissingExtra("av", "video")
+        import_cv2()
+        self.config.settings.prepare()
+        prepare_oracle(self.config.settings.oracle)
+
+    def confirm(self, plan: PlanFiles) -> None:
+        """Checks that the videos folder is the right one.
+
+        Raises:
+          InputError: it holds none of the plan's videos, as when it is not mounted, or none of
+            them is readable, or folders of frames whose rate is needed; the message says which.
+        """
+        for wrong in (self._none_there, self._lacks_rate):
+            if said := wrong(read_plan(Clip, plan.files)):
+                raise InputError(said)
+
+    def warnings(self) -> Iterator[str]:
+        yield from oracle_warnings(prepare_oracle(self.config.settings.oracle))
+
+    def measure(self, clip: Clip) -> dict[str, int]:
+        return {
+            "videos": 1,
+            "frames": len(clip.frames),
+            "candidate pairs": len(clip.pairs),
+            "rejects": len(clip.rejects),
+        }
+
+    def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
+        run, counts = self.run, plan.counts
+        frames, pairs = counts.get("frames", 0), counts.get("candidate pairs", 0)
+        return (
+            table_of(PAIRS_TABLE, files_for(pairs, run.samples_per_file)),
+            table_of(IMAGES_TABLE, files_for(frames, run.images_per_file), self.rules().media),
+            rejects_table(frames + pairs + counts.get("rejects", 0)),
+        )
+
+    def rules(self, notes: str | None = None) -> VideoPairRules:
+        """Returns how clips become samples; `notes` is the folder of the progress notes."""
+        settings = self.config.settings
+        return VideoPairRules(
+            videos=self.shared_folder("videos"),
+            work=self.work,
+            frames=settings.frames,
+            decoder_timeout_s=self.config.decoder_timeout_s,
+            image_filters=settings,
+            pair_filters=PairFilters(
+                cuts=settings.cuts,
+                gates=settings.gates,
+                distinct_captions=settings.distinct_captions,
+                max_pairs_per_video=settings.max_pairs_per_video,
+                oracle=prepare_oracle(settings.oracle),
+            ),
+            notes=notes,
+            frames_fps=self.config.frames_fps,
+        )
+
+    def media(self, plan: PlanFiles) -> Iterator[Medium]:
+        """Yields the videos of a plan; where no frame is wanted, a video need only exist.
+
+        Of a folder of frames, it yields the pictures that are wanted.
+        """
+        for clip, found in self._find(clip for clip in read_plan(Clip, plan.files) if clip.video):
+            if isinstance(found, FoundFrames):
+                yield from self._pictures(clip, found)
+                continue
+            file = None if isinstance(found, MissingFile) else found
+            name = clip.video if file is None else file.name
+            yield Medium(kind=VIDEOS, name=name, file=file, is_read=bool(clip.frames))
+
+    def _pictures(self, clip: Clip, frames: FoundFrames) -> Iterator[Medium]:
+        folder = FrameFolder(
+            frames=frames,
+            videos=self.folder("videos"),
+            frames_fps=self.config.frames_fps,
+            end_tolerance_s=self.config.settings.frames.end_tolerance_s,
+        )
+        if not clip.frames:
+            here = FoundFile(name=frames.name, place=frames.name)
+            yield Medium(kind=VIDEOS, name=frames.name, file=here, is_read=False)
+        for request in clip.frames:
+            found = folder.find(request)
+            if isinstance(found, FramePicture):
+                yield Medium(kind=VIDEOS, name=found.file.name, file=found.file)
+            else:
+                yield Medium(kind=VIDEOS, name=request.frame_id, file=None)
+
+    def _find(self, clips: Iterable[Clip]) -> Iterator[tuple[Clip, FoundVideo | MissingFile]]:
+        """Yields clips, each with its video, or why there is none."""
+        folder = self.folder("videos")
+        for clip, found in folder.find_all(clips, lambda clip: clip.video, VIDEO_SUFFIXES):
+            yield clip, or_frames(folder, clip.video, VIDEO_SUFFIXES, found)
+
+    def _none_there(self, clips: Iterable[Clip]) -> str:
+        """Returns what is wrong if none of the videos that clips need is there, else ""."""
+        videos, first = self.config.videos, None
+        for clip, found in self._find(clip for clip in clips if clip.frames):
+            if not isinstance(found, MissingFile):
+                return ""
+            first = first or (clip.video, found)
+        if first is None:
+            return ""
+        name, why = first
+        looked_for = f"looked for {storage.join(videos, name)}, also with {_ENDINGS}"
+        advice = looked_for if why == MISSING else why.detail
+        hint = self._hints([name]).get(name, "")
+        return f"--videos {videos}: none of the plan's videos is there; {advice}{hint}"
+
+    def _lacks_rate(self, clips: Iterable[Clip]) -> str:
+        """Returns what is missing if moments of folders of frames are in seconds, else ""."""
+        if self.config.frames_fps is None:
+            for _, found in self._find(clip for clip in clips if needs_rate(clip.frames)):
+                if isinstance(found, FoundFrames):
+                    return f"--videos {self.config.videos}: {rate_missing(found.name)}"
+        return ""
+
+    def _hints(self, names: Sequence[str]) -> dict[str, str]:
+        return namesakes(self.folder("videos"), names, VIDEO_SUFFIXES)
+
+    def report(self, clips: Iterable[Clip]) -> Iterator[str]:
+        """Yields a plan's counts by split, and what is missing; looks for videos, opens none."""
+        counts: dict[str, Counter[str]] = {}
+        rejects: Counter[str] = Counter()
+        samples: list[str] = []
+        lost: list[tuple[str, MissingFile]] = []
+        example: list[Clip] = []
+        unrated = ""
+        for clip, video in self._find(clips):
+            is_missing = bool(clip.video) and isinstance(video, MissingFile)
+            counts.setdefault(clip.split, Counter()).update(
+                {
+                    "videos": 1,
+                    "missing": int(is_missing),
+                    "records": sum(tally.candidates for tally in clip.tallies),
+                    "frames": len(clip.frames),
+                    "candidate pairs": len(clip.pairs),
+                }
+            )
+            rejects.update(f"{reject.stage}: {reject.reason}" for reject in clip.rejects)
+            samples += [pair.sample_id for pair in clip.pairs[:1]][:SHOWN_SAMPLES]
+            if is_missing and isinstance(video, MissingFile):
+                lost += [(clip.video, video)][: SHOWN_MISSING - len(lost)]
+            if isinstance(video, FoundFrames) and needs_rate(clip.frames):
+                unrated = unrated or video.name
+            if clip.frames and not example:
+                example.append(clip)
+        total = sum(counts.values(), Counter())
+        headings = ("videos", "missing", "records", "frames", "candidate pairs")
+        yield "  ".join(f"{heading:>15}" for heading in ("split", *headings))
+        for split, found in (*sorted(counts.items()), ("total", total)):
+            numbers = (f"{found[heading]:>15,}" for heading in headings)
+            yield "  ".join([f"{split:>15}", *numbers])
+        yield from self._missing_lines(lost, total["missing"])
+        for reason, count in sorted(rejects.items()):
+            yield f"  rejected by the plan, {reason}: {count:,}"
+        if any(reason.endswith(TOO_FEW.reason) for reason in rejects):
+            yield "  a pair needs two usable moments of one video: videos with fewer give none"
+        if samples:
+            yield f"  first samples: {', '.join(samples[:SHOWN_SAMPLES])}"
+        wrong = self._none_there(example) if total["missing"] == total["videos"] else ""
+        if wrong:
+            yield f"  WARNING: a build would refuse this: {wrong}"
+        if unrated and self.config.frames_fps is None:
+            yield f"  WARNING: a build would refuse this: {rate_missing(unrated)}"
+
+    def _missing_lines(self, lost: Sequence[tuple[str, MissingFile]], number: int) -> Iterator[str]:
+        """Yields the first videos that are missing, with reasons and what may be meant."""
+        if lost:
+            yield f"  missing below --videos {self.config.videos}:"
+        hints = self._hints([name for name, _ in lost])
+        for name, why in lost:
+            yield f"    {name}: {why.detail}{hints.get(name, '')}"
+        if more := number - len(lost):
+            yield f"    and {more:,} more"
+
+    def is_fit(self, clip: Clip) -> bool:
+        """Tells whether a clip has pairs and its video is there."""
+        found = self._find([clip] if clip.pairs else [])
+        return any(not isinstance(video, MissingFile) for _, video in found)
+
+    def try_records(self, clips: Sequence[Clip], folder: str) -> PilotCost:
+        rules = self.rules()
+        temporary = replace(rules, work=folder, videos=replace(rules.videos, index=None))
+        extractor = temporary.extractor()
+        started = time.perf_counter()
+        try:
+            scored = [_scored(clip, temporary, extractor) for clip in clips]
+        finally:
+            extractor.close()
+        measured = [_measured(work, temporary) for work in scored]
+        finished = [drop_pairs(work, temporary.pair_filters) for work in measured]
+        rows = (frame.image for work in scored for frame in work.frames)
+        images = {row.image_id: row.scores for row in rows if row is not None}
+        return PilotCost(
+            seconds=time.perf_counter() - started,
+            num_bytes=sum(image.num_bytes for work in finished for image in images_of(work)),
+            made=yield_of(
+                sum(len(work.pairs) for work in finished),
+                (reject for work in finished for reject in work.rejects),
+                images.values(),
+                ((pair.measures, pair.scores) for work in measured for pair in work.pairs),
+            ),
+        )
+
+
+def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
+    """Returns a finished clip, made by the same steps without Beam."""
+    scored = _scored(clip, rules, extractor)
+    return drop_pairs(_measured(scored, rules), rules.pair_filters)
+
+
+def _scored(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
+    """Returns a clip with all its frames scored."""
+    work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"), rules.frames_fps)
+    return score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
+
+
+def _measured(scored: ClipWork, rules: VideoPairRules) -> ClipWork:
+    """Returns a clip with the pairs of its usable frames measured."""
+    work = drop_frames(scored, rules.image_filters)
+    work = measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
+    return score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))
