@@ -64,6 +64,8 @@ class Watch:
             return
         if event == "socket.connect" and isinstance(values[1], str | bytes):
             return  # torch's own processes speak through sockets of the file system
+        if event == "subprocess.Popen" and "eqforge.core.sandbox.child_main" in values[1]:
+            return  # the sandbox in which files of unknown origin are read
         if event in STARTED and not self.children:
             self.seen.append(f"{event} {str(values)[:200]}")
         elif event == "open" and any(canary in str(values[0]) for canary in CANARIES):
