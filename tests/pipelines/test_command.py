@@ -31,7 +31,7 @@ from eqforge.pipelines import (
 )
 from eqforge.pipelines.base.command import parse_line
 from eqforge.transforms.engines.exclusive_job import locked
-from tests.builds import environment
+from tests.builds import ENTRY, environment
 
 Main = Callable[[list[str]], int]
 
@@ -292,28 +292,22 @@ def test_a_folder_with_none_of_the_images_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Beam's open pipes
 def test_an_engine_that_does_not_start_leaves_a_finished_dataset_as_it_is(
-    dataset: Path, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    dataset: Path, command: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "server.jar").touch()
     before = (dataset / "dataset.json").read_bytes()
-    engine = ["--runner=FlinkRunner", f"--flink_job_server_jar={tmp_path / 'server.jar'}"]
     settings = [*command, "--mode", "paper", "--limit", "1", "--overwrite"]
+    engine = ["--runner=FlinkRunner", f"--flink_job_server_jar={tmp_path / 'server.jar'}"]
+    java = ["--job_server_java_launcher=/bin/false", "--allow_open_ports"]
 
-    with pytest.raises(SystemExit) as left:
-        eq_video.main(
-            [
-                *settings,
-                "--",
-                *engine,
-                "--job_server_java_launcher=/bin/false",
-                "--allow_open_ports",
-            ]
-        )
+    done = subprocess.run(
+        [*ENTRY, "build", "eq-video", *settings, "--", *engine, *java],
+        env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
 
-    assert left.value.code == 1
-    assert "Service failed to start up with error 1" in capsys.readouterr().err
+    assert done.returncode == 1
+    assert "Service failed to start up with error 1" in done.stderr
     assert (dataset / "dataset.json").read_bytes() == before
     assert verify.main([str(dataset)]) == 0
 
