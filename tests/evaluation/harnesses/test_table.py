@@ -251,7 +251,7 @@ def _line(**changes: Any) -> dict[str, Any]:
         ("m.csv", "prediction\nA\n", "record 1: expected the columns index and prediction"),
         ("m.tsv", "index\tsaid\nq0\tA\n", "there is no prediction"),
         ("m.json", '[{"prediction": "A"}]', "there is no index"),
-        ("m.xlsx", "PK", "is no Excel file"),
+        ("m.xlsx", "PK", "cannot be read as Excel"),
     ],
 )
 def test_files_of_another_form_are_one_clear_error(
