@@ -123,8 +123,11 @@ class TableFile:
         Raises:
           Unreadable, OSError, pa.ArrowException: see batches.
         """
-        batches = list(self.batches(number, columns, self.num_rows))
-        return pa.Table.from_batches(batches) if batches else self.schema.empty_table()
+        batches = list(self.batches(number, columns, max(self.num_rows, 1)))
+        if batches:
+            return pa.Table.from_batches(batches)
+        tops = self.schema.names if columns is None else {name.split(".")[0] for name in columns}
+        return pa.schema([field for field in self.schema if field.name in tops]).empty_table()
 
     def batches(
         self, number: int | None, columns: Sequence[str] | None, rows: int

@@ -190,6 +190,14 @@ def test_a_row_group_without_rows_is_read(tmp_path: Path, use_dictionary: bool) 
     assert pa.Table.from_batches(found).to_pylist() == [{"a": "x"}]
 
 
+def test_a_file_without_rows_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())}), path)
+    with open_table_file(str(tmp_path), path.name) as file:
+        tables = [file.group(number, ["b"]) for number in range(file.num_groups)]
+    assert all(table.schema.names == ["b"] and not table.num_rows for table in tables)
+
+
 def test_places_are_those_of_values_with_such_lengths(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(
