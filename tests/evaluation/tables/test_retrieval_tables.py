@@ -362,7 +362,7 @@ def test_each_direction_counts_its_own_queries_and_ties(made: Made, tmp_path: Pa
 
 def test_in_paper_mode_ties_lose_and_the_table_says_so(made: Made) -> None:
     dataset = open_dataset(str(made.folder))
-    settings = MetricsSettings(paths=(), ties="expectation", resamples=10, mode="paper")
+    settings = MetricsSettings(paths=(), resamples=10, mode="paper")
     report = retrieval_report(dataset, [made.scores["m"]], settings)
     assert report.rules is not None
     assert report.rules.ties == "strict"

@@ -536,7 +536,7 @@ def test_nothing_right_of_22_leaves_room_and_so_does_a_model_against_its_equal(
     assert json.loads((tmp_path / "o" / "metrics.json").read_text())["version"] == 2
 
 
-def test_a_text_that_stands_in_a_thousand_rows_takes_its_memory_once(tmp_path: Path) -> None:
+def test_a_text_that_repeats_beyond_the_limit_takes_no_memory(tmp_path: Path) -> None:
     path = tmp_path / "m.parquet"
     content: dict[str, list[Any]] = {
         "sample_id": ["x" * 20_000_000] * 1_000,
@@ -546,7 +546,7 @@ def test_a_text_that_stands_in_a_thousand_rows_takes_its_memory_once(tmp_path: P
     texts = pa.DictionaryArray.from_arrays(ids, [content["sample_id"][0]])
     pq.write_table(pa.table({"sample_id": texts, "values": content["values"]}), path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with pytest.raises(InputError, match="appears twice"):
+    with pytest.raises(InputError, match="would take all memory"):
         read_file(path, 4)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
 
@@ -557,5 +557,5 @@ def test_numbers_that_repeat_a_hundred_million_times_are_not_read(tmp_path: Path
     values = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * 10)), 10)
     columns = {"sample_id": pa.array(["x"] * rows), "values": values.cast(pa.list_(pa.float64()))}
     pq.write_table(pa.table(columns), path, compression="zstd")
-    with pytest.raises(InputError, match="more than 100 bytes come of each"):
+    with pytest.raises(InputError, match="2000000 rows in"):
         read_file(path, 10)
