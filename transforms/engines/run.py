@@ -39,6 +39,7 @@ from eqforge.transforms.engines.listening import (
     reach_this_machine_directly,
 )
 from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_name
+from eqforge.transforms.engines.run_folder import outlasting
 
 # Names for the local engine, in any spelling that Beam takes. Beam's own DirectRunner first tries
 # to download another engine, so it is never started.
@@ -176,6 +177,7 @@ def run(
                 kept_to_this_machine(options),
                 _alone(options, job),
                 _not_interactive(),
+                _for_own_servers(options),
                 beam.Pipeline(options=options) as root,
             ):
                 wire(root)
@@ -194,6 +196,13 @@ def _not_interactive() -> Iterator[None]:
         yield
     finally:
         interactive_utils.is_in_ipython = found
+
+
+def _for_own_servers(options: PipelineOptions) -> contextlib.AbstractContextManager[None]:
+    """Keeps the folders of Beam's job servers in this process, which it deletes when that ends."""
+    kind = plain_name(options.view_as(StandardOptions).runner or "")
+    is_own = kind in ("prism", "flink") and cluster_of(options) is None
+    return outlasting() if is_own else contextlib.nullcontext()
 
 
 def _alone(options: PipelineOptions, job: str | None) -> contextlib.AbstractContextManager[None]:

@@ -51,6 +51,16 @@ def private_folder(parent: str) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)  # a worker may be writing its last file
 
 
+@contextlib.contextmanager
+def outlasting() -> Iterator[None]:
+    """Puts temporary files of this process's block where they outlive the run."""
+    before, tempfile.tempdir = tempfile.tempdir, outside()
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+
+
 def outside() -> str:
     """Returns the folder for temporary files that outlive a run."""
     return _outside[0] if _outside else tempfile.gettempdir()
