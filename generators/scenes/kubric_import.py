@@ -81,7 +81,10 @@ def _import_blender(scratch: str) -> None:
 
 
 def stand_in_for_tensorflow() -> None:
-    """Provides `tf.io.gfile.GFile` and `copy` for local files; TensorFlow need not be installed."""
+    """Provides `tf.io.gfile.GFile` and `copy` for local files; TensorFlow need not be installed.
+
+    It is all that kubric 2023.12.27 calls.
+    """
     tensorflow, files, gfile = (
         _put_module(name) for name in ("tensorflow", "tensorflow.io", "tensorflow.io.gfile")
     )
@@ -90,7 +93,7 @@ def stand_in_for_tensorflow() -> None:
 
 
 def stand_in_for_sklearn() -> None:
-    """Provides scikit-learn's `murmurhash3_32`, which kubric needs to read cryptomattes."""
+    """Provides `murmurhash3_32` of scikit-learn 1.9, which kubric needs to read cryptomattes."""
     spec = importlib.util.find_spec("sklearn")
     assert spec is not None
     assert spec.submodule_search_locations is not None
