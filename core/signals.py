@@ -229,6 +229,16 @@ def released() -> Iterator[None]:
         _listener.is_held = True
 
 
+@contextlib.contextmanager
+def ignored() -> Iterator[None]:
+    """Makes signals change nothing in the block: what they would end is complete."""
+    with held():
+        try:
+            yield
+        finally:
+            forget()
+
+
 def forget() -> None:
     """Forgets the signal that was raised: what it was to end has ended."""
     _listener.forget()

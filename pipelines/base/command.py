@@ -40,12 +40,15 @@ def build_command(
     pipeline: type[Pipeline[Any]], argv: Sequence[str], command: str = "build"
 ) -> int:
     """Builds a dataset as its command line says; returns the exit status."""
-    with reported_errors(goes_on=True), session(), inputs_from_stores():
+    rest = contextlib.ExitStack()
+    with reported_errors(goes_on=True), rest, session(), inputs_from_stores():
         program = f"eqforge {command} {pipeline.name}".rstrip()
         line, beam_args = parse_line(pipeline, argv, program)
         with signals.idle():  # an exception may leave a library half loaded
             from eqforge.pipelines.base.runner import build_dataset
-        give(build_dataset(pipeline(line.settings), beam_args, print))
+        report = build_dataset(pipeline(line.settings), beam_args, print)
+        rest.enter_context(signals.ignored())
+        give(report)
         return 0
     return 2
 

@@ -87,8 +87,19 @@ def build_dataset(
     options = engine.pipeline_options(beam_args, pipeline.run.workers)
     placement.check_reach(options, pipeline.run.output)
     elsewhere = devices_elsewhere() if placement.is_dataflow(options) else contextlib.nullcontext()
-    with run_folder(), one_content(), elsewhere:
+    output, is_run = pipeline.run.output, True
+    with _stopped_unless_complete(output), run_folder(), one_content(), elsewhere:
         is_run = _plan_and_run(pipeline, options)
+    with signals.ignored():
+        return _report(pipeline, options, is_run, tell)
+
+
+def _report(
+    pipeline: Pipeline[Any],
+    options: PipelineOptions,
+    is_run: bool,
+    tell: Callable[[str], object],
+) -> BuildReport:
     output = pipeline.run.output
     if is_run and not placement.is_waited_for(options):
         job = options.view_as(GoogleCloudOptions).job_name
@@ -141,10 +152,9 @@ def _plan_and_run(pipeline: Pipeline[Any], options: PipelineOptions) -> bool:
                 settle(run.output)
             census = take_census(pipeline.media(plan))
             job = _Job(pipeline, header, options, is_dry, replaces, scratch)
-            with _stopped_unless_complete(run.output):
-                if placement.is_waited_for(options):
-                    plan = pipeline.settle(plan, job.run, scratch)
-                job.build(plan, census)
+            if placement.is_waited_for(options):
+                plan = pipeline.settle(plan, job.run, scratch)
+            job.build(plan, census)
             return True
 
 
