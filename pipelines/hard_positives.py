@@ -304,7 +304,7 @@ class HardPositives(JudgedPipeline[Config]):
         """Returns what measures how well the texts alone tell, where these were balanced."""
         if self.config.balance is None:
             return None
-        from eqforge.evaluation.shortcuts.certificate import certify
+        from eqforge.evaluation.shortcuts.audit import certify
 
         return certify
 

@@ -24,9 +24,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from eqforge.evaluation.review.fields import RULES as TEXT_RULES
-from eqforge.evaluation.review.protocols import PROTOCOLS
-from eqforge.evaluation.review.rules import RULES
+from eqforge.evaluation.review.protocols import TEXT_RULES, protocols
+from eqforge.evaluation.review.settings import RULES
 from eqforge.generators.text.lints.findings import KINDS
 from eqforge.generators.text.rule_precision import by_family, labelled, precision_of
 from eqforge.schemas.records.judgements import QUESTIONS
@@ -93,7 +92,7 @@ def _precisions() -> Iterator[str]:
 
 def _protocols() -> Iterator[str]:
     yield "| protocol | of | asks | after |\n|---|---|---|---|"
-    for name, known in PROTOCOLS.items():
+    for name, known in protocols().items():
         source = known.source or "eqforge's own"
         yield f"| `{name}` | {known.of} | {known.question} | {source} |"
 

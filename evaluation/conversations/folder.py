@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -46,7 +45,7 @@ ANSWERS = pa.schema(
 `image_order` says which image of the pair was left and which right, `01` or `10`, and
 `caption_order` which caption was called 1 and which 2. `left` and `right` are the numbers that the
 answer gives, null if it could not be parsed; `form` says how it was parsed or why not, a key of
-`parsing.FORMS`; `true_left` is the correct number for the left image.
+`questions.FORMS`; `true_left` is the correct number for the left image.
 """
 
 FAILURES = pa.schema(
@@ -61,12 +60,11 @@ class AnswersManifest:
     """Everything a reader has to know about a folder of answers.
 
     Attributes:
-      dataset, dataset_sha256: name of the dataset, and SHA-256 of its `dataset.json`.
-      model: the model that answered.
-      settings: everything else the answers depend on.
+      dataset_sha256: SHA-256 of the dataset's `dataset.json`.
+      settings: everything else than the model that the answers depend on.
       chosen: SHA-256 of the ids of the pairs to ask about.
       counts: the counts of `samples`.
-      forms: how many answers have each form; see `parsing.FORMS`.
+      forms: how many answers have each form; see `questions.FORMS`.
       versions: eqforge and every library that can change an answer.
       tables: the files of `answers` and `failures`.
     """
@@ -86,13 +84,9 @@ class AnswersManifest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Answered:
-    """One answer, reduced to what the table needs.
+    """The number that an answer gives the left image, None if it could not be parsed.
 
-    Attributes:
-      sample_id: id of the pair.
-      orders: the orders of images and captions, each `01` or `10`.
-      left: the number the answer gives the left image; None if it could not be parsed.
-      true_left: the correct number.
+    `orders` are those of images and captions, each `01` or `10`.
     """
 
     sample_id: str
@@ -118,18 +112,19 @@ def describe(folder: str, table: str, of: int) -> list[DataFile]:
     for number in range(of):
         path = path_of(table, number, of)
         num_bytes, sha256 = storage.digest(storage.join(folder, path))
-        rows = sum(batch.num_rows for batch in rows_of(folder, path, ["sample_id"]))
+        rows = sum(1 for _ in rows_of(folder, path, ["sample_id"]))
         found.append(DataFile(path=path, rows=rows, num_bytes=num_bytes, sha256=sha256))
     return found
 
 
-def rows_of(folder: str, path: str, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yields columns of one shard.
+def rows_of(folder: str, path: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yields columns of the rows of one shard.
 
     Raises:
       InputError: it is missing or damaged.
     """
-    yield from read_file_batches(storage.join(folder, path), list(columns), 10_000)
+    for batch in read_file_batches(storage.join(folder, path), list(columns), 10_000):
+        yield from batch.to_pylist()
 
 
 def read_answers(folder: str, files: Sequence[DataFile]) -> list[Answered]:
@@ -147,8 +142,7 @@ def read_answers(folder: str, files: Sequence[DataFile]) -> list[Answered]:
             true_left=row["true_left"],
         )
         for file in files
-        for batch in rows_of(folder, file.path, columns)
-        for row in batch.to_pylist()
+        for row in rows_of(folder, file.path, columns)
     ]
 
 
@@ -165,8 +159,3 @@ def open_answers(folder: str) -> AnswersManifest | None:
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION):
         raise InputError(f"{url}: expected format {FORMAT} {FORMAT_VERSION}")
     return found
-
-
-def to_json(manifest: AnswersManifest) -> bytes:
-    """Returns a manifest as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"

@@ -1,8 +1,23 @@
-"""The question of EqBen's pilot study, and the four orders in which it is asked."""
+"""The question of EqBen's pilot study, the four orders it is asked in, and what answers say.
+
+An answer is parsed by the first of these rules that matches:
+
+1. *format*: two different numbers with a semicolon between, such as `1;2` or `#2; #1`, anywhere in
+   the answer; or the whole answer is two numbers with a comma, a slash, a space or `and`.
+2. *words*: mentions of captions and of sides, taken two by two from the left, such as "the left
+   image is caption 2" or "caption 1 belongs to the right one". One caption with one side is
+   enough, since it determines the other; the question's own example says no more.
+
+What the model repeats of the question is ignored, and a quoted caption counts as its number. An
+answer that contradicts itself, gives both images the same caption, or says "not" is rejected: a
+guess at its meaning would score the parser, not the model.
+"""
 
 import itertools
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from eqforge.core.errors import InputError
 
@@ -18,7 +33,6 @@ QUESTION: Final = (
 FIELDS = ("{caption_1}", "{caption_2}")
 
 Order = tuple[int, int]
-ORDERS: Final[tuple[Order, Order]] = ((0, 1), (1, 0))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,27 +61,21 @@ class Arrangement:
 
 ARRANGEMENTS: Final = tuple(
     Arrangement(images=images, captions=captions)
-    for images, captions in itertools.product(ORDERS, ORDERS)
+    for images, captions in itertools.product(((0, 1), (1, 0)), repeat=2)
 )
 """All four, sorted: by the order of images, then of captions."""
 
 
 def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> str:
-    """Returns the question about a pair.
-
-    Args:
-      template: contains {caption_1} and {caption_2}; nothing else in it is replaced.
-      captions: those of the pair; caption i describes image i.
-      arrangement: how the pair is shown.
-    """
+    """Returns the question about a pair; a template has the fields {caption_1} and {caption_2}."""
     first, second = (captions[number] for number in arrangement.captions)
     before, _, rest = template.partition(FIELDS[0])
     between, _, after = rest.partition(FIELDS[1])
     return f"{before}{first}{between}{second}{after}"
 
 
-def check_template(template: str) -> str:
-    """Returns the template if it has each placeholder exactly once, {caption_1} first.
+def check_template(template: str) -> None:
+    """Checks that a template has each placeholder exactly once, {caption_1} first.
 
     Raises:
       InputError: it does not.
@@ -78,4 +86,131 @@ def check_template(template: str) -> str:
             "--question: expected a text with {caption_1} and behind it {caption_2}, each once; "
             f"found {template!r}"
         )
-    return template
+
+
+# --- answers
+
+Form = Literal["format", "words", "empty", "no_answer", "contradictory", "same_caption", "negated"]
+FORMS: dict[Form, str] = {
+    "format": "Two numbers in the form that was asked for.",
+    "words": "Captions and sides, in words.",
+    "empty": "There is no text.",
+    "no_answer": "No caption is said to be of a side.",
+    "contradictory": "It says both that caption 1 is of the left image and of the right one.",
+    "same_caption": "Both images get one caption.",
+    "negated": "It says what is not so.",
+}
+"""How an answer was parsed; from `empty` on, why it was not."""
+
+_ECHOES = (
+    r"#?index for the left image\s*[;,]\s*#?index for the right image",
+    r"for example,?\s*[\"“”']*\s*1\s*;\s*2\s*[\"“”']*\s*represents that caption 1 corresponds to "
+    r"image left",
+    r"[\"“”']*1\s*;\s*2[\"“”']*\s*represents that",
+    r"(?<!\w)(?:the )?left and right(?!\w)",
+    r"which caption corresponds to the left image and which caption corresponds to the right one",
+)
+_ECHO = re.compile("|".join(_ECHOES), re.IGNORECASE)
+_NUMBER = r"(?:the\s+)?(?:caption\s*)?#?\s*([12])(?![\w.]*\d)"
+_FORMAT = re.compile(rf"(?<![\w.#]){_NUMBER}\s*;\s*{_NUMBER}", re.IGNORECASE)
+_WHOLE = re.compile(
+    rf"(?:(?:the\s+)?answer(?:\s+is)?\s*:?\s*)?{_NUMBER}\s*(?:[;,/|&-]|\band\b|\s)\s*{_NUMBER}",
+    re.IGNORECASE,
+)
+_MENTION = re.compile(
+    r"(?P<caption>\bcaptions?\s*(?:number\s*|no\.\s*)?[#\"“(]*\s*(?P<n>[12])(?!\w)"
+    r"|\b(?:the\s+)?(?P<word>first|second)\s+caption\b"
+    r"|(?<![\w.#])#\s*(?P<hash>[12])(?!\w))"
+    r"|(?P<side>\b(?:image|picture|photo|one|side)\s+(?:(?:on\s+)?the\s+)?(?P<after>left|right)\b"
+    r"|\b(?P<before>left|right)(?:[\s-]+hand)?\s+(?:side\s+)?(?:image|picture|photo|one|side)\b"
+    r"|\b(?:on|to|of)\s+the\s+(?P<on>left|right)\b"
+    r"|\bthe\s+(?P<the>left|right)\b|\b(?P<bare>left|right)\s*(?=[:=]|-+>))"
+    r"|(?P<sign>[:=]|-+>)\s*[\"“(]*(?P<value>[12])(?![\w.])",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"\b(?:not|neither|nor|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
+_WRAPPING = " \t\n\"'\u201c\u201d\u2018\u2019`.()[]*#<>"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """The caption numbers of the two images that an answer gives; None where it was not parsed."""
+
+    left: int | None = None
+    right: int | None = None
+    form: Form
+
+
+def read_answer(answer: str, captions: tuple[str, str] | None = None) -> Reading:
+    """Parses one answer; of captions 1 and 2 of the question, quotations count as their numbers."""
+    if not answer.strip():
+        return Reading(form="empty")
+    text = _ECHO.sub(" ", answer)
+    for number, caption in enumerate(captions or (), start=1):
+        text = re.sub(rf"caption {number}: {re.escape(caption)}", " ", text, flags=re.IGNORECASE)
+    numbered = text if captions is None else _numbered(text, captions)
+    pairs = {(int(left), int(right)) for left, right in _in_format(text, numbered)}
+    if pairs:
+        return _settled({left for left, _ in pairs}, {right for _, right in pairs}, "format")
+    if _NEGATED.search(numbered):
+        return Reading(form="negated")
+    said = list(_assignments(numbered))
+    if not said:
+        return Reading(form="no_answer")
+    lefts, rights = ({number for number, side in said if side == s} for s in ("left", "right"))
+    return _settled(lefts, rights, "words")
+
+
+def _settled(lefts: set[int], rights: set[int], form: Form) -> Reading:
+    if len(lefts) > 1 or len(rights) > 1:
+        return Reading(form="contradictory")
+    if lefts == rights:
+        return Reading(form="same_caption")
+    left = next(iter(lefts)) if lefts else 3 - next(iter(rights))
+    return Reading(left=left, right=3 - left, form=form)
+
+
+def _in_format(text: str, numbered: str) -> list[tuple[str, str]]:
+    for candidate in (text, numbered):
+        if whole := _WHOLE.fullmatch(candidate.strip(_WRAPPING)):
+            return [(whole[1], whole[2])]
+    return _FORMAT.findall(text)
+
+
+def _numbered(text: str, captions: tuple[str, str]) -> str:
+    """Replaces quoted captions of two or more words by `caption 1` and `caption 2`."""
+    for number in sorted((0, 1), key=lambda one: -len(captions[one])):
+        caption = captions[number].strip().rstrip(".")
+        if len(caption.split()) > 1 and captions[0] != captions[1]:
+            quoted = re.compile(rf"(?<!\w){re.escape(caption)}(?!\w)", re.IGNORECASE)
+            text = quoted.sub(f" caption {number + 1} ", text)
+    return text
+
+
+def _assignments(text: str) -> Iterator[tuple[int, str]]:
+    """Yields (caption number, side) from mentions taken two by two."""
+    mentions: list[tuple[str, str]] = []
+    for match in _MENTION.finditer(text):
+        found = _mention(match)
+        # As in "Left: 1": a bare number is a caption only after a side.
+        if match["sign"] is not None and (not mentions or mentions[-1][0] != "side"):
+            continue
+        if not mentions or mentions[-1] != found:
+            mentions.append(found)
+    while len(mentions) >= 2:
+        (kind, value), (other, against) = mentions[0], mentions[1]
+        if kind == other:
+            mentions = mentions[1:]
+            continue
+        number, side = (value, against) if kind == "caption" else (against, value)
+        yield int(number), side
+        mentions = mentions[2:]
+
+
+def _mention(match: re.Match[str]) -> tuple[str, str]:
+    if match["side"] is not None:
+        names = ("after", "before", "on", "the", "bare")
+        return "side", next(match[name] for name in names if match[name]).lower()
+    word = (match["word"] or "").lower()
+    ordinal = {"first": "1", "second": "2"}.get(word)
+    return "caption", match["n"] or ordinal or match["hash"] or match["value"]

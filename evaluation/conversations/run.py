@@ -5,19 +5,24 @@ import dataclasses
 import platform
 import shutil
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
 
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
+from eqforge.core.files import pictures, storage
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
-from eqforge.core.identity import fingerprint
+from eqforge.core.identity import derive_seed, fingerprint
 from eqforge.core.ticker import Ticker
 from eqforge.core.versions import versions_of
+from eqforge.evaluation.conversations.command import ConverseSettings
 from eqforge.evaluation.conversations.folder import (
     ANSWERS,
     FAILURES,
@@ -27,47 +32,81 @@ from eqforge.evaluation.conversations.folder import (
     open_answers,
     path_of,
     rows_of,
-    to_json,
     write_rows,
 )
-from eqforge.evaluation.conversations.pairs import Pair, choose_pairs
-from eqforge.evaluation.conversations.parsing import read_answer
-from eqforge.evaluation.conversations.questions import ARRANGEMENTS, Arrangement, ask
-from eqforge.evaluation.conversations.settings import ConverseSettings
-from eqforge.evaluation.conversations.side_by_side import Pixels, side_by_side
+from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_answer
 from eqforge.evaluation.scoring.run import device_name
+from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.models.chat_model import ChatModel, QuestionTooLong, load_chat_model
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.dataset.reader import Dataset, open_dataset
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import Counts
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
 
+Pixels = NDArray[np.uint8]
+
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy")
+_COLUMNS = ("sample_id", "image_0_id", "image_1_id", "caption_0", "caption_1")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """Two images and two captions; caption i describes image i."""
+
+    sample_id: str
+    images: tuple[str | None, str | None]
+    captions: tuple[str, str]
+
+
+def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed: int) -> list[Pair]:
+    """Returns the chosen pairs, sorted by id: so many of each subset, or all.
+
+    With one seed, a larger draw contains every smaller one.
+
+    Raises:
+      InputError: the samples are not pairs, or have no such column of strings or integers.
+    """
+    wanted = [*_COLUMNS, *([] if by is None or by in _COLUMNS else [by])]
+    subsets: dict[str | None, list[Pair]] = defaultdict(list)
+    schema = dataset.schema("samples")
+    missing = [name for name in wanted if name not in schema.names]
+    if schema.names and missing:
+        raise InputError(
+            f"{dataset.folder}: its samples have no column {missing[0]!r}: expected pairs of "
+            f"images and captions with {', '.join(wanted)}"
+        )
+    if schema.names and by is not None:
+        check_label_column(schema, by, dataset.folder)
+    for batch in dataset.batches("samples", wanted, 20_000) if schema.names else ():
+        for row in batch.to_pylist():
+            pair = Pair(
+                sample_id=row["sample_id"],
+                images=(row["image_0_id"], row["image_1_id"]),
+                captions=(row["caption_0"], row["caption_1"]),
+            )
+            subsets[None if by is None else row[by]].append(pair)
+    if per_subset is not None:
+        for pairs in subsets.values():
+            pairs.sort(key=lambda pair: derive_seed(seed, pair.sample_id, "converse", 1))
+    chosen = [pair for pairs in subsets.values() for pair in pairs[:per_subset]]
+    if not chosen:
+        raise InputError(f"{dataset.folder}: has no pair to ask about")
+    return sorted(chosen, key=lambda pair: pair.sample_id)
 
 
 class NotAsked(Exception):
-    """A pair cannot be asked about.
-
-    Args:
-      reason: a key of folder.REASONS.
-      detail: what was found.
-    """
-
-    def __init__(self, reason: str, detail: str) -> None:
-        """Stores reason and detail."""
-        super().__init__(f"{reason}: {detail}")
-        self.reason, self.detail = reason, detail
+    """A pair cannot be asked about: a key of folder.REASONS, and what was found."""
 
 
-def converse(settings: ConverseSettings) -> AnswersManifest:
-    """Asks about every chosen pair in all four orders and returns the manifest of the answers.
+def converse(
+    dataset: Dataset, pairs: Sequence[Pair], settings: ConverseSettings
+) -> AnswersManifest:
+    """Asks about some pairs in all four orders and returns the manifest of the answers.
 
     Raises:
       InputError: dataset, model or settings cannot be used, or the folder is not of this run.
       MissingExtra: a package is not installed.
     """
-    dataset = open_dataset(settings.dataset)
-    pairs = choose_pairs(dataset, settings.samples, settings.by, settings.seed)
     shelf = make_shelf(dataset)
     model = load_chat_model(settings.weights(), settings.chat_template)
     header = _header(dataset, pairs, model, settings)
@@ -90,12 +129,12 @@ def converse(settings: ConverseSettings) -> AnswersManifest:
     counts = Counts(expected=len(pairs), scored=len(pairs) - failed, failed=failed)
     forms: Counter[str] = Counter()
     for file in tables["answers"]:
-        for batch in rows_of(folder, file.path, ["form"]):
-            forms.update(batch.column(0).to_pylist())
+        forms.update(row["form"] for row in rows_of(folder, file.path, ["form"]))
     manifest = dataclasses.replace(
         header, counts={"samples": counts}, forms=dict(sorted(forms.items())), tables=tables
     )
-    storage.write_bytes(storage.join(folder, FILE_NAME), to_json(manifest))
+    text = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    storage.write_bytes(storage.join(folder, FILE_NAME), text)
     shutil.rmtree(Path(folder) / WORK)
     return manifest
 
@@ -117,40 +156,37 @@ def ask_pair(
         try:
             answer = model.answer(picture, prompt, settings.max_tokens)
         except QuestionTooLong as error:
-            raise NotAsked(reason="question_too_long", detail=str(error)) from error
+            raise NotAsked("question_too_long", str(error)) from error
         except ValueError as error:
-            raise NotAsked(reason="unusable_image", detail=str(error)[:200]) from error
-        rows.append(_row(pair, arrangement, prompt, answer))
+            raise NotAsked("unusable_image", str(error)[:200]) from error
+        first, second = (pair.captions[number] for number in arrangement.captions)
+        reading = read_answer(answer, (first, second))
+        image_order, caption_order = arrangement.names
+        rows.append(
+            {
+                "sample_id": pair.sample_id,
+                "image_order": image_order,
+                "caption_order": caption_order,
+                "prompt": prompt,
+                "answer": answer,
+                "left": reading.left,
+                "right": reading.right,
+                "form": reading.form,
+                "true_left": arrangement.truth[0],
+            }
+        )
     return rows
-
-
-def _row(pair: Pair, arrangement: Arrangement, prompt: str, answer: str) -> dict[str, Any]:
-    first, second = (pair.captions[number] for number in arrangement.captions)
-    reading = read_answer(answer, (first, second))
-    images, captions = arrangement.names
-    return {
-        "sample_id": pair.sample_id,
-        "image_order": images,
-        "caption_order": captions,
-        "prompt": prompt,
-        "answer": answer,
-        "left": reading.left,
-        "right": reading.right,
-        "form": reading.form,
-        "true_left": arrangement.truth[0],
-    }
 
 
 def _decoded(image: str | None, images: dict[str, bytes], max_pixels: int) -> Pixels:
     if image is None or image not in images:
-        raise NotAsked(reason="missing_image", detail=f"{image}: not in the table of images")
+        raise NotAsked("missing_image", f"{image}: not in the table of images")
     try:
         return read_pixels(images[image], max_pixels)
     except TooManyPixels as error:
-        raise NotAsked(reason="too_many_pixels", detail=f"{image}: {error}") from error
+        raise NotAsked("too_many_pixels", f"{image}: {error}") from error
     except BadImage as error:
-        detail = f"{image}: {error}"[:200]
-        raise NotAsked(reason="undecodable_image", detail=detail) from error
+        raise NotAsked("undecodable_image", f"{image}: {error}"[:200]) from error
 
 
 def _ask_all(
@@ -174,8 +210,8 @@ def _ask_all(
             try:
                 rows += ask_pair(pair, images, model, settings)
             except NotAsked as error:
-                why = {"reason": error.reason, "detail": error.detail}
-                failures.append({"sample_id": pair.sample_id} | why)
+                reason, detail = error.args
+                failures.append({"sample_id": pair.sample_id, "reason": reason, "detail": detail})
             done += 1
             ticker.show(done)
         write_rows(storage.join(folder, path_of("failures", number, of)), FAILURES, failures)
@@ -199,13 +235,16 @@ def _threads(count: int) -> Iterator[None]:
 def _header(
     dataset: Dataset, pairs: Sequence[Pair], model: ChatModel, settings: ConverseSettings
 ) -> AnswersManifest:
+    deciding = ("question", "gap_px", "max_tokens", "max_pixels", "shard_samples")
+    device = f"cpu, threads: {settings.threads}"
     return AnswersManifest(
         dataset=dataset.manifest.dataset,
         dataset_sha256=dataset.sha256,
         model=model.identity,
-        settings=settings.described()
-        | {
-            "device": _device(settings),
+        settings={
+            **{name: getattr(settings, name) for name in deciding},
+            "decoder": pictures.VERSION,
+            "device": device if settings.device == "cpu" else device_name(settings.device),
             "orders": [list(arrangement.names) for arrangement in ARRANGEMENTS],
         },
         chosen=fingerprint([pair.sample_id for pair in pairs]),
@@ -216,12 +255,6 @@ def _header(
         | versions_of(*_LIBRARIES),
         tables={},
     )
-
-
-def _device(settings: ConverseSettings) -> str:
-    if settings.device == "cpu":
-        return f"cpu, threads: {settings.threads}"
-    return device_name(settings.device)
 
 
 def _begin(folder: Path, header: AnswersManifest) -> None:
@@ -242,3 +275,25 @@ def _other(folder: str, what: str) -> InputError:
         f"{folder}: holds {what} of another dataset, model, setting or version; name another "
         "--output, or delete the folder"
     )
+
+
+def side_by_side(left: Pixels, right: Pixels, gap_px: int = 0) -> Pixels:
+    """Returns two images side by side at the same height.
+
+    The taller one is scaled down to the height of the other by Pillow's bicubic filter, keeping its
+    aspect ratio; nothing is cropped. Images of equal height are not resampled. The paper has no
+    white bar between them.
+
+    Source: EqBen, section 5.5, which concatenates the images of a pair horizontally.
+    """
+    height = min(len(left), len(right))
+    bar = np.full((height, gap_px, 3), 255, dtype=np.uint8)
+    return np.concatenate([_of_height(left, height), bar, _of_height(right, height)], axis=1)
+
+
+def _of_height(pixels: Pixels, height: int) -> Pixels:
+    if len(pixels) == height:
+        return pixels
+    width = max(1, round(pixels.shape[1] * height / len(pixels)))
+    image = Image.fromarray(pixels, "RGB")
+    return np.asarray(image.resize((width, height), Image.Resampling.BICUBIC))

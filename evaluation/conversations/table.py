@@ -1,6 +1,6 @@
 """The table of a model's answers: accuracy as in the paper, and over all four orders."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -10,12 +10,14 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_lines
-from eqforge.evaluation.conversations.folder import Answered
-from eqforge.evaluation.conversations.parsing import read_answer
-from eqforge.evaluation.conversations.questions import ARRANGEMENTS
+from eqforge.evaluation.conversations.command import ConverseSettings
+from eqforge.evaluation.conversations.folder import Answered, read_answers
+from eqforge.evaluation.conversations.questions import ARRANGEMENTS, read_answer
+from eqforge.evaluation.conversations.run import choose_pairs, converse
 from eqforge.evaluation.metrics.ties import Credits
-from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure
-from eqforge.evaluation.tables.samples import Samples
+from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure, model_names
+from eqforge.evaluation.tables.samples import Samples, read_samples
+from eqforge.schemas.dataset.reader import open_dataset
 
 ORDERS = tuple(arrangement.names for arrangement in ARRANGEMENTS)
 CHANCE = {
@@ -29,6 +31,32 @@ CHANCE = {
 
 A model that always says "1;2" gets 1/2 over all orders, and is never consistent.
 """
+
+
+def converse_report(settings: ConverseSettings) -> Report:
+    """Asks, or reads answers, and returns their table.
+
+    Raises:
+      EqforgeError: the input cannot be used, or a package is missing.
+    """
+    dataset = open_dataset(settings.dataset)
+    pairs = choose_pairs(dataset, settings.samples, settings.by, settings.seed)
+    if settings.answers is not None:
+        captions = {pair.sample_id: pair.captions for pair in pairs}
+        name, found = settings.answers.stem, read_foreign_answers(settings.answers, captions)
+    else:
+        manifest = converse(dataset, pairs, settings)
+        (name,) = model_names([manifest.model.name], [settings.folder()])
+        found = read_answers(str(settings.folder()), manifest.tables["answers"])
+    samples = read_samples(dataset, "source_id", settings.by)
+    return answers_report(
+        dataset.manifest.dataset,
+        name,
+        samples.only(np.isin(samples.keys, [pair.sample_id for pair in pairs])),
+        found,
+        Rules(seed=settings.seed, resamples=settings.resamples),
+        allow_missing=settings.allow_missing,
+    )
 
 
 def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Credits]]:
@@ -83,14 +111,6 @@ def answers_report(
 ) -> Report:
     """Returns the table of one model's answers.
 
-    Args:
-      dataset: name of the dataset.
-      model: name of the model.
-      samples: the chosen samples.
-      answers: four for each sample that was asked about.
-      rules: seed and resamples.
-      allow_missing: whether samples may have no answers.
-
     Raises:
       InputError: answers are missing though not allowed to be, too many, or of other samples.
     """
@@ -105,34 +125,29 @@ def answers_report(
             f"{dataset}: {len(missing):,} of {len(samples.keys):,} pairs have no answer, such as "
             f"{missing[0]!r}; a model's table of failures says why; --allow-missing leaves them out"
         )
+    place = {key: number for number, key in enumerate(samples.keys.tolist())}
+    places = np.array([place[key] for key in keys])
+    measures: list[Measure] = []
+    for subset, members in samples.subsets.items():
+        chosen = members[places]
+        if chosen.any():
+            judged = Judged(
+                credits={name: values[chosen] for name, values in credits.items()},
+                chance=CHANCE,
+                tied=None,
+                clusters=samples.clusters[places][chosen],
+                expected=int(members.sum()),
+            )
+            measures += measure(model, subset, judged, rules)[1]
     return Report(
         title=f"{dataset}: which caption is of which image, in per cent of pairs",
         rules=rules,
-        measures=tuple(_measures(model, samples, keys, credits, rules)),
+        measures=tuple(measures),
         notes=(
             "The paper's way is the first two columns: images in order, captions in order and",
             "exchanged. An answer that cannot be read is wrong. Chance throws a coin a question.",
         ),
     )
-
-
-def _measures(
-    model: str, samples: Samples, keys: list[str], credits: Mapping[str, Credits], rules: Rules
-) -> Iterator[Measure]:
-    place = {key: number for number, key in enumerate(samples.keys.tolist())}
-    places = np.array([place[key] for key in keys])
-    for subset, members in samples.subsets.items():
-        chosen = members[places]
-        if not chosen.any():
-            continue
-        judged = Judged(
-            credits={name: values[chosen] for name, values in credits.items()},
-            chance=CHANCE,
-            tied=None,
-            clusters=samples.clusters[places][chosen],
-            expected=int(members.sum()),
-        )
-        yield from measure(model, subset, judged, rules)[1]
 
 
 class _Foreign(msgspec.Struct):
@@ -143,12 +158,7 @@ class _Foreign(msgspec.Struct):
 
 
 def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) -> list[Answered]:
-    """Reads answers of any program from a JSON Lines file.
-
-    Args:
-      path: one line per answer, with `sample_id`, `image_order` and `caption_order`, each `01` or
-        `10`, and `answer`.
-      captions: the captions of the samples, by id.
+    """Reads answers of any program about the samples with some captions, from JSON lines.
 
     Raises:
       InputError: a line is malformed.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d  # type: ignore[import-untyped]
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.pairs import group_score
@@ -105,10 +106,9 @@ def density(values: Numbers, at: Numbers) -> Numbers:
     width = max(0.9 * spread * len(values) ** -0.2, step)
     margin = int(np.ceil(5 * width / step))
     edges = at[0] + step * (np.arange(-margin, len(at) + margin + 1) - 0.5)
-    counts = np.histogram(values, edges)[0]
-    distances = step * np.arange(-margin, margin + 1)
-    kernel = np.exp(-0.5 * (distances / width) ** 2) / (width * np.sqrt(2 * np.pi))
-    return np.convolve(counts, kernel, mode="valid") / len(values)
+    shares = np.histogram(values, edges)[0] / len(values)
+    smooth = gaussian_filter1d(shares / step, width / step, mode="constant", truncate=5)
+    return np.asarray(smooth[margin:-margin])
 
 
 def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:

@@ -1,14 +1,20 @@
-"""How far reviewers agree with each other and with themselves."""
+"""How far reviewers agree with each other and with themselves, and what follows from their votes.
 
-from __future__ import annotations
+Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability".
+"""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final
 
-from eqforge.core.late import numpy as np
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.evaluation.review.forms import FORMS, Level, Vote
 from eqforge.evaluation.review.protocols import Form
-from eqforge.evaluation.review.votes import Vote, answers_of
+from eqforge.evaluation.review.settings import Rule
+from eqforge.evaluation.review.votes import first_votes
 from eqforge.evaluation.statistics.shares import (
     LEVEL,
     NO_INTERVAL,
@@ -16,27 +22,12 @@ from eqforge.evaluation.statistics.shares import (
     Share,
     exact_interval,
 )
-from eqforge.schemas.records.reviews import VERDICTS
+from eqforge.schemas.records.reviews import VERDICTS, Decision, Tally, Verdict
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Counts = NDArray[np.int64]
-
-Level = Literal["nominal", "ordinal"]
+First = Mapping[str, Mapping[str, Vote]]
+"""First votes by item and reviewer."""
+Counts = NDArray[np.int64]
 RESAMPLES: Final = 1_000
-
-_LEVELS: Final[Mapping[Form, Level]] = {
-    "decide": "nominal",
-    "rank": "ordinal",
-    "order": "ordinal",
-    "write": "nominal",
-    "box": "nominal",
-}
-"""What the values of answers are: names or ranks; texts and boxes have none."""
-
-_COMPARED: Final[tuple[Form, ...]] = ("decide", "rank")
-"""Forms whose answers are alike or not; two orders of 25 pictures hardly ever are."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,24 +86,101 @@ class Agreement:
     unanimous: int
 
 
-def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote]]:
-    """Returns each reviewer's first vote on each item, by item and reviewer."""
-    found: dict[str, dict[str, Vote]] = {}
-    for reviewer, some in votes.items():
-        for vote in some:
-            if not vote.is_repeat:
-                found.setdefault(vote.id, {})[reviewer] = vote
-    return {name: found[name] for name in sorted(found)}
+def agreement(votes: First, form: Form = "decide", seed: int = 0) -> Agreement:
+    """Returns how far reviewers agree on items; the seed is that of the resampling of items."""
+    counts = counts_of(votes, form)
+    value, interval = _alpha(counts, np.arange(len(counts)), FORMS[form].level, seed)
+    said = [
+        [vote.said for vote in own.values() if vote.answer != "skipped"] for own in votes.values()
+    ]
+    shared = [own for own in said if len(own) > 1]
+    return Agreement(
+        alpha=value,
+        interval=interval,
+        items=len(votes),
+        several=len(shared),
+        unanimous=sum(len(set(own)) == 1 for own in shared),
+    )
 
 
-def counts_of(votes: Mapping[str, Mapping[str, Vote]], form: Form = "decide") -> Counts:
+def reviewers_of(
+    votes: Mapping[str, Sequence[Vote]],
+    tasks: Mapping[str, int],
+    form: Form = "decide",
+    seed: int = 0,
+) -> tuple[Reviewer, ...]:
+    """Returns how each reviewer answered; the seed is that of the resampling of items."""
+    first = first_votes(votes) if FORMS[form].is_compared else {}
+    found = []
+    for name, some in votes.items():
+        own = {vote.id: vote for vote in some if not vote.is_repeat}
+        answers = Counter(vote.answer for vote in own.values())
+        again = [vote for vote in some if vote.is_repeat and vote.id in own]
+        same = sum(vote.said == own[vote.id].said for vote in again)
+        # Of others' votes none stands beside another, so that whom they are careless with does
+        # not count.
+        pairs = [
+            (item, mine, vote)
+            for item, mine in own.items()
+            for reviewer, vote in first.get(item, {}).items()
+            if reviewer != name
+        ]
+        others, interval = _with_others(pairs, seed)
+        both = {str(n): {"": mine, "other": vote} for n, (_, mine, vote) in enumerate(pairs)}
+        _, items = np.unique([item for item, _, _ in pairs], return_inverse=True)
+        alpha, alpha_interval = _alpha(counts_of(both, form), items, FORMS[form].level, seed)
+        found.append(
+            Reviewer(
+                name=name,
+                tasks=tasks[name],
+                answered=len(some),
+                answers={each: answers[each] for each in FORMS[form].answers},
+                others=others,
+                others_interval=interval,
+                alpha=alpha,
+                alpha_interval=alpha_interval,
+                repeats=len(again),
+                same=same,
+                same_interval=exact_interval(same / len(again), len(again))
+                if again
+                else NO_INTERVAL,
+                minutes=sum(vote.seconds for vote in some) / 60,
+            )
+        )
+    return tuple(found)
+
+
+def _with_others(
+    pairs: Sequence[tuple[str, Vote, Vote]], seed: int
+) -> tuple[float | None, Interval]:
+    """Returns the share of others' votes that are a reviewer's own, and its interval."""
+    of_items: dict[str, list[bool]] = {}
+    for item, mine, vote in pairs:
+        if "skipped" not in (vote.answer, mine.answer):
+            of_items.setdefault(item, []).append(vote.said == mine.said)
+    counts = np.array([[sum(each), len(each)] for each in of_items.values()], dtype=np.int64)
+    if not len(counts):
+        return None, NO_INTERVAL
+    alike, total = counts.sum(axis=0)
+    draws = [counts[draw].sum(axis=0) for draw in _resampled(len(counts), seed)]
+    share = Share(
+        value=float(alike / total),
+        draws=np.array([right / of for right, of in draws]),
+        clusters=float(total**2 / (counts[:, 1] ** 2).sum()),
+        samples=float(total),
+    )
+    return share.value, share.interval()
+
+
+def counts_of(votes: First, form: Form = "decide") -> Counts:
     """Returns how often each value was given on each part of each item [items, parts, values].
 
     The one part of an item to decide on has the values of VERDICTS; those of an item with ranks are
     its captions, or its pictures, and their values the ranks from 1. Skipped ones have none.
     """
+    values_of = FORMS[form].values
     parts = [
-        [dict(_parts(vote, form)) for vote in own.values() if vote.answer != "skipped"]
+        [dict(values_of(vote)) for vote in own.values() if vote.answer != "skipped"]
         for own in votes.values()
     ]
     # Parts are counted within their item: of pictures, each text has its own.
@@ -130,49 +198,8 @@ def counts_of(votes: Mapping[str, Mapping[str, Vote]], form: Form = "decide") ->
     return counts
 
 
-def _parts(vote: Vote, form: Form) -> Iterator[tuple[str, int]]:
-    """Yields the parts of what was asked with the value that a vote gives each, from 1."""
-    if form == "decide":
-        yield "", 1 + VERDICTS.index(vote.verdict)
-    for picture, ranks in enumerate(vote.ranks):
-        yield from ((f"{picture} {place}", rank) for place, rank in enumerate(ranks))
-    yield from ((name, place) for place, name in enumerate(vote.order, start=1))
-
-
-def agreement(
-    votes: Mapping[str, Mapping[str, Vote]], form: Form = "decide", seed: int = 0
-) -> Agreement:
-    """Returns how far reviewers agree on items.
-
-    Args:
-      votes: first votes by item and reviewer.
-      form: how they answered.
-      seed: of the resampling of items.
-
-    Source: Krippendorff (2011), "Computing Krippendorff's Alpha-Reliability".
-    """
-    counts = counts_of(votes, form)
-    value, interval = _alpha(counts, np.arange(len(counts)), _LEVELS[form], seed)
-    said = [
-        [vote.said for vote in own.values() if vote.answer != "skipped"] for own in votes.values()
-    ]
-    shared = [own for own in said if len(own) > 1]
-    return Agreement(
-        alpha=value,
-        interval=interval,
-        items=len(votes),
-        several=len(shared),
-        unanimous=sum(len(set(own)) == 1 for own in shared),
-    )
-
-
-def alpha_of(counts: NDArray[np.int64], level: Level = "nominal") -> float | None:
-    """Returns Krippendorff's alpha; None where it is not defined.
-
-    Args:
-      counts: how often each value was given on each part [..., values].
-      level: whether values are names or ranks.
-    """
+def alpha_of(counts: Counts, level: Level = "nominal") -> float | None:
+    """Returns Krippendorff's alpha of counts [..., values]; None where it is not defined."""
     import krippendorff
 
     counts = counts.reshape(-1, max(1, counts.shape[-1]))
@@ -185,13 +212,9 @@ def alpha_of(counts: NDArray[np.int64], level: Level = "nominal") -> float | Non
 def _alpha(
     counts: Counts, items: NDArray[np.int64], level: Level, seed: int
 ) -> tuple[float | None, Interval]:
-    """Returns alpha and its interval.
+    """Returns alpha of counts [units, parts, values], and its interval by resampling items.
 
-    Args:
-      counts: how often each value was given on each part [units, parts, values].
-      items: the item of each unit [units], from 0.
-      level: as in alpha_of.
-      seed: of the resampling of items.
+    `items` is the number of the item of each unit [units].
     """
     several = (counts.sum(axis=2) > 1).any(axis=1)
     counts, items = counts[several], np.unique(items[several], return_inverse=True)[1]
@@ -206,100 +229,52 @@ def _alpha(
     return value, (float(low), float(high))
 
 
-def reviewers_of(
-    votes: Mapping[str, Sequence[Vote]],
-    tasks: Mapping[str, int],
-    form: Form = "decide",
-    seed: int = 0,
-) -> tuple[Reviewer, ...]:
-    """Returns how each reviewer answered; `seed` is that of the resampling of items."""
-    first = first_votes(votes) if form in _COMPARED else {}
-    return tuple(
-        _reviewer(name, some, tasks[name], first, form, seed) for name, some in votes.items()
-    )
-
-
-def _reviewer(
-    name: str,
-    votes: Sequence[Vote],
-    tasks: int,
-    first: Mapping[str, Mapping[str, Vote]],
-    form: Form,
-    seed: int,
-) -> Reviewer:
-    own = {vote.id: vote for vote in votes if not vote.is_repeat}
-    again = [vote for vote in votes if vote.is_repeat and vote.id in own]
-    same = sum(vote.said == own[vote.id].said for vote in again)
-    others, interval = _with_others(own, name, first, seed)
-    alpha, alpha_interval = _alpha_with_others(own, name, first, form, seed)
-    return Reviewer(
-        name=name,
-        tasks=tasks,
-        answered=len(votes),
-        answers={
-            each: sum(found.answer == each for found in own.values()) for each in answers_of(form)
-        },
-        others=others,
-        others_interval=interval,
-        alpha=alpha,
-        alpha_interval=alpha_interval,
-        repeats=len(again),
-        same=same,
-        same_interval=exact_interval(same / len(again), len(again)) if again else NO_INTERVAL,
-        minutes=sum(vote.seconds for vote in votes) / 60,
-    )
-
-
-def _with_others(
-    own: Mapping[str, Vote], name: str, first: Mapping[str, Mapping[str, Vote]], seed: int
-) -> tuple[float | None, Interval]:
-    """Returns the share of others' votes that are a reviewer's own, and its interval."""
-    pairs = [
-        [
-            vote.said == mine.said
-            for reviewer, vote in first.get(item, {}).items()
-            if reviewer != name and "skipped" not in (vote.answer, mine.answer)
-        ]
-        for item, mine in own.items()
-    ]
-    counts = np.array([[sum(each), len(each)] for each in pairs if each], dtype=np.int64)
-    if not len(counts):
-        return None, NO_INTERVAL
-    alike, total = counts.sum(axis=0)
-    draws = [counts[draw].sum(axis=0) for draw in _resampled(len(counts), seed)]
-    share = Share(
-        value=float(alike / total),
-        draws=np.array([right / of for right, of in draws]),
-        clusters=float(total**2 / (counts[:, 1] ** 2).sum()),
-        samples=float(total),
-    )
-    return share.value, share.interval()
-
-
-def _alpha_with_others(
-    own: Mapping[str, Vote],
-    name: str,
-    first: Mapping[str, Mapping[str, Vote]],
-    form: Form,
-    seed: int,
-) -> tuple[float | None, Interval]:
-    """Returns alpha of a reviewer's votes, each beside one of another, and its interval.
-
-    Of others' votes none stands beside another, so that who they are careless with does not count.
-    """
-    both = [
-        (item, {name: mine, reviewer: vote})
-        for item, mine in own.items()
-        for reviewer, vote in first.get(item, {}).items()
-        if reviewer != name
-    ]
-    counts = counts_of({str(n): pair for n, (_, pair) in enumerate(both)}, form)
-    _, items = np.unique([item for item, _ in both], return_inverse=True)
-    return _alpha(counts, items, _LEVELS[form], seed)
-
-
 def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:
     """Yields places in `range(items)`, as many of them each time, with some twice."""
     rng = np.random.default_rng(seed)
     for _ in range(RESAMPLES):
         yield rng.integers(0, items, items)
+
+
+def decide(
+    votes: First, rule: Rule, reviewers: Sequence[Reviewer], asked: int = 0
+) -> list[Decision]:
+    """Returns a decision on each item.
+
+    Args:
+      votes: first votes by item and reviewer.
+      rule: a key of RULES.
+      reviewers: who voted; their repeats are the weights.
+      asked: how many were asked about each item; 0 where nobody says.
+    """
+    # The share of repeats that each answers alike, by Laplace's rule: one half without repeats.
+    weights = {each.name: (each.same + 1) / (each.repeats + 2) for each in reviewers}
+    found = []
+    for item, own in votes.items():
+        verdict = _verdict(own, rule, weights)
+        reasons = Counter(vote.reason for vote in own.values() if vote.answer == "drop")
+        named = sorted((-count, reason) for reason, count in reasons.items() if reason)
+        found.append(
+            Decision(
+                id=item,
+                decision=verdict,
+                reason=named[0][1] if verdict == "drop" and named else "",
+                who=f"{rule} of {len(own)}",
+                votes=Tally(**Counter[str](vote.answer for vote in own.values())),
+                asked=asked,
+            )
+        )
+    return found
+
+
+def _verdict(votes: Mapping[str, Vote], rule: Rule, weights: Mapping[str, float]) -> Verdict:
+    if rule == "unanimous":
+        found = {vote.verdict for vote in votes.values()}
+        return found.pop() if len(found) == 1 else "unsure"
+    weighed = {"keep": 0.0, "drop": 0.0}
+    for reviewer, vote in sorted(votes.items()):
+        if vote.verdict in weighed:
+            weighed[vote.verdict] += weights[reviewer] if rule == "weighted" else 1.0
+    if weighed["keep"] == weighed["drop"]:
+        return "unsure"
+    return "keep" if weighed["keep"] > weighed["drop"] else "drop"

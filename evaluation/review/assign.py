@@ -14,14 +14,7 @@ _APART: Final = 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
-    """Something that a reviewer is shown.
-
-    Attributes:
-      number: its place, from 1.
-      id: of the item.
-      is_repeat: whether the reviewer has seen it before.
-      is_turned: whether the second picture stands first.
-    """
+    """Something that a reviewer is shown; turned, its second picture stands first."""
 
     number: int
     id: str
@@ -52,7 +45,7 @@ def assign(
       ids: of the items.
       reviewers: their names.
       overlap: how many see each item.
-      repeats: whether some come twice.
+      repeats: whether some come a second time, hidden among the others.
     """
     own: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
     for item in sorted(ids, key=lambda name: (rank("deal", name), name)):
@@ -63,7 +56,6 @@ def assign(
 
 
 def _tasks(reviewer: str, items: Sequence[str], *, repeats: bool) -> list[Task]:
-    """Returns a reviewer's tasks, with the hidden repeats among them."""
     order = sorted(items, key=lambda item: (rank("order", reviewer, item), item))
     shown: list[tuple[str, bool]] = []
     again = _repeats(reviewer, order) if repeats else {}

@@ -12,15 +12,12 @@ from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.judgements import OF_SOURCE, disputed_by_judges, disputed_by_rules
 from eqforge.schemas.tables.texts import Judgement
 
-Disputed = Literal["judges", "rules"]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Doubtful:
     """The samples that want a look.
 
     Attributes:
-      ids: of these.
       unjudged: where what judges dispute was asked for, how many others no judge was asked about,
         captions of the source aside.
     """
@@ -30,11 +27,11 @@ class Doubtful:
 
 
 def doubtful(
-    dataset: Dataset, disputed: Disputed | None = None, unlikely: float | None = None
+    dataset: Dataset,
+    disputed: Literal["judges", "rules"] | None = None,
+    unlikely: float | None = None,
 ) -> Doubtful:
     """Returns which samples of a dataset want a look.
-
-    Of a sample without judgement, as of a combined dataset's part that has none, nothing is known.
 
     Args:
       dataset: with judgements.
@@ -55,18 +52,22 @@ def doubtful(
         raise InputError(
             f"{dataset.folder}: has no probabilities of being right, as --unlikely needs; {how}"
         )
-    rows = [row for row in rows if unlikely is None or _is_unlikely(row, unlikely)]
-    found = tuple(row.sample_id for row in rows if _is_disputed(row, disputed))
-    others = [row for row in rows if not row.answers and row.basis != OF_SOURCE]
-    unjudged = 0 if disputed is None else len(others)
-    if not found:
+    if unlikely is not None:
+        made = [row for row in rows if row.basis != OF_SOURCE]
+        rows = [row for row in made if row.probability is None or row.probability < unlikely]
+    unjudged = 0
+    if disputed is not None:
+        unjudged = sum(not row.answers and row.basis != OF_SOURCE for row in rows)
+        is_disputed = disputed_by_judges if disputed == "judges" else disputed_by_rules
+        rows = [row for row in rows if is_disputed(row.answers)]
+    if not rows:
         asked = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
         raise InputError(f"{dataset.folder}: nothing in it is in doubt{asked}")
-    return Doubtful(ids=found, unjudged=unjudged)
+    return Doubtful(ids=tuple(row.sample_id for row in rows), unjudged=unjudged)
 
 
 def _judgements(dataset: Dataset) -> Iterator[Judgement]:
-    """Yields what is known of each sample, which is nothing where the table has no row of it."""
+    """Yields what is known of each sample; of one without a row, nothing is."""
     known = {row.sample_id: row for row in read_judgements(dataset)}
     beside = ["role"] if "role" in dataset.columns("samples") else []
     for row in dataset.rows("samples", ["sample_id", *beside]):
@@ -79,13 +80,3 @@ def _judgements(dataset: Dataset) -> Iterator[Judgement]:
             basis=OF_SOURCE if is_original else "",
             answers=(),
         )
-
-
-def _is_unlikely(row: Judgement, limit: float) -> bool:
-    return row.basis != OF_SOURCE and (row.probability is None or row.probability < limit)
-
-
-def _is_disputed(row: Judgement, disputed: Disputed | None) -> bool:
-    if disputed is None:
-        return True
-    return (disputed_by_judges if disputed == "judges" else disputed_by_rules)(row.answers)

@@ -3,41 +3,49 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import msgspec
+import numpy as np
 
 from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
-from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.metrics.answers import grounded
 from eqforge.evaluation.review.agreement import (
     Agreement,
     Reviewer,
     agreement,
-    first_votes,
+    decide,
     reviewers_of,
 )
-from eqforge.evaluation.review.fields import RULES as TEXT_RULES
-from eqforge.evaluation.review.found_boxes import as_decisions
-from eqforge.evaluation.review.protocols import Form
+from eqforge.evaluation.review.forms import Vote
+from eqforge.evaluation.review.protocols import TEXT_RULES, Form
 from eqforge.evaluation.review.ranking import (
     Correlation,
-    Scores,
     among_people,
     ranked_by,
     ranking_lines,
-    with_model,
+    with_models,
 )
-from eqforge.evaluation.review.rows import given_of, rows_of, source_of
-from eqforge.evaluation.review.rules import Rule, decide
+from eqforge.evaluation.review.settings import Import, Rule
 from eqforge.evaluation.review.units import units_of
-from eqforge.evaluation.review.votes import Vote, Votes, check_ids, read_votes
-from eqforge.evaluation.tables.report import model_names
+from eqforge.evaluation.review.votes import (
+    Votes,
+    answer_lines,
+    check_ids,
+    first_votes,
+    read_votes,
+    row_lines,
+)
+from eqforge.evaluation.review.written import rows_of
 from eqforge.evaluation.tasks.samples import check_ranks, task_of
-from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.records.reviews import VERDICTS, Decision
-from eqforge.sources.decisions import read_decisions, with_earlier
+from eqforge.sources.decisions import read_decisions, with_earlier, write_decisions
+from eqforge.sources.vlue import read_answer_list
 
-First = Mapping[str, Mapping[str, Vote]]
+_MISSED: Final = "another box was drawn"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,78 +80,38 @@ class ReviewOutcome:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TakeSettings:
-    """How votes are taken.
-
-    Attributes:
-      rule: what follows from several decisions.
-      earlier: file of decisions of an earlier round; None for none.
-      of: file of the queries or boxes that the tasks were about; None for none.
-      scores: what models say of ranked pictures: folders of scores, or files.
-      answers: the answers that may be given; None for any.
-    """
-
-    rule: Rule = "majority"
-    earlier: Path | None = None
-    of: Path | None = None
-    scores: tuple[Path, ...] = ()
-    answers: frozenset[str] | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class Taken:
-    """What came of a review, and what is written of it.
-
-    Attributes:
-      outcome: what is told.
-      decisions: by the ids of the samples, those of an earlier round included; empty where
-        something else than decisions was asked for.
-      rows: what is written in place of decisions.
-      votes: all answers.
-    """
+    """What came of a review, and what is written of it: decisions, or rows in their place."""
 
     outcome: ReviewOutcome
     decisions: Sequence[Decision] = ()
     rows: Sequence[Mapping[str, Any]] = ()
-    votes: Votes
 
 
-def take_votes(dataset: Dataset, paths: Sequence[Path], settings: TakeSettings) -> Taken:
-    """Returns what came of a review.
-
-    Args:
-      dataset: what was reviewed.
-      paths: the files of votes.
-      settings: how they are taken.
+def import_votes(settings: Import) -> Taken:
+    """Takes the votes of reviewers, and writes what follows, and answers.
 
     Raises:
-      InputError: a file of votes or decisions cannot be taken, or a setting is not for answers of
-        this form; the message says which and why.
+      InputError: a file of votes or decisions cannot be taken, a setting is not for answers of
+        this form, or a file that would be written is there; the message says which and why.
     """
-    votes = read_votes(paths, dataset.folder, dataset.sha256)
+    for option, path in (("output", settings.output), ("answers", settings.answers)):
+        if path is not None and path.exists() and not settings.overwrite:
+            raise InputError(f"--{option} {path}: exists; add --overwrite to replace it")
+    dataset = open_dataset(settings.dataset)
+    votes = read_votes(settings.votes, dataset.folder, dataset.sha256)
     _check_settings(votes, settings)
-    units = units_of(dataset, votes.unit, settings.of)
-    if units.digest != votes.of:
-        named = "" if settings.of is None else f"--of {settings.of}: "
-        wanted = "name that one as --of" if votes.of else "leave it out"
-        raise InputError(f"{named}not the file that the tasks were made of; {wanted}")
-    check_ids(votes, set(units.ids))
-    if votes.unit == "phrases":
-        return replace(_decided(dataset, as_decisions(votes, dataset), settings), votes=votes)
-    if votes.form == "decide":
-        return _decided(dataset, votes, settings)
-    first = first_votes(votes.by_reviewer)
-    if votes.form == "rank":
-        if task := task_of(dataset):
-            check_ranks(votes, task)
-        return _taken(votes, first, rows=_ranks(first))
-    items = units.make(list(first))
-    if votes.form == "order":
-        return _ordered(dataset, votes, first, items, settings.scores)
-    return _written(dataset, votes, first, items, settings)
+    taken = _taken(dataset, votes, settings)
+    if taken.outcome.form == "decide":
+        write_decisions(str(settings.output), taken.decisions)
+    else:
+        storage.write_bytes(str(settings.output), "".join(row_lines(taken.rows)).encode())
+    if settings.answers is not None:
+        storage.write_bytes(str(settings.answers), "".join(answer_lines(votes)).encode())
+    return taken
 
 
-def _check_settings(votes: Votes, settings: TakeSettings) -> None:
+def _check_settings(votes: Votes, settings: Import) -> None:
     """Checks that no setting is given that has no effect."""
     decides = votes.form == "decide" or votes.unit == "phrases"
     is_listed = any(field.listed for field in votes.fields)
@@ -151,113 +119,112 @@ def _check_settings(votes: Votes, settings: TakeSettings) -> None:
         "--earlier": settings.earlier is not None and not decides,
         "--rule": settings.rule != "majority" and not decides,
         "--scores": bool(settings.scores) and votes.form != "order",
-        "--answer-list": settings.answers is not None and not is_listed,
+        "--answer-list": settings.answer_list is not None and not is_listed,
     }
     for option, is_wrong in given.items():
         if is_wrong:
             raise InputError(f"{option}: has no effect on votes by the protocol {votes.protocol}")
 
 
-def _decided(dataset: Dataset, votes: Votes, settings: TakeSettings) -> Taken:
+def _taken(dataset: Dataset, votes: Votes, settings: Import) -> Taken:
+    units = units_of(dataset, votes.unit, settings.of)
+    if units.digest != votes.of:
+        named = "" if settings.of is None else f"--of {settings.of}: "
+        wanted = "name that one as --of" if votes.of else "leave it out"
+        raise InputError(f"{named}not the file that the tasks were made of; {wanted}")
+    check_ids(votes, set(units.ids))
+    if votes.unit == "phrases":
+        votes = _found(votes, dataset)
     first = first_votes(votes.by_reviewer)
-    before = () if settings.earlier is None else read_decisions(settings.earlier)
-    ids = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
-    if lost := [each.id for each in before if each.id not in ids]:
-        raise InputError(
-            f"--earlier {settings.earlier}: {shown(lost[0])} is no sample of {dataset.folder}"
-        )
-    reviewers = reviewers_of(votes.by_reviewer, votes.tasks)
-    decisions = decide(first, settings.rule, reviewers, votes.overlap)
-    counts = Counter(each.decision for each in decisions)
-    together = with_earlier(decisions, before)
-    outcome = ReviewOutcome(
-        protocol=votes.protocol,
-        form=votes.form,
-        reviewers=reviewers,
-        agreement=agreement(first),
-        rule=settings.rule,
-        decisions={answer: counts[answer] for answer in VERDICTS},
-        earlier=len(set(together) - set(decisions)),
-        broken={},
-        written=len(together),
-    )
-    return Taken(outcome=outcome, decisions=together, votes=votes)
-
-
-def _ranks(first: First) -> list[dict[str, Any]]:
-    """Returns the ranks that people gave the captions of each sample."""
-    return [
-        {
-            "sample_id": item,
-            "ranks": {name: vote.ranks for name, vote in sorted(own.items()) if vote.is_given},
-        }
-        for item, own in first.items()
-    ]
-
-
-def _ordered(
-    dataset: Dataset,
-    votes: Votes,
-    first: First,
-    items: Mapping[str, Item],
-    scores: Sequence[Path],
-) -> Taken:
-    queries = ranked_by(first, items)
-    if scores and not queries:
-        raise InputError("--scores: nobody has ranked a picture")
-    models = [Scores(path, dataset) for path in scores]
-    names = model_names([model.name for model in models], scores)
-    return _taken(
-        votes,
-        first,
-        rows=list(ranking_lines(queries)),
-        people=tuple(among_people(queries)),
-        models=tuple(
-            with_model(queries, name, model) for name, model in zip(names, models, strict=True)
-        ),
-    )
-
-
-def _written(
-    dataset: Dataset,
-    votes: Votes,
-    first: First,
-    items: Mapping[str, Item],
-    settings: TakeSettings,
-) -> Taken:
-    panes = {
-        name: tuple(pane.image_id for pane in item.panes if pane.image_id is not None)
-        for name, item in items.items()
-    }
-    given, wrong = given_of(first, votes.fields, panes, settings.answers)
-    source = source_of(dataset, panes, settings.of)
-    counts = Counter(rule for _, _, rule in wrong)
-    return _taken(
-        votes,
-        first,
-        rows=list(rows_of(votes.protocol, votes.form, given, source)),
-        broken={rule: counts[rule] for rule in TEXT_RULES if counts[rule]},
-    )
-
-
-def _taken(
-    votes: Votes,
-    first: First,
-    *,
-    rows: Sequence[Mapping[str, Any]],
-    people: tuple[Correlation, ...] = (),
-    models: tuple[Correlation, ...] = (),
-    broken: dict[str, int] | None = None,
-) -> Taken:
     outcome = ReviewOutcome(
         protocol=votes.protocol,
         form=votes.form,
         reviewers=reviewers_of(votes.by_reviewer, votes.tasks, votes.form),
         agreement=agreement(first, votes.form),
         decisions={},
-        people=people,
-        models=models,
-        broken=broken or {},
-        written=len(rows),
+        broken={},
+        written=0,
     )
-    return Taken(outcome=outcome, rows=rows, votes=votes)
+    if votes.form == "decide":
+        decisions = decide(first, settings.rule, outcome.reviewers, votes.overlap)
+        return _decided(dataset, outcome, decisions, settings)
+    rows: Sequence[Mapping[str, Any]]
+    if votes.form == "rank":
+        if task := task_of(dataset):
+            check_ranks(votes, task)
+        rows = [
+            {
+                "sample_id": item,
+                "ranks": {name: vote.ranks for name, vote in own.items() if vote.is_given},
+            }
+            for item, own in first.items()
+        ]
+    elif votes.form == "order":
+        queries = ranked_by(first, units.make(list(first)))
+        if settings.scores and not queries:
+            raise InputError("--scores: nobody has ranked a picture")
+        outcome = replace(
+            outcome,
+            people=tuple(among_people(queries)),
+            models=tuple(with_models(queries, settings.scores, dataset)),
+        )
+        rows = list(ranking_lines(queries))
+    else:
+        listed = settings.answer_list
+        answers = None if listed is None else read_answer_list(listed)
+        items = units.make(list(first))
+        rows, wrong = rows_of(dataset, votes, first, items, settings.of, answers)
+        counts = Counter(wrong)
+        outcome = replace(
+            outcome, broken={rule: counts[rule] for rule in TEXT_RULES if counts[rule]}
+        )
+    return Taken(outcome=replace(outcome, written=len(rows)), rows=rows)
+
+
+def _decided(
+    dataset: Dataset, outcome: ReviewOutcome, decisions: Sequence[Decision], settings: Import
+) -> Taken:
+    before = () if settings.earlier is None else read_decisions(settings.earlier)
+    ids = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
+    if lost := [each.id for each in before if each.id not in ids]:
+        raise InputError(
+            f"--earlier {settings.earlier}: {shown(lost[0])} is no sample of {dataset.folder}"
+        )
+    counts = Counter(each.decision for each in decisions)
+    together = with_earlier(decisions, before)
+    outcome = replace(
+        outcome,
+        rule=settings.rule,
+        decisions={answer: counts[answer] for answer in VERDICTS},
+        earlier=len(set(together) - set(decisions)),
+        written=len(together),
+    )
+    return Taken(outcome=outcome, decisions=together)
+
+
+def _found(votes: Votes, dataset: Dataset) -> Votes:
+    """Returns boxes that were drawn for phrases as votes to keep what was found and drop the rest.
+
+    A box is found as a model finds it; see `grounded`. What was skipped is dropped. These votes
+    have no boxes: two are alike where both keep or both drop.
+    """
+    sizes = {
+        row["image_id"]: (row["width_px"], row["height_px"])
+        for row in dataset.rows("images", ["image_id", "width_px", "height_px"])
+    }
+    boxes = {}
+    for row in dataset.rows("grounding", ["sample_id", "image_id", "box"]):
+        if row["image_id"] in sizes:
+            (width, height), box = sizes[row["image_id"]], row["box"]
+            across, down = box["width"] / width, box["height"] / height
+            boxes[row["sample_id"]] = (box["x"] / width, box["y"] / height, across, down)
+
+    def decided(vote: Vote) -> Vote:
+        if vote.box is None or not vote.is_given:
+            return msgspec.structs.replace(vote, answer="drop", box=None)
+        if grounded(np.array([vote.box]), np.array([boxes[vote.id]])).all():
+            return msgspec.structs.replace(vote, answer="keep", box=None)
+        return msgspec.structs.replace(vote, answer="drop", reason=_MISSED, box=None)
+
+    by_reviewer = {name: list(map(decided, some)) for name, some in votes.by_reviewer.items()}
+    return replace(votes, by_reviewer=by_reviewer, form="decide")

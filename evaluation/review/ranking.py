@@ -4,25 +4,23 @@ Source: Wang et al. 2023 (EqBen), figure 1(a) and appendix A.1: five people rank
   text, and models are held against them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.foreign_tables import csv_rows
-from eqforge.core.late import numpy as np
-from eqforge.evaluation.review.votes import Vote
+from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.review.forms import Vote
 from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from eqforge.evaluation.report.items import Item
-    from eqforge.schemas.dataset.reader import Dataset
+from eqforge.evaluation.tables.crossed import CrossedScores, read_crossed
+from eqforge.evaluation.tables.report import model_names
+from eqforge.schemas.dataset.reader import Dataset
 
 _RESAMPLES: Final = 1_000
 _COLUMNS: Final = ("query", "image_id", "score")
@@ -30,26 +28,13 @@ _COLUMNS: Final = ("query", "image_id", "score")
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Ranked:
-    """The pictures of a query with the ranks that people gave them.
-
-    Attributes:
-      id: of the query.
-      text: what the pictures should show.
-      images: their ids [n], sorted.
-      reviewers: who ranked them [r].
-      ranks: their ranks [r, n], 1 for the best.
-    """
+    """The pictures of a query [n], by sorted ids, with the ranks that people gave them [r, n]."""
 
     id: str
     text: str
     images: tuple[str, ...]
     reviewers: tuple[str, ...]
     ranks: NDArray[np.float64]
-
-    @property
-    def mean_ranks(self) -> NDArray[np.float64]:
-        """The mean rank of each picture [n]."""
-        return np.asarray(self.ranks.mean(axis=0))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,19 +60,14 @@ class Correlation:
 
 
 def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]) -> list[Ranked]:
-    """Returns the queries that somebody ranked.
-
-    Args:
-      votes: first votes by item and reviewer.
-      items: what was shown, by id.
+    """Returns the queries that somebody ranked, of first votes by item and reviewer.
 
     Raises:
       InputError: a vote has other pictures than were shown.
     """
     found = []
     for name, own in votes.items():
-        item = items[name]
-        images = sorted(pane.image_id for pane in item.panes if pane.image_id is not None)
+        images = sorted(pane.image_id for pane in items[name].panes if pane.image_id is not None)
         given = {reviewer: vote.order for reviewer, vote in own.items() if vote.is_given}
         for reviewer, order in given.items():
             if sorted(order) != images:
@@ -97,7 +77,7 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
             found.append(
                 Ranked(
                     id=name,
-                    text=item.texts[0].plain,
+                    text=items[name].texts[0].plain,
                     images=tuple(images),
                     reviewers=tuple(given),
                     ranks=np.array(ranks, dtype=np.float64),
@@ -106,145 +86,84 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
     return found
 
 
-def among_people(queries: Sequence[Ranked], seed: int = 0) -> list[Correlation]:
+def ranking_lines(queries: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
+    """Yields each query with its pictures in the order of people, with their mean ranks."""
+    for query in queries:
+        order = sorted(zip(query.ranks.mean(axis=0).tolist(), query.images, strict=True))
+        yield {
+            "id": query.id,
+            "text": query.text,
+            "people": len(query.reviewers),
+            "images": [{"image_id": image, "mean_rank": mean} for mean, image in order],
+        }
+
+
+def among_people(queries: Sequence[Ranked]) -> list[Correlation]:
     """Returns how far each reviewer ranks as the others do, by name; none where one is alone."""
     found = []
     for name in sorted({name for query in queries for name in query.reviewers}):
-        own, others = [], []
-        for query in queries:
-            if name in query.reviewers and len(query.reviewers) > 1:
-                place = query.reviewers.index(name)
-                own.append(-query.ranks[place])
-                others.append(np.delete(query.ranks, place, axis=0))
+        shared = [each for each in queries if name in each.reviewers and len(each.reviewers) > 1]
+        places = [each.reviewers.index(name) for each in shared]
+        own = [-each.ranks[place] for each, place in zip(shared, places, strict=True)]
+        others = [
+            np.delete(each.ranks, place, axis=0) for each, place in zip(shared, places, strict=True)
+        ]
         if own:
-            found.append(_correlation(name, own, others, seed))
+            found.append(_correlation(name, own, others))
     return found
 
 
-def with_model(queries: Sequence[Ranked], name: str, scores: Scores, seed: int = 0) -> Correlation:
-    """Returns how far a model ranks as people do.
-
-    Raises:
-      InputError: it has no score of a picture.
-    """
-    own = [scores.of(query) for query in queries]
-    return _correlation(name, own, [query.ranks for query in queries], seed)
-
-
-def _correlation(
-    name: str,
-    own: Sequence[NDArray[np.float64]],
-    ranks: Sequence[NDArray[np.float64]],
-    seed: int,
-) -> Correlation:
-    """Correlates scores, higher is better, with mean ranks, lower is better."""
-    value = np.mean(
-        [_correlated(a, b.mean(axis=0)[None])[0] for a, b in zip(own, ranks, strict=True)], axis=0
-    )
-    intervals = [NO_INTERVAL, NO_INTERVAL]
-    if len(own) > 1 or len(ranks[0]) > 1:
-        drawn = _resampled(own, ranks, np.random.default_rng(seed))
-        ends = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
-        intervals = [(float(low), float(high)) for low, high in ends.T]
-    return Correlation(
-        name=name,
-        queries=len(own),
-        spearman=float(value[0]),
-        spearman_interval=intervals[0],
-        kendall=float(value[1]),
-        kendall_interval=intervals[1],
-    )
-
-
-def _resampled(
-    own: Sequence[NDArray[np.float64]],
-    ranks: Sequence[NDArray[np.float64]],
-    rng: np.random.Generator,
-) -> NDArray[np.float64]:
-    """Draws queries, and people of each anew: mean rho and tau of each resample [_RESAMPLES, 2]."""
-    chosen = rng.integers(0, len(own), (_RESAMPLES, len(own)))
-    found = np.empty((*chosen.shape, 2))
-    for place, (scores, given) in enumerate(zip(own, ranks, strict=True)):
-        is_here = chosen == place
-        people = rng.integers(0, len(given), (int(is_here.sum()), len(given)))
-        found[is_here] = _correlated(scores, given[people].mean(axis=1))
-    return found.mean(axis=1)
-
-
-def _correlated(scores: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns Spearman's rho and Kendall's tau-b of scores with mean ranks; 0 where all tie.
-
-    As `spearmanr` and `kendalltau` of scipy, of thousands of draws at a time.
+def with_models(
+    queries: Sequence[Ranked], paths: Sequence[Path], dataset: Dataset
+) -> list[Correlation]:
+    """Returns how far models rank as people do.
 
     Args:
-      scores: of the pictures [n], higher is better.
-      means: their mean ranks in each draw [m, n], lower is better.
-
-    Returns:
-      Both [m, 2].
-    """
-    from scipy.stats import rankdata  # type: ignore[import-untyped]
-
-    centre = (len(scores) + 1) / 2
-    first, second = np.triu_indices(len(scores), 1)
-    spearman = _cosines(rankdata(scores) - centre, rankdata(-means, axis=1) - centre)
-    kendall = _cosines(
-        np.sign(scores[first] - scores[second]), np.sign(means[:, second] - means[:, first])
-    )
-    return np.stack([spearman, kendall], axis=1)
-
-
-def _cosines(one: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the cosine of a vector [n] with others [m, n]; 0 where one has no length."""
-    lengths = np.sqrt((one**2).sum() * (others**2).sum(axis=1))
-    return np.divide(others @ one, lengths, out=np.zeros(len(others)), where=lengths > 0)
-
-
-class Scores:
-    """What a model says of pictures for texts.
-
-    Args:
-      path: a folder of `eqforge score` of all images with all captions, or a CSV file with the
-        columns query, image_id and score.
+      queries: the ranks of people.
+      paths: the scores of each model: a folder of `eqforge score` of all images with all captions,
+        or a CSV file with the columns query, image_id and score.
       dataset: what was scored.
 
     Raises:
-      InputError: it is neither, or of another dataset.
+      InputError: a path is neither, of another dataset, named twice, or lacks a picture.
     """
+    models = [_model(path, dataset, queries) for path in paths]
+    names = model_names([name for name, _ in models], paths)
+    ranks = [query.ranks for query in queries]
+    return [_correlation(name, own, ranks) for name, (_, own) in zip(names, models, strict=True)]
 
-    def __init__(self, path: Path, dataset: Dataset) -> None:
-        from eqforge.evaluation.tables.crossed import read_crossed
 
-        self._path = path
-        self._crossed = read_crossed(str(path), dataset) if path.is_dir() else None
-        self._own = {} if path.is_dir() else _of_file(path)
-        self.name = path.stem if self._crossed is None else self._crossed.model
-
-    def of(self, query: Ranked) -> NDArray[np.float64]:
-        """Returns the scores of a query's pictures [n], in the order of `query.images`.
-
-        Raises:
-          InputError: there is none of a picture.
-        """
-        found = self._looked_up(query)
+def _model(
+    path: Path, dataset: Dataset, queries: Sequence[Ranked]
+) -> tuple[str, list[NDArray[np.float64]]]:
+    """Returns a model's name, and its scores of the pictures of each query, higher is better."""
+    if path.is_dir():
+        crossed = read_crossed(str(path), dataset)
+        name, scores = crossed.model, [_crossed(crossed, query) for query in queries]
+    else:
+        own = _of_file(path)
+        name = path.stem
+        scores = [
+            np.array([own.get((query.id, image), np.nan) for image in query.images])
+            for query in queries
+        ]
+    for query, found in zip(queries, scores, strict=True):
         if lost := [i for i, value in zip(query.images, found, strict=True) if np.isnan(value)]:
-            raise InputError(f"{self._path}: has no score of {lost[0]} for the query {query.id!r}")
-        return found
+            raise InputError(f"{path}: has no score of {lost[0]} for the query {query.id!r}")
+    return name, scores
 
-    def _looked_up(self, query: Ranked) -> NDArray[np.float64]:
-        if self._crossed is None:
-            found = [self._own.get((query.id, image), np.nan) for image in query.images]
-            return np.array(found, dtype=np.float64)
-        images = np.array(query.images, dtype=object)
-        text = np.array([query.text], dtype=object)
-        rows = self._crossed.places("images", images)
-        place = self._crossed.places("captions", text)[0]
-        if self._crossed.grid is not None:
-            found = self._crossed.grid[rows, place].astype(np.float64)
-        else:
-            vectors = self._crossed.vectors
-            found = vectors["images"][rows].astype(np.float64) @ vectors["captions"][place]
-        return np.where((rows < 0) | (place < 0) | np.isinf(found), np.nan, found)
+
+def _crossed(crossed: CrossedScores, query: Ranked) -> NDArray[np.float64]:
+    """Returns the scores of a query's pictures; NaN where there is none."""
+    images = np.array(query.images, dtype=object)
+    text = np.array([query.text], dtype=object)
+    rows, place = crossed.places("images", images), crossed.places("captions", text)[0]
+    if crossed.grid is not None:
+        found = crossed.grid[rows, place].astype(np.float64)
+    else:
+        vectors = crossed.vectors
+        found = vectors["images"][rows].astype(np.float64) @ vectors["captions"][place]
+    return np.where((rows < 0) | (place < 0) | np.isinf(found), np.nan, found)
 
 
 def _of_file(path: Path) -> dict[tuple[str, str], float]:
@@ -268,14 +187,58 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
     return found
 
 
-def ranking_lines(queries: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
-    """Yields each query with its pictures in the order of people, with their mean ranks."""
-    for query in queries:
-        means = query.mean_ranks.tolist()
-        order = sorted(zip(means, query.images, strict=True))
-        yield {
-            "id": query.id,
-            "text": query.text,
-            "people": len(query.reviewers),
-            "images": [{"image_id": image, "mean_rank": mean} for mean, image in order],
-        }
+def _correlation(
+    name: str, own: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
+) -> Correlation:
+    """Correlates scores, higher is better, with mean ranks, lower is better."""
+    of_each = [_correlated(a, b.mean(axis=0)[None])[0] for a, b in zip(own, ranks, strict=True)]
+    spearman, kendall = np.mean(of_each, axis=0)
+    intervals = [NO_INTERVAL, NO_INTERVAL]
+    if len(own) > 1 or len(ranks[0]) > 1:
+        ends = np.quantile(_resampled(own, ranks), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+        intervals = [(float(low), float(high)) for low, high in ends.T]
+    return Correlation(
+        name=name,
+        queries=len(own),
+        spearman=float(spearman),
+        spearman_interval=intervals[0],
+        kendall=float(kendall),
+        kendall_interval=intervals[1],
+    )
+
+
+def _resampled(
+    own: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Draws queries, and people of each anew: mean rho and tau of each resample [_RESAMPLES, 2]."""
+    rng = np.random.default_rng(0)
+    chosen = rng.integers(0, len(own), (_RESAMPLES, len(own)))
+    found = np.empty((*chosen.shape, 2))
+    for place, (scores, given) in enumerate(zip(own, ranks, strict=True)):
+        is_here = chosen == place
+        people = rng.integers(0, len(given), (int(is_here.sum()), len(given)))
+        found[is_here] = _correlated(scores, given[people].mean(axis=1))
+    return found.mean(axis=1)
+
+
+def _correlated(scores: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns Spearman's rho and Kendall's tau-b of scores with mean ranks; 0 where all tie.
+
+    As `spearmanr` and `kendalltau` of scipy, of thousands of draws at a time: of scores [n], higher
+    is better, with mean ranks in each draw [m, n], lower is better; both [m, 2].
+    """
+    from scipy.stats import rankdata  # type: ignore[import-untyped]
+
+    centre = (len(scores) + 1) / 2
+    first, second = np.triu_indices(len(scores), 1)
+    spearman = _cosines(rankdata(scores) - centre, rankdata(-means, axis=1) - centre)
+    kendall = _cosines(
+        np.sign(scores[first] - scores[second]), np.sign(means[:, second] - means[:, first])
+    )
+    return np.stack([spearman, kendall], axis=1)
+
+
+def _cosines(one: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the cosine of a vector [n] with others [m, n]; 0 where one has no length."""
+    lengths = np.sqrt((one**2).sum() * (others**2).sum(axis=1))
+    return np.divide(others @ one, lengths, out=np.zeros(len(others)), where=lengths > 0)

@@ -1,31 +1,34 @@
 """What tasks are about: samples, their captions, pictures, texts to look for, boxes of others."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.core.identity import sha256_hex
-from eqforge.evaluation.report.items import Box, Item, Pane, plain
+from eqforge.evaluation.report.items import Box, Item, Pane, Tone, plain
+from eqforge.evaluation.report.kinds import kind_of
 from eqforge.evaluation.review.assign import rank
-from eqforge.evaluation.review.protocols import Unit
-from eqforge.evaluation.review.shown import ids_of, items_of
+from eqforge.evaluation.review.protocols import Protocol, Unit, protocols
 from eqforge.evaluation.tasks.samples import task_of
 from eqforge.schemas.dataset.reader import Dataset
 
+Row = dict[str, Any]
 T = TypeVar("T")
 
 PICTURES_A_QUERY: Final = 25
-"""So many pictures are put in order for a text: EqBen, figure 1."""
-
+"""This many pictures are put in order for a text: EqBen, figure 1."""
 _MOST_PICTURES: Final = 100
 """Nobody puts more pictures in order by hand."""
+_AT_ONCE: Final = 10_000
+_TONES: Final[dict[str, Tone]] = {"hard_positive": "true", "hard_negative": "false"}
 
 _NAMES: Final = (
     *(("image", "image_id"), ("image_0", "image_0_id"), ("image_1", "image_1_id")),
@@ -33,18 +36,12 @@ _NAMES: Final = (
 )
 """Columns of samples that have the name of a picture in its source, and its id."""
 
-_PAIRS: Final = (("image_0_id", "image_1_id"), ("image_id", "image_1_id"))
-"""Columns of samples that have the ids of two pictures."""
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Units:
-    """What tasks are about.
+    """What tasks are about: the ids of all, and what makes that which is shown of some.
 
-    Attributes:
-      ids: of all of them.
-      make: returns what is shown of some, by their ids.
-      digest: of the file that they come from; empty where the dataset has them all.
+    The digest is that of the file that they come from; empty where the dataset has them all.
     """
 
     ids: Sequence[str]
@@ -53,13 +50,7 @@ class Units:
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A text and the pictures that are put in order for it.
-
-    Attributes:
-      id: of the query.
-      text: what the pictures should show.
-      images: their ids, or their names in the dataset's source.
-    """
+    """A text and the pictures to put in order for it: their ids, or names in their source."""
 
     id: str
     text: str
@@ -70,8 +61,6 @@ class DrawnBox(msgspec.Struct, frozen=True, kw_only=True):
     """A box that a reviewer drew.
 
     Attributes:
-      id: of the box.
-      image_id: of its picture.
       image: name of the picture in its source.
       object: what it is around.
       bbox: x, y, width and height in pixels, from the upper left corner.
@@ -88,130 +77,197 @@ class DrawnBox(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
-    """Returns what the tasks of a protocol are about.
-
-    Args:
-      dataset: what is reviewed.
-      unit: a key of UNITS.
-      file: of queries or boxes; None for none.
+    """Returns what the tasks of a protocol are about; the file is that of queries or boxes.
 
     Raises:
       InputError: the dataset has nothing of this kind, or the file is not what the protocol needs.
     """
-    if file is not None and unit not in _FILES:
+    if unit == "boxes":
+        found = _boxes(dataset, file)
+    elif unit == "queries":
+        found = _gallery(dataset) if file is None else _queries(dataset, file)
+    elif file is not None:
         raise InputError(f"--of {file}: this protocol takes all that it is about from the dataset")
-    found = _FILES[unit](dataset, file) if unit in _FILES else _MAKERS[unit](dataset)
+    elif unit == "samples":
+        found = Units(ids=_sample_ids(dataset), make=lambda ids: _samples(dataset, ids))
+    elif unit == "picture pairs":
+        found = _picture_pairs(dataset)
+    else:
+        found = _rows_of(dataset, unit)
     if not found.ids:
         raise InputError(f"{dataset.folder}: has no {unit} to review")
     return found
 
 
-def picture_names(dataset: Dataset) -> dict[str, str]:
-    """Returns what pictures are called in their source, by their ids; else the name they have.
+def _all(items: Callable[[], Iterator[Item]], file: Path | None = None) -> Units:
+    """Returns units that are made anew each time they are asked for: they are not held."""
+
+    def make(ids: Sequence[str]) -> dict[str, Item]:
+        wanted = set(ids)
+        return {item.id: item for item in items() if item.id in wanted}
+
+    digest = "" if file is None else sha256_hex(file.read_bytes())
+    return Units(ids=[item.id for item in items()], make=make, digest=digest)
+
+
+# --- samples
+
+
+def _sample_ids(dataset: Dataset) -> list[str]:
+    """Returns the ids of the samples that can be reviewed.
+
+    Perturbations that changed no word have no text that could be judged.
+    """
+    there = dataset.columns("samples")
+    # Earlier versions wrote `applied` alone.
+    changed = next((name for name in ("words_changed", "applied") if name in there), "")
+    columns = ["sample_id", *([changed] if changed else [])]
+    return [row["sample_id"] for row in dataset.rows("samples", columns) if row.get(changed, True)]
+
+
+def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
+    """Returns what is shown of some samples; the other rows are not held.
+
+    What is decided on is a sample, so each is shown by itself, also where reports show several
+    rows as one: a text to train on stands beside the original that it was made from.
+    """
+    kind = kind_of(dataset)
+    rows = _rows(dataset, lambda batch: _is_in(batch, "sample_id", ids))
+    make = kind.make(dataset)
+    if kind.needs[:1] != ("role",):
+        return {row["sample_id"]: make([row]) for row in rows}
+
+    captions = sorted({row["caption_id"] for row in rows})
+
+    def is_original(batch: pa.RecordBatch) -> pa.Array:
+        of_them = _is_in(batch, "caption_id", captions)
+        return pc.and_(of_them, pc.equal(batch.column("role"), "original"))
+
+    originals = {row["caption_id"]: row for row in _rows(dataset, is_original)}
+    found = {}
+    for row in rows:
+        item = make([row])
+        original = originals.get(row["caption_id"])
+        if row["role"] != "original" and original is not None:
+            item = make([original, row])
+        elif row["role"] != "original":
+            text = plain(row["text"], row["role"].replace("_", " "), _TONES.get(row["role"], ""))
+            item = msgspec.structs.replace(item, texts=(text,))
+        found[row["sample_id"]] = item
+    return found
+
+
+def _rows(dataset: Dataset, wanted: Callable[[pa.RecordBatch], pa.Array]) -> list[Row]:
+    batches = dataset.batches("samples", rows=_AT_ONCE)
+    return [row for batch in batches for row in batch.filter(wanted(batch)).to_pylist()]
+
+
+def _is_in(batch: pa.RecordBatch, column: str, values: Sequence[str]) -> pa.Array:
+    return pc.is_in(batch.column(column), value_set=pa.array(values, pa.string()))
+
+
+def check_fits(
+    protocol: Protocol, items: Collection[Item], pictures: Collection[str], dataset: Dataset
+) -> None:
+    """Checks that some items are what a protocol asks about, by the pictures that there are.
 
     Raises:
-      InputError: a file is missing or damaged.
+      InputError: no item is; the message says what would fit.
     """
-    return dict(_all_names(dataset))
-
-
-def _all_names(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yields the ids of pictures with what they are called; one may have several names."""
-    for row in dataset.rows("images", ["image_id", "image.path"]):
-        yield row["image_id"], (row["image"] or {}).get("path") or row["image_id"]
-    columns = set(dataset.columns("samples"))
-    for name, key in _NAMES:
-        if {name, key} <= columns:
-            rows = dataset.rows("samples", [name, key])
-            yield from ((row[key], row[name]) for row in rows if row[key] and row[name])
-
-
-def _samples(dataset: Dataset) -> Units:
-    return Units(ids=ids_of(dataset), make=partial(items_of, dataset))
-
-
-def _captions(dataset: Dataset) -> Units:
-    """Returns samples whose captions are ranked for each of their pictures."""
-    task = task_of(dataset)
-    if task is None:
+    if protocol.unit != "samples":
+        for item in items:
+            if any(pane.image_id not in pictures for pane in item.panes):
+                raise InputError(
+                    f"{dataset.folder}: {shown(item.id)} has no picture to look at; "
+                    f"{dataset.remedy}"
+                )
+        return
+    there = [[pane for pane in item.panes if pane.image_id in pictures] for item in items]
+    pairs = any(len(panes) == 2 and all(pane.texts for pane in panes) for panes in there)
+    fits = {"": True, "pictures": any(there), "pairs": pairs}
+    if fits[protocol.needs]:
+        return
+    decided = [(name, each) for name, each in protocols().items() if each.unit == "samples"]
+    fitting = [name for name, each in decided if fits[each.needs]]
+    if not fitting:
         raise InputError(
-            f"{dataset.folder}: captions are ranked in datasets of pairs, hard positives and foils"
+            f"--protocol {protocol.name}: nothing to review in {dataset.folder} has a picture; "
+            f"{dataset.remedy}, or write a protocol of your own"
         )
-    columns = ["sample_id", *task.images, *task.captions]
+    others = ", ".join(f"--protocol {name}" for name in fitting)
+    raise InputError(
+        f"--protocol {protocol.name}: asks about pairs of pictures with a caption each, and "
+        f"nothing to review in {dataset.folder} is one; what fits is {others}, or one of your own"
+    )
 
-    def items() -> Iterator[Item]:
-        for row in dataset.rows("samples", columns):
-            yield Item(
-                id=row["sample_id"],
-                panes=tuple(Pane(image_id=row[name]) for name in task.images),
-                texts=tuple(plain(row[name]) for name in task.captions),
+
+# --- what a table has a row of
+
+
+def _rows_of(dataset: Dataset, unit: Unit) -> Units:
+    """Returns captions, statements, phrases or pictures; nothing that would tell the answer."""
+    if unit == "captions":
+        task = task_of(dataset)
+        if task is None:
+            raise InputError(
+                f"{dataset.folder}: captions are ranked in datasets of pairs, hard positives and "
+                "foils"
             )
-
-    return _all(items)
-
-
-def _statements(dataset: Dataset) -> Units:
-    """Returns statements on two pictures."""
-
-    def items() -> Iterator[Item]:
-        for row in _rows(dataset, "nlvr2", "statements on two pictures, such as those of vlue"):
-            panes = tuple(Pane(image_id=row[f"image_{side}_id"]) for side in (0, 1))
-            yield Item(id=row["sample_id"], panes=panes, texts=(plain(row["statement"]),))
-
-    return _all(items)
-
-
-def _phrases(dataset: Dataset) -> Units:
-    """Returns phrases, without the boxes that they are of."""
+        table, images, texts = "samples", list(task.images), list(task.captions)
+    elif unit == "statements":
+        table, images, texts = "nlvr2", ["image_0_id", "image_1_id"], ["statement"]
+    elif unit == "phrases":
+        table, images, texts = "grounding", ["image_id"], ["phrase"]
+    else:
+        table, images, texts = "images", ["image_id"], []
+    if table not in dataset.manifest.tables:
+        what = "statements on two pictures" if unit == "statements" else "phrases with boxes"
+        raise InputError(f"{dataset.folder}: has no {what}, such as those of vlue")
+    key = "image_id" if unit == "pictures" else "sample_id"
 
     def items() -> Iterator[Item]:
-        for row in _rows(dataset, "grounding", "phrases with boxes, such as those of vlue"):
-            panes = (Pane(image_id=row["image_id"]),)
-            yield Item(id=row["sample_id"], panes=panes, texts=(plain(row["phrase"]),))
-
-    return _all(items)
-
-
-def _pictures(dataset: Dataset) -> Units:
-    def items() -> Iterator[Item]:
-        for row in dataset.rows("images", ["image_id"]):
-            yield Item(id=row["image_id"], panes=(Pane(image_id=row["image_id"]),))
+        for row in dataset.rows(table, list(dict.fromkeys([key, *images, *texts]))):
+            yield Item(
+                id=row[key],
+                panes=tuple(Pane(image_id=row[name]) for name in images),
+                texts=tuple(plain(row[name]) for name in texts),
+            )
 
     return _all(items)
 
 
 def _picture_pairs(dataset: Dataset) -> Units:
     """Returns the pairs of pictures of the samples, each once."""
-    columns = set(dataset.columns("samples"))
-    named = next((pair for pair in _PAIRS if columns.issuperset(pair)), None)
-    if named is None:
+    columns, possible = dataset.columns("samples"), ("image_0_id", "image_id")
+    first = next((name for name in possible if {name, "image_1_id"} <= set(columns)), None)
+    if first is None:
         raise InputError(f"{dataset.folder}: its samples have no two pictures")
 
     def items() -> Iterator[Item]:
         seen: set[frozenset[str]] = set()
-        for row in sorted(
-            dataset.rows("samples", ["sample_id", *named]), key=lambda r: r["sample_id"]
-        ):
-            ids = tuple(row[name] for name in named)
+        rows = dataset.rows("samples", ["sample_id", first, "image_1_id"])
+        for row in sorted(rows, key=lambda row: row["sample_id"]):
+            ids = (row[first], row["image_1_id"])
             pair = frozenset(ids)
-            if None in pair or len(pair) < 2 or pair in seen:
-                continue
-            seen.add(pair)
-            yield Item(id=row["sample_id"], panes=tuple(Pane(image_id=each) for each in ids))
+            if None not in pair and len(pair) == 2 and pair not in seen:
+                seen.add(pair)
+                yield Item(id=row["sample_id"], panes=tuple(Pane(image_id=each) for each in ids))
 
     return _all(items)
 
 
+# --- what comes from a file, or may
+
+
 def _boxes(dataset: Dataset, file: Path | None) -> Units:
-    """Returns the boxes that others drew."""
     if file is None:
         raise InputError("--of: name the file of boxes that `review import` made of vlue-boxes")
     there = {row["image_id"] for row in dataset.rows("images", ["image_id"])}
     boxes: dict[str, DrawnBox] = {}
     for where, box in _lines(file, DrawnBox):
         if box.id in boxes:
-            raise InputError(f"{file}: {where}: the box {shown(box.id)} is there twice")
-        _check_picture(box.image_id, there, dataset, file, where)
+            raise InputError(f"{where}: the box {shown(box.id)} is there twice")
+        _check_picture(box.image_id, there, dataset, where)
         boxes[box.id] = box
 
     def items() -> Iterator[Item]:
@@ -228,45 +284,35 @@ def boxes_of(file: Path) -> dict[str, DrawnBox]:
     return {box.id: box for _, box in _lines(file, DrawnBox)}
 
 
-def _queries(dataset: Dataset, file: Path | None) -> Units:
-    """Returns texts, each with the pictures that are put in order for it."""
-    if file is None:
-        return _gallery(dataset)
-    queries = _given(dataset, file)
-    return _all(lambda: map(_asked, queries), file)
-
-
-def _asked(query: Query) -> Item:
-    panes = tuple(Pane(image_id=each) for each in query.images)
-    return Item(id=query.id, panes=panes, texts=(plain(query.text),))
-
-
-def _given(dataset: Dataset, file: Path) -> list[Query]:
-    """Returns the queries of a file; pictures may be named as their source does."""
+def _queries(dataset: Dataset, file: Path) -> Units:
+    """Returns the texts of a file, with pictures that may be named as their source does."""
     ids: dict[str, str] = {}
     several: set[str] = set()
-    for image_id, name in _all_names(dataset):
+    for image_id, name in picture_names(dataset):
         if ids.setdefault(name, image_id) != image_id:
             several.add(name)
         ids[image_id] = image_id
-    found: dict[str, Query] = {}
+    found: dict[str, Item] = {}
     for where, query in _lines(file, Query):
         for image in query.images:
-            _check_picture(image, ids, dataset, file, where)
+            _check_picture(image, ids, dataset, where)
             if image in several:
                 raise InputError(
-                    f"{file}: {where}: several pictures are called {shown(image)}; take their ids"
+                    f"{where}: several pictures are called {shown(image)}; take their ids"
                 )
         images = list(dict.fromkeys(ids[image] for image in query.images))
         if not max(2, len(query.images)) <= len(images) <= _MOST_PICTURES:
             raise InputError(
-                f"{file}: {where}: images: expected two or more, each once, "
-                f"{_MOST_PICTURES} at most"
+                f"{where}: images: expected two or more, each once, {_MOST_PICTURES} at most"
             )
         if query.id in found:
-            raise InputError(f"{file}: {where}: the query {shown(query.id)} is there twice")
-        found[query.id] = msgspec.structs.replace(query, images=images)
-    return list(found.values())
+            raise InputError(f"{where}: the query {shown(query.id)} is there twice")
+        found[query.id] = _asked(query.id, query.text, images)
+    return _all(lambda: iter(found.values()), file)
+
+
+def _asked(name: str, text: str, images: Sequence[str]) -> Item:
+    return Item(id=name, panes=tuple(Pane(image_id=each) for each in images), texts=(plain(text),))
 
 
 def _gallery(dataset: Dataset) -> Units:
@@ -285,59 +331,33 @@ def _gallery(dataset: Dataset) -> Units:
     if len(pictures) == 1:
         raise InputError(f"{dataset.folder}: its captions have one picture, which has no order")
 
-    def make(ids: Sequence[str]) -> dict[str, Item]:
-        return {name: _asked(_drawn(name, rows[name], pictures)) for name in ids}
+    def drawn(name: str) -> Item:
+        own = rows[name]["image_id"]
+        by_rank = sorted(pictures, key=lambda each: (rank("picture", name, each), each))
+        others = [each for each in by_rank if each != own][: PICTURES_A_QUERY - 1]
+        return _asked(name, rows[name]["caption"], sorted([own, *others]))
 
-    return Units(ids=list(rows), make=make)
-
-
-def _drawn(name: str, row: dict[str, Any], pictures: Sequence[str]) -> Query:
-    """Returns a caption with its own picture and others of the gallery."""
-    own = row["image_id"]
-    by_rank = sorted(pictures, key=lambda each: (rank("picture", name, each), each))
-    others = [each for each in by_rank if each != own][: PICTURES_A_QUERY - 1]
-    return Query(id=name, text=row["caption"], images=sorted([own, *others]))
+    return Units(ids=list(rows), make=lambda ids: {name: drawn(name) for name in ids})
 
 
-def _rows(dataset: Dataset, table: str, what: str) -> Iterator[dict[str, Any]]:
-    if table not in dataset.manifest.tables:
-        raise InputError(f"{dataset.folder}: has no {what}")
-    return dataset.rows(table)
+def picture_names(dataset: Dataset) -> Iterator[tuple[str, str]]:
+    """Yields the ids of pictures with what their source calls them; one may have several names."""
+    for row in dataset.rows("images", ["image_id", "image.path"]):
+        yield row["image_id"], (row["image"] or {}).get("path") or row["image_id"]
+    columns = set(dataset.columns("samples"))
+    for name, key in _NAMES:
+        if {name, key} <= columns:
+            rows = dataset.rows("samples", [name, key])
+            yield from ((row[key], row[name]) for row in rows if row[key] and row[name])
 
 
 def _check_picture(
-    image: str, known: Mapping[str, str] | set[str], dataset: Dataset, file: Path, where: str
+    image: str, known: Mapping[str, str] | set[str], dataset: Dataset, where: str
 ) -> None:
     if image not in known:
-        raise InputError(f"{file}: {where}: {shown(image)} is no picture of {dataset.folder}")
+        raise InputError(f"{where}: {shown(image)} is no picture of {dataset.folder}")
 
 
 def _lines(file: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
     for number, line in read_lines(file):
-        yield f"line {number}", decode(line, kind, str(file), f"line {number}")
-
-
-def _all(items: Callable[[], Iterator[Item]], file: Path | None = None) -> Units:
-    """Returns units that are made anew each time they are asked for: they are not held."""
-
-    def make(ids: Sequence[str]) -> dict[str, Item]:
-        wanted = set(ids)
-        return {item.id: item for item in items() if item.id in wanted}
-
-    digest = "" if file is None else sha256_hex(file.read_bytes())
-    return Units(ids=[item.id for item in items()], make=make, digest=digest)
-
-
-_MAKERS: Final[Mapping[Unit, Callable[[Dataset], Units]]] = {
-    "samples": _samples,
-    "captions": _captions,
-    "statements": _statements,
-    "phrases": _phrases,
-    "pictures": _pictures,
-    "picture pairs": _picture_pairs,
-}
-_FILES: Final[Mapping[Unit, Callable[[Dataset, Path | None], Units]]] = {
-    "boxes": _boxes,
-    "queries": _queries,
-}
-"""Those that come from a file, or may."""
+        yield f"{file}: line {number}", decode(line, kind, str(file), f"line {number}")

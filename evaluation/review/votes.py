@@ -1,9 +1,9 @@
 """The files of votes, saved by pages or exported by Label Studio, and whether they can be taken."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final
 
 import msgspec
 
@@ -11,27 +11,14 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import escaped_json
-from eqforge.evaluation.review.fields import Field
+from eqforge.evaluation.review.forms import FORMS, Vote
 from eqforge.evaluation.review.label_studio import is_export, votes_of
-from eqforge.evaluation.review.protocols import PROTOCOLS, Form, Unit, unit_of
-from eqforge.schemas.records.reviews import VERDICTS, Verdict
+from eqforge.evaluation.review.protocols import Field, Form, Unit, protocols, unit_of
 
 FORMAT: Final = "eqforge votes"
 VERSION: Final = 1
 _MOST_BYTES: Final = 64 << 20
 _MOST_SECONDS: Final = 86_400
-
-ANSWER: Final = ("item", "reviewer", "answer", "reason", "note", "seconds", "is_repeat")
-"""The fields of an answer in a file of all answers."""
-
-GIVES: Final[Mapping[Form, tuple[str, ...]]] = {
-    "decide": (),
-    "rank": ("ranks",),
-    "order": ("order",),
-    "write": ("texts",),
-    "box": ("box", "texts"),
-}
-"""The fields beside these, by the form."""
 
 _ITEMS: Final[Mapping[Unit, str]] = {
     "captions": "sample",
@@ -40,76 +27,16 @@ _ITEMS: Final[Mapping[Unit, str]] = {
 }
 """What one of some units is, where that is not the word itself."""
 
-Given = Literal["given", "skipped"]
-Answer = Verdict | Given
-GIVEN: Final[tuple[Given, ...]] = get_args(Given)
-_OF_PLAN: Final = ("plan", "overlap", "of", "fields")
-"""What all files of votes of a plan have in common."""
-
-_SLACK: Final = 1e-6
-_LEAST: Final = 0.001
-"""The least share of a picture that a box has across and down, as `box.js` has it too."""
-
-
-class Vote(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reviewer answered.
-
-    Attributes:
-      task: number of the task.
-      id: of the item.
-      answer: keep, drop or unsure; where something else is asked for, given or skipped.
-      reason: why it is dropped or skipped; empty where nothing was chosen.
-      note: what the reviewer wrote beside it.
-      is_repeat: whether they had seen the item before.
-      seconds: how long the item was before them.
-      ranks: of each caption for each picture, 1 for the best, in the order of the sample's columns.
-      order: ids of the pictures, the best first.
-      texts: what was written, by the names of the fields.
-      box: x, y, width and height, as shares of the picture's width and height.
-    """
-
-    task: int
-    id: str
-    answer: Answer
-    reason: str = ""
-    note: str = ""
-    is_repeat: bool = False
-    seconds: float = 0.0
-    ranks: tuple[tuple[int, ...], ...] = ()
-    order: tuple[str, ...] = ()
-    texts: dict[str, str] = {}
-    box: tuple[float, float, float, float] | None = None
-
-    @property
-    def verdict(self) -> Verdict:
-        """What is decided; unsure where something else is asked for."""
-        return "unsure" if self.answer == "given" or self.answer == "skipped" else self.answer
-
-    @property
-    def is_given(self) -> bool:
-        """Whether there is an answer, where something else than a decision is asked for."""
-        return self.answer == "given"
-
-    @property
-    def said(self) -> tuple[object, ...]:
-        """What two answers that are alike have in common."""
-        return self.answer, self.ranks, self.order, tuple(sorted(self.texts.items())), self.box
-
 
 class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     """The votes of a reviewer.
 
     Attributes:
-      dataset, sha256: the dataset, and its manifest's digest.
-      protocol: what was asked.
-      plan: digest of all tasks of all reviewers, as `plan_digest` of `plan.py` makes it.
-      reviewer: who answered.
+      sha256: of the dataset's manifest.
+      plan: digest of all tasks of all reviewers.
       tasks: how many there were.
-      votes: the answers.
-      form: how they answered.
       overlap: how many reviewers were asked about each item; 0 where the file does not say.
       of: digest of the file that the tasks are about; empty for none.
-      fields: the texts to write.
     """
 
     format: str
@@ -129,27 +56,16 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Votes:
-    """The votes of all reviewers.
-
-    Attributes:
-      protocol: what they were asked.
-      form: how they answered.
-      by_reviewer: the votes by reviewer, in the order of their tasks.
-      tasks: how many tasks each had.
-      paths: each one's file.
-      overlap: how many were asked about each item; 0 where the files do not say.
-      of: digest of the file that the tasks are about; empty for none.
-      fields: the texts to write, with the rules that these keep.
-    """
+    """The votes of all reviewers by their names, each in the order of the tasks; see VoteFile."""
 
     protocol: str
     by_reviewer: dict[str, list[Vote]]
     tasks: dict[str, int]
     paths: dict[str, Path]
-    form: Form = "decide"
-    overlap: int = 0
-    of: str = ""
-    fields: tuple[Field, ...] = ()
+    form: Form
+    overlap: int
+    of: str
+    fields: tuple[Field, ...]
 
     @property
     def unit(self) -> Unit:
@@ -158,42 +74,50 @@ class Votes:
 
 
 def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
-    """Reads the votes of some reviewers; `check_ids` checks what they are on.
+    """Reads the votes of some reviewers on a dataset with the SHA-256 of its manifest.
 
-    Args:
-      paths: their files.
-      dataset: name of the dataset.
-      sha256: of its manifest.
+    `check_ids` checks what they are on.
 
     Raises:
       InputError: a file is malformed, of another dataset or version of it, of another plan than
         the others, votes twice, or on what no task was.
     """
-    files = [(path, _read(path)) for path in paths]
-    if not files:
-        raise InputError("name the files of votes after the dataset")
-    first_path, first = files[0]
-    found: dict[str, list[Vote]] = {}
-    tasks: dict[str, int] = {}
-    seen: dict[str, Path] = {}
-    for path, file in files:
-        _check_of(path, file, dataset, sha256)
-        _check_plan(path, file, first_path, first)
-        if file.reviewer in seen:
+    found: dict[str, tuple[Path, VoteFile]] = {}
+    first_path, first = None, None
+    for path in paths:
+        file = _read(path)
+        first_path, first = first_path or path, first or file
+        if file.sha256 != sha256:
             raise InputError(
-                f"{path}: has votes of {shown(file.reviewer)}, and so has {seen[file.reviewer]}"
+                f"{path}: votes on {shown(file.dataset)} whose manifest is {file.sha256[:12]}; "
+                f"that of {dataset} is {sha256[:12]}: these are other samples, so review it again"
             )
-        seen[file.reviewer] = path
-        own = sorted(file.votes, key=lambda vote: vote.task)
-        _check_votes(path, own, file)
-        found[file.reviewer] = own
-        tasks[file.reviewer] = file.tasks
-    named = sorted(found)
+        if (file.protocol, file.form) != (first.protocol, first.form):
+            raise InputError(
+                f"{path}: votes by the protocol {shown(file.protocol)}; those of {first_path} are "
+                f"by {shown(first.protocol)}"
+            )
+        of_plan = ("plan", "overlap", "of", "fields")
+        if any(getattr(file, name) != getattr(first, name) for name in of_plan):
+            raise InputError(
+                f"{path}: is of another plan than {first_path}; take the votes of one plan at a "
+                "time, and name what was decided by the other as --earlier"
+            )
+        if file.reviewer in found:
+            raise InputError(
+                f"{path}: has votes of {shown(file.reviewer)}, and so has {found[file.reviewer][0]}"
+            )
+        file.votes.sort(key=lambda vote: vote.task)
+        _check_votes(path, file)
+        found[file.reviewer] = path, file
+    if first is None:
+        raise InputError("name the files of votes after the dataset")
+    named = sorted(found.items())
     return Votes(
         protocol=first.protocol,
-        by_reviewer={name: found[name] for name in named},
-        tasks={name: tasks[name] for name in named},
-        paths={name: seen[name] for name in named},
+        by_reviewer={name: file.votes for name, (_, file) in named},
+        tasks={name: file.tasks for name, (_, file) in named},
+        paths={name: path for name, (path, _) in named},
         form=first.form,
         overlap=first.overlap,
         of=first.of,
@@ -222,11 +146,10 @@ def _read(path: Path) -> VoteFile:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
-    said = votes_of(data, str(path)) if is_export(data) else data
-    file = decode(said, VoteFile, str(path))
+    file = decode(votes_of(data, str(path)) if is_export(data) else data, VoteFile, str(path))
     if (file.format, file.format_version) != (FORMAT, VERSION):
         raise InputError(f"{path}: expected the format {FORMAT} {VERSION}")
-    known = PROTOCOLS.get(file.protocol)
+    known = protocols().get(file.protocol)
     if known is not None and file.form != known.form:
         raise InputError(f"{path}: form: expected {known.form}, as {known.name} has it")
     if known is not None and file.fields != known.fields:
@@ -245,32 +168,12 @@ def _read(path: Path) -> VoteFile:
     return file
 
 
-def _check_of(path: Path, file: VoteFile, dataset: str, sha256: str) -> None:
-    if file.sha256 != sha256:
-        raise InputError(
-            f"{path}: votes on {shown(file.dataset)} whose manifest is {file.sha256[:12]}; that of "
-            f"{dataset} is {sha256[:12]}: these are other samples, so review it again"
-        )
-
-
-def _check_plan(path: Path, file: VoteFile, first_path: Path, first: VoteFile) -> None:
-    if (file.protocol, file.form) != (first.protocol, first.form):
-        raise InputError(
-            f"{path}: votes by the protocol {shown(file.protocol)}; those of {first_path} are "
-            f"by {shown(first.protocol)}"
-        )
-    if any(getattr(file, name) != getattr(first, name) for name in _OF_PLAN):
-        raise InputError(
-            f"{path}: is of another plan than {first_path}; take the votes of one plan at a time, "
-            "and name what was decided by the other as --earlier"
-        )
-
-
-def _check_votes(path: Path, votes: Iterable[Vote], file: VoteFile) -> None:
+def _check_votes(path: Path, file: VoteFile) -> None:
     """Checks votes in the order of their tasks."""
+    form = FORMS[file.form]
     seen: dict[tuple[str, bool], int] = {}
     numbers: set[int] = set()
-    for vote in votes:
+    for vote in file.votes:
         where = f"{path}: task {vote.task}"
         if not 1 <= vote.task <= file.tasks:
             raise InputError(
@@ -285,58 +188,23 @@ def _check_votes(path: Path, votes: Iterable[Vote], file: VoteFile) -> None:
             raise InputError(f"{where}: repeats {shown(vote.id)}, on which no task before votes")
         if not 0 <= vote.seconds < _MOST_SECONDS:
             raise InputError(f"{where}: seconds: expected 0 to a day, found {vote.seconds:g}")
-        if wrong := _wrong(vote, file.form):
+        if vote.answer not in form.answers:
+            expected = ", ".join(form.answers)
+            raise InputError(f"{where}: answer: expected {expected} where the form is {file.form}")
+        if vote.is_given and (wrong := form.wrong(vote)):
             raise InputError(f"{where}: {wrong}")
         seen[key] = vote.task
         numbers.add(vote.task)
 
 
-def answers_of(form: Form) -> tuple[Answer, ...]:
-    """Returns the answers that there are, by the form."""
-    return VERDICTS if form == "decide" else GIVEN
-
-
-def _wrong(vote: Vote, form: Form) -> str:
-    """Returns what is wrong with an answer; empty for nothing."""
-    expected = answers_of(form)
-    if vote.answer not in expected:
-        return f"answer: expected {', '.join(expected)} where the form is {form}"
-    return _CHECKS[form](vote) if vote.is_given else ""
-
-
-def _wrong_ranks(vote: Vote) -> str:
-    """Ranks are 1, and of k captions k at most."""
-    right = vote.ranks and all(
-        own and all(1 <= each <= len(own) for each in own) for own in vote.ranks
-    )
-    return "" if right else "ranks: expected one of each caption, from 1 to how many there are"
-
-
-def _wrong_order(vote: Vote) -> str:
-    right = len(vote.order) > 1 and len(set(vote.order)) == len(vote.order)
-    return "" if right else "order: expected the ids of two pictures or more, each once"
-
-
-def _wrong_texts(vote: Vote) -> str:
-    return "" if vote.texts else "texts: expected what was written"
-
-
-def _wrong_box(vote: Vote) -> str:
-    if vote.box is None:
-        return "box: expected x, y, width and height"
-    x, y, width, height = vote.box
-    inside = min(x, y) >= 0 and x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
-    right = inside and min(width, height) >= _LEAST - _SLACK
-    return "" if right else "box: expected shares of the picture, with an area, inside it"
-
-
-_CHECKS: Final[Mapping[Form, Callable[[Vote], str]]] = {
-    "rank": _wrong_ranks,
-    "order": _wrong_order,
-    "write": _wrong_texts,
-    "box": _wrong_box,
-}
-"""What has to stand in an answer that is given, by its form."""
+def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote]]:
+    """Returns each reviewer's first vote on each item, by item and reviewer."""
+    found: dict[str, dict[str, Vote]] = {}
+    for reviewer, some in votes.items():
+        for vote in some:
+            if not vote.is_repeat:
+                found.setdefault(vote.id, {})[reviewer] = vote
+    return {name: found[name] for name in sorted(found)}
 
 
 def row_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
@@ -347,8 +215,9 @@ def row_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
 
 def answer_lines(votes: Votes) -> Iterator[str]:
     """Yields every answer as a line of JSON, by item, then reviewer, the first answer first."""
+    fields = ("answer", "reason", "note", "seconds", "is_repeat")
     own = ((vote, name) for name, some in votes.by_reviewer.items() for vote in some)
     for vote, name in sorted(own, key=lambda each: (each[0].id, each[1], each[0].is_repeat)):
-        known = {"item": vote.id, "reviewer": name, **msgspec.to_builtins(vote)}
-        fields = (*ANSWER, *(GIVES[votes.form] if vote.is_given else ()))
-        yield from row_lines([{field: known[field] for field in fields}])
+        gives = FORMS[votes.form].gives if vote.is_given else ()
+        said = {field: getattr(vote, field) for field in (*fields, *gives)}
+        yield from row_lines([{"item": vote.id, "reviewer": name, **said}])

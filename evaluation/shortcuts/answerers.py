@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from eqforge.core.errors import MissingExtra
-from eqforge.evaluation.shortcuts.audit import split_folds, widening
+from eqforge.evaluation.shortcuts.judges import split_folds, widening
 from eqforge.evaluation.shortcuts.probes import (
     PROBES,
     REGULARISATION,
@@ -36,12 +36,10 @@ class Posed:
     """What a blind answerer sees of a question, and what is right.
 
     Attributes:
-      question: the text.
       options: the texts of the options A, B, …; empty where the question names its answers.
       form: how it is answered: OPTIONS; `yes/no`, `true/false`; or `letter`, of options that the
         question itself names.
       answer: the right answer: a letter, or one of the two words, in lower case.
-      group: the group it is of.
     """
 
     question: str
@@ -53,12 +51,7 @@ class Posed:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answerer:
-    """Answers questions by their texts.
-
-    Attributes:
-      answers: returns an answer to each question, in its form.
-      widening: as of `audit.Judge`.
-    """
+    """Returns an answer to each question, in its form; `widening` is as of `Judge`."""
 
     answers: Callable[[Sequence[Posed]], list[str]]
     widening: float = 1.0
@@ -69,9 +62,6 @@ def blind_answerers(folds: int = 5) -> dict[str, Answerer]:
 
     PRIOR gives the answer that is right most often. The probes also read the question, or, where
     there are options, those.
-
-    Args:
-      folds: number of folds the groups are split into.
     """
     return {
         probe: Answerer(
@@ -142,13 +132,7 @@ def name_answers(
 ) -> list[str]:
     """Returns a probe's answers to questions that name what can be answered, such as yes or no.
 
-    Args:
-      probe: a key of PROBES.
-      train: questions to train on, at least one, and their right answers.
-      questions: the questions to answer.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
+    `train` has the questions to train on, at least one, and their right answers.
     """
     if len(set(train[1])) == 1:
         return [train[1][0]] * len(questions)
@@ -161,14 +145,8 @@ def name_answers(
 def answer_clues(probe: str, questions: Sequence[str], answers: Sequence[str]) -> tuple[Clue, ...]:
     """Returns the pieces of text that speak for one of two answers, as `clues` does of captions.
 
-    Args:
-      probe: a key of PROBES.
-      questions: the questions; the probe is trained on all of them here.
-      answers: their right answers, of two kinds. A weight above 0 speaks for the last in the order
-        of the alphabet, whose questions `Clue.right` counts.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
+    The probe is trained on all questions. A weight above 0 speaks for the answer that is last in
+    the alphabet, whose questions `Clue.right` counts.
     """
     featurize, _, model = _classifier(probe, questions, answers)
     if not isinstance(featurize, Counts):
@@ -200,13 +178,7 @@ def rank_options(
 ) -> list[list[float]]:
     """Returns how right each option of some questions looks, all 0 where a probe cannot tell.
 
-    Args:
-      probe: a key of PROBES.
-      train: right and wrong options to train on, in pairs.
-      options: the options of each question.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
+    `train` has the right and the wrong options to train on, in pairs.
     """
     featurize = PROBES[probe]([*train[0], *train[1]])
     trained = train_pairs(featurize, train) if train[0] else None

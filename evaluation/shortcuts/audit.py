@@ -1,42 +1,35 @@
 """The audit: every probe, on held-out images, with a confidence interval to compare with chance."""
 
-import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import heapq
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from eqforge.core.errors import InputError, MissingExtra
-from eqforge.core.identity import picture_key
+from eqforge.core.errors import InputError
+from eqforge.core.identity import picture_key, sample_rank
 from eqforge.core.ticker import ticked
-from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge
+from eqforge.evaluation.shortcuts.judges import (
+    CONTRASTS,
+    Contrast,
+    Judge,
+    Question,
+    blind_judges,
+    probe_judges,
+    unasked,
+)
+from eqforge.evaluation.shortcuts.probes import Clue
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.statistics.shares import LEVEL
+from eqforge.schemas.dataset.manifest import BlindProbe, Certificate
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.sources.text_pairs import TextPair
 
 VERSION = 2
 """Version of how the numbers are computed; 2 has exact intervals."""
 CHANCE = 0.5
-WITH_CLUES = ("words", "letters")
-"""Probes of which the report names what they go by."""
-
-Contrast = Literal["negative", "hard_positive_or_negative", "hard_positive"]
-CONTRASTS: dict[Contrast, tuple[str, str, str]] = {
-    "negative": ("positive", "negative", "Which is true, the positive or the negative?"),
-    "hard_positive_or_negative": (
-        "hard_positive",
-        "negative",
-        "Which is true, the hard positive or the negative?",
-    ),
-    "hard_positive": (
-        "positive",
-        "hard_positive",
-        "Which is the original, the positive or the hard positive?",
-    ),
-}
-"""The questions put to a probe: the right caption, the wrong one, and the question in words."""
+CERTIFIED_ROWS = 10_000
+"""How many rows are certified, those with the lowest hashes of their ids where there are more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,10 +37,8 @@ class ProbeResult:
     """How often one probe answers one question correctly.
 
     Attributes:
-      contrast: a key of CONTRASTS.
       probe: a key of PROBES, "likelihood", "transformer", "language_model_total" or
         "language_model_per_token".
-      pairs, images: number of pairs judged, and of their images.
       accuracy: share of correct answers in [0, 1]; a tie counts one half.
       low, high: 95 % confidence interval of the accuracy: exact for the number of independent
         trials that has its variance in a bootstrap over images; widened for probes, whose folds
@@ -92,15 +83,11 @@ class Audit:
     """What the text alone tells.
 
     Attributes:
-      results: one per question and probe.
       one_image: number of pairs of one image and two captions, which were audited.
       two_by_two: number of pairs of two images and two captions, to which the audit does not
         apply: each caption is true once and false once, so text alone is right half the time.
-      folds: number of folds the images were split into.
-      seed: seed of the bootstrap.
       left_out: number of captions without a false one.
       unasked: the probes that could not be asked, with the reason.
-      version: VERSION.
     """
 
     results: tuple[ProbeResult, ...]
@@ -113,103 +100,6 @@ class Audit:
     version: int = VERSION
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Question:
-    """The captions of one contrast, in pairs.
-
-    Attributes:
-      contrast: a key of CONTRASTS.
-      right, wrong: the captions [pairs].
-      images: the number of each pair's image [pairs].
-    """
-
-    contrast: Contrast
-    right: tuple[str, ...]
-    wrong: tuple[str, ...]
-    images: npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Judge:
-    """Answers a question.
-
-    Attributes:
-      margins: returns by how much the right caption looks truer [pairs]: above 0 where the judge is
-        right, 0 for a tie.
-      widening: factor on the standard deviation of the accuracy, at least 1. Cross-validated
-        judgements are not independent: a plain bootstrap missed chance one time in five instead
-        of one in twenty.
-      clues: returns the pieces of text that it goes by most.
-    """
-
-    margins: Callable[[Question], npt.NDArray[np.float64]]
-    widening: float = 1.0
-    clues: Callable[[Question], tuple[Clue, ...]] = lambda question: ()
-
-
-def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[str, Judge]:
-    """Returns the judges that are trained on the pairs themselves, by cross-validation.
-
-    Args:
-      probes: keys of PROBES.
-      folds: number of folds the images are split into; a probe judges each fold after training on
-        the others, so it never judges an image it was trained on.
-    """
-    return {
-        probe: Judge(
-            margins=functools.partial(_judge_by_folds, probe, folds),
-            widening=widening(folds),
-            clues=functools.partial(_clues, probe),
-        )
-        for probe in probes
-    }
-
-
-def widening(folds: int) -> float:
-    """Returns the factor on the standard deviation of a mean over folds, which are not independent.
-
-    Source: Nadeau and Bengio 2003, "Inference for the generalization error", for the factor
-      1 + k * test / train on the variance of a mean over k folds.
-    """
-    return (1 + folds / (folds - 1)) ** 0.5
-
-
-def split_folds(
-    groups: npt.NDArray[Any], folds: int
-) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yields the places to train on, and those to judge, for each fold; no group is in both.
-
-    Args:
-      groups: the group of each place [n], such as its image.
-      folds: number of folds, at most as many as there are groups.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
-    """
-    try:
-        from sklearn.model_selection import GroupKFold
-    except ImportError as error:
-        raise MissingExtra("scikit-learn", "text") from error
-    yield from GroupKFold(n_splits=folds).split(groups, groups=groups)
-
-
-def _judge_by_folds(probe: str, folds: int, question: Question) -> npt.NDArray[np.float64]:
-    margins = np.zeros(len(question.right))
-    for train, test in split_folds(question.images, folds):
-        margins[test] = train_and_judge(
-            probe, *(_take(question, indices) for indices in (train, test))
-        )
-    return margins
-
-
-def _clues(probe: str, question: Question) -> tuple[Clue, ...]:
-    return clues(probe, question.right, question.wrong) if probe in WITH_CLUES else ()
-
-
-def _take(question: Question, indices: npt.NDArray[np.int64]) -> tuple[list[str], list[str]]:
-    return [question.right[i] for i in indices], [question.wrong[i] for i in indices]
-
-
 def audit_pairs(
     pairs: Iterable[TextPair],
     judges: Mapping[str, Judge] | None = None,
@@ -219,15 +109,7 @@ def audit_pairs(
     resamples: int = 1000,
     contrasts: Collection[Contrast] = tuple(CONTRASTS),
 ) -> Audit:
-    """Audits the text pairs of one dataset.
-
-    Args:
-      pairs: the pairs.
-      judges: judges by name; None for all probes.
-      folds: number of folds the images are split into.
-      seed: seed of the bootstrap.
-      resamples: number of bootstrap resamples of images.
-      contrasts: the questions that are asked.
+    """Audits the text pairs of one dataset; without judges by all probes.
 
     Raises:
       InputError: there are fewer images than folds.
@@ -299,4 +181,62 @@ def _judged(
         joint_high=joint_high,
         ties=float((margins == 0).mean()),
         clues=judge.clues(question),
+    )
+
+
+def certify(dataset: Dataset) -> Certificate:
+    """Returns the certificate of a dataset of captions, hard positives and hard negatives.
+
+    Rows of few images cannot be judged.
+
+    Raises:
+      MissingExtra: scikit-learn is not installed.
+    """
+    folds = 5
+    columns = ("sample_id", "image", "caption", "hard_positive", "hard_negative")
+    rows = dataset.rows("samples", columns)
+    chosen = heapq.nsmallest(
+        CERTIFIED_ROWS, rows, key=lambda row: (sample_rank(row["sample_id"]), row["sample_id"])
+    )
+    pairs = [
+        TextPair(
+            pair_id=row["sample_id"],
+            image=row["image"],
+            positive=row["caption"],
+            negative=row["hard_negative"],
+            hard_positive=row["hard_positive"],
+        )
+        for row in chosen
+    ]
+    found = len({picture_key(pair.image, pair.pair_id) for pair in pairs})
+    if found < folds:
+        return Certificate(
+            version=VERSION,
+            rows=len(pairs),
+            folds=folds,
+            probes=[],
+            best=None,
+            unasked=[f"all: it takes rows of {folds} images, and found {found}"],
+        )
+    asked: tuple[Contrast, ...] = ("negative", "hard_positive_or_negative")
+    audit = audit_pairs(pairs, blind_judges(folds), folds=folds, contrasts=asked)
+    best = max(audit.results, key=lambda result: result.told)
+    return Certificate(
+        version=VERSION,
+        rows=len(pairs),
+        folds=folds,
+        probes=[_stated(each, each.accuracy, (each.low, each.high)) for each in audit.results],
+        best=_stated(best, best.told, best.told_between),
+        unasked=list(unasked()),
+    )
+
+
+def _stated(result: ProbeResult, right: float, interval: tuple[float, float]) -> BlindProbe:
+    low, high = interval
+    return BlindProbe(
+        question=CONTRASTS[result.contrast][2],
+        probe=result.probe,
+        accuracy=round(right, 4),
+        low=round(low, 4),
+        high=round(high, 4),
     )

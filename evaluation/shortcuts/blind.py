@@ -20,7 +20,7 @@ from eqforge.evaluation.shortcuts.answerers import (
     option_pairs,
     posed,
 )
-from eqforge.evaluation.shortcuts.audit import WITH_CLUES
+from eqforge.evaluation.shortcuts.judges import WITH_CLUES
 from eqforge.evaluation.shortcuts.probes import Clue, clues
 from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.tables.samples import read_columns
@@ -87,14 +87,9 @@ class BlindAudit:
     """What the texts of questions tell of their answers.
 
     Attributes:
-      results: one per metric and answerer.
       answers: number of questions by form and right answer.
-      given_away: what shortcuts go by.
       questions, texts, groups: number of questions, of different texts of them, and of groups.
       left_out: number of questions in groups with a free answer, to which the audit does not apply.
-      folds: number of folds the groups were split into.
-      seed: seed of the bootstrap.
-      version: VERSION.
     """
 
     results: tuple[BlindResult, ...]
@@ -117,14 +112,7 @@ def audit_questions(
     seed: int = 0,
     resamples: int = 1000,
 ) -> BlindAudit:
-    """Audits a dataset of questions in groups.
-
-    Args:
-      dataset: the questions.
-      answerers: answerers by name; None for those of `blind_answerers`.
-      folds: number of folds the groups are split into.
-      seed: seed of the bootstrap.
-      resamples: number of bootstrap resamples of groups.
+    """Audits a dataset of questions in groups; without answerers by those of `blind_answerers`.
 
     Raises:
       InputError: there are fewer groups than folds.

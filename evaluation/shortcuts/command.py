@@ -90,7 +90,7 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
     from eqforge.evaluation.shortcuts.answerers import blind_answerers
     from eqforge.evaluation.shortcuts.blind import audit_questions
     from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
-    from eqforge.evaluation.shortcuts.report import questions_as_json, questions_as_text
+    from eqforge.evaluation.shortcuts.report import as_json, questions_as_text
 
     if settings.hard_positives is not None:
         raise InputError(f"--hard-positives: {settings.path} holds questions; leave it out")
@@ -101,7 +101,7 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
     audit = audit_questions(
         dataset, answerers, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
     )
-    print((questions_as_json if settings.json else questions_as_text)(str(settings.path), audit))
+    print((as_json if settings.json else questions_as_text)(str(settings.path), audit))
     return [result.accuracy for result in audit.results if result.metric == "accuracy"]
 
 

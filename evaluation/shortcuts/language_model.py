@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.evaluation.shortcuts.answerers import Answerer, Posed
-from eqforge.evaluation.shortcuts.audit import Judge, Question
+from eqforge.evaluation.shortcuts.judges import Judge, Question
 from eqforge.models.pretrained import check_device, onto_device
 from eqforge.schemas.records.lettered import LETTERS
 
@@ -78,9 +78,7 @@ class LanguageModelProbe:
         """Returns log likelihoods in nats: [captions, 2], in total and per token.
 
         The first token is conditioned on the model's BOS token (or, without one, its EOS token).
-
-        Args:
-          captions: texts; equal texts get equal scores.
+        Equal texts get equal scores.
         """
         distinct = sorted(set(captions), key=lambda caption: (len(caption), caption))
         scores: dict[str, tuple[float, float]] = {}

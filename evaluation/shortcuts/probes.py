@@ -4,7 +4,6 @@ Every probe turns a caption into features and classifies the difference of two c
 regression without an intercept, so it knows nothing of their order.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from eqforge.core.errors import MissingExtra
+from eqforge.core.word_model import WORD
 
 Matrix = Any
 """A NumPy array or SciPy sparse matrix of [captions, features], float64."""
 Featurizer = Callable[[Sequence[str]], Matrix]
 """Turns captions into a matrix; fitted on the captions of the training folds."""
 
-_WORD = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _POSITIONS = 3
 REGULARISATION = 1.0
 _CLUES = 10
@@ -28,15 +27,11 @@ _CLUES = 10
 
 def words_of(text: str) -> list[str]:
     """Returns the words of a text in lower case."""
-    return _WORD.findall(text.lower())
+    return WORD.findall(text.lower())
 
 
 def fit_length(texts: Sequence[str]) -> Featurizer:
-    """Counts characters, words, and characters per word; needs no fitting.
-
-    Args:
-      texts: the captions of the training folds.
-    """
+    """Counts characters, words, and characters per word; needs no fitting."""
     del texts
 
     def featurize(captions: Sequence[str]) -> Matrix:
@@ -53,9 +48,6 @@ def fit_rarity(texts: Sequence[str]) -> Featurizer:
 
     The features are the mean and the least log frequency of a caption's words, and the share of
     words that no training caption has.
-
-    Args:
-      texts: the captions of the training folds.
     """
     counts = Counter(word for text in texts for word in words_of(text))
     total = sum(counts.values()) + len(counts) + 1
@@ -73,11 +65,7 @@ def fit_rarity(texts: Sequence[str]) -> Featurizer:
 
 
 def fit_position(texts: Sequence[str]) -> Featurizer:
-    """Marks which words are in the first, second and last third, and which are first and last.
-
-    Args:
-      texts: the captions of the training folds.
-    """
+    """Marks which words are in the first, second and last third, and which are first and last."""
     return _fit_counts(texts, analyzer=_placed_words)
 
 
@@ -88,20 +76,12 @@ def _placed_words(text: str) -> list[str]:
 
 
 def fit_words(texts: Sequence[str]) -> Featurizer:
-    """Counts words and pairs of neighbouring words.
-
-    Args:
-      texts: the captions of the training folds.
-    """
-    return _fit_counts(texts, analyzer="word", ngram_range=(1, 2), token_pattern=_WORD.pattern)
+    """Counts words and pairs of neighbouring words."""
+    return _fit_counts(texts, analyzer="word", ngram_range=(1, 2), token_pattern=WORD.pattern)
 
 
 def fit_letters(texts: Sequence[str]) -> Featurizer:
-    """Counts runs of 2 to 4 characters inside words, letter case included.
-
-    Args:
-      texts: the captions of the training folds.
-    """
+    """Counts runs of 2 to 4 characters inside words, letter case included."""
     return _fit_counts(texts, analyzer="char_wb", ngram_range=(2, 4), lowercase=False)
 
 
@@ -112,7 +92,7 @@ PROBES: dict[str, Callable[[Sequence[str]], Featurizer]] = {
     "words": fit_words,
     "letters": fit_letters,
 }
-"""How each probe is fitted."""
+"""How each probe is fitted, on the captions of the training folds."""
 
 
 def _fit_counts(texts: Sequence[str], **settings: Any) -> Featurizer:
@@ -143,15 +123,9 @@ def train_and_judge(
     train: tuple[Sequence[str], Sequence[str]],
     test: tuple[Sequence[str], Sequence[str]],
 ) -> npt.NDArray[np.float64]:
-    """Returns a probe's margins in favour of the true caption of each test pair.
+    """Returns a probe's margins [test pairs] in favour of the true captions.
 
-    Args:
-      probe: a key of PROBES.
-      train: true and false captions to train on, in pairs.
-      test: true and false captions to judge, in pairs.
-
-    Returns:
-      Margins [test pairs]: above 0 where the probe is right, 0 where it cannot tell.
+    Both `train` and `test` have true and false captions, in pairs. It is 0 where it cannot tell.
 
     Raises:
       MissingExtra: scikit-learn is not installed.
@@ -204,14 +178,7 @@ class Clue:
 def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue, ...]:
     """Returns the pieces of text of the largest weights, ten at most, the largest first.
 
-    Args:
-      probe: a key of PROBES; it is trained on all pairs here. Those that count no pieces of text,
-        `length` and `rarity`, have none.
-      right: the true captions.
-      wrong: the false captions, in the same order.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
+    The probe is trained on all pairs. `length` and `rarity` count no pieces of text.
     """
     featurize = PROBES[probe]([*right, *wrong])
     if not isinstance(featurize, Counts):

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from eqforge.core import visible
 from eqforge.core.files.checked import shown
 from eqforge.evaluation.shortcuts.answerers import PRIOR
-from eqforge.evaluation.shortcuts.audit import CHANCE, CONTRASTS, Audit, ProbeResult
+from eqforge.evaluation.shortcuts.audit import CHANCE, Audit, ProbeResult
 from eqforge.evaluation.shortcuts.blind import BlindAudit, BlindResult, GivenAway
+from eqforge.evaluation.shortcuts.judges import CONTRASTS
 from eqforge.evaluation.shortcuts.probes import Clue
 
 _SEEN = {
@@ -38,12 +39,7 @@ _SEEN_OF_QUESTIONS = {
 
 
 def as_text(name: str, audit: Audit) -> str:
-    """Returns a readable report.
-
-    Args:
-      name: of the file or dataset.
-      audit: what was found.
-    """
+    """Returns a readable report of an audit of captions of a file or dataset."""
     lines = [
         f"{name}: {audit.one_image:,} pairs of one image and two captions were audited.",
         *_not_applicable(audit),
@@ -65,19 +61,15 @@ def as_text(name: str, audit: Audit) -> str:
     return visible.in_lines(lines)
 
 
-def as_json(name: str, audit: Audit) -> str:
-    """Returns the report as one JSON object.
-
-    Args:
-      name: of the file or dataset.
-      audit: what was found.
-    """
+def as_json(name: str, audit: Audit | BlindAudit) -> str:
+    """Returns the report of an audit of a file or dataset as one JSON object."""
     results = [
         {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
         for result in audit.results
     ]
+    chance = {"chance": CHANCE} if isinstance(audit, Audit) else {}
     return visible.json_text(
-        {"name": name, "chance": CHANCE, **dataclasses.asdict(audit), "results": results}
+        {"name": name, **chance, **dataclasses.asdict(audit), "results": results}
     )
 
 
@@ -154,12 +146,7 @@ _UNITS = {
 
 
 def questions_as_text(name: str, audit: BlindAudit) -> str:
-    """Returns a readable report of an audit of questions.
-
-    Args:
-      name: of the dataset.
-      audit: what was found.
-    """
+    """Returns a readable report of an audit of questions of a dataset."""
     lines = [
         f"{name}: {audit.questions:,} questions with {audit.texts:,} texts in {audit.groups:,} "
         "groups were answered without their images."
@@ -189,20 +176,6 @@ def questions_as_text(name: str, audit: BlindAudit) -> str:
         *(f"{name}: {text}" for name, text in _SEEN_OF_QUESTIONS.items() if name in probes),
     ]
     return visible.in_lines([*lines, "", *_method(audit)])
-
-
-def questions_as_json(name: str, audit: BlindAudit) -> str:
-    """Returns the report of an audit of questions as one JSON object.
-
-    Args:
-      name: of the dataset.
-      audit: what was found.
-    """
-    results = [
-        {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
-        for result in audit.results
-    ]
-    return visible.json_text({"name": name, **dataclasses.asdict(audit), "results": results})
 
 
 def _given_away(given: GivenAway) -> Iterator[str]:

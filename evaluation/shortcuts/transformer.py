@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from eqforge.evaluation.shortcuts.audit import Judge, Question, split_folds, widening
 from eqforge.evaluation.shortcuts.probes import words_of
 
 _WIDTH = 32
@@ -32,31 +31,13 @@ def can_train() -> bool:
     return find_spec("torch") is not None
 
 
-def transformer_judge(folds: int) -> Judge:
-    """Returns the judge, which is trained by cross-validation, on one core.
-
-    Args:
-      folds: number of folds the images are split into.
-    """
-
-    def margins(question: Question) -> npt.NDArray[np.float64]:
-        found = np.zeros(len(question.right))
-        for train, test in split_folds(question.images, folds):
-            found[test] = _train_and_judge(
-                *(
-                    [[texts[i] for i in places] for texts in (question.right, question.wrong)]
-                    for places in (train, test)
-                )
-            )
-        return found
-
-    return Judge(margins=margins, widening=widening(folds))
-
-
-def _train_and_judge(
+def train_and_judge(
     train: Sequence[Sequence[str]], test: Sequence[Sequence[str]]
 ) -> npt.NDArray[np.float64]:
-    """Returns the margins in favour of the true captions; each argument has true and false ones."""
+    """Returns the margins in favour of the true captions of the test; both have false ones, too.
+
+    It runs on one core: sums over several threads differ from run to run.
+    """
     import torch
     from torch.nn.functional import softplus
 
@@ -64,7 +45,7 @@ def _train_and_judge(
     known = sorted(word for word, count in counts.items() if count > 1)
     numbers = {word: number for number, word in enumerate(known, start=_KNOWN)}
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # sums over several threads differ from run to run
+    torch.set_num_threads(1)
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(_SEED)

@@ -40,7 +40,6 @@ class Resampled:
     Attributes:
       values: the means [metrics].
       draws: the means of each resample [resamples, metrics].
-      clusters: number of clusters.
       even_clusters: effective number of clusters, of equal weight, of each mean [metrics].
       samples: number of samples of each mean [metrics].
       binary: whether every sample is 0 or 1 [metrics].
@@ -63,13 +62,7 @@ class Resampled:
         )
 
     def share_interval(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Interval:
-        """Returns the interval of a mean of values in [0, most]; NaN for a single cluster.
-
-        Args:
-          metric: which mean.
-          most: maximum value of a sample.
-          widening: see Share.
-        """
+        """Returns the interval of a mean of values in [0, most]; NaN for a single cluster."""
         if self.clusters == 1:
             return NO_INTERVAL
         low, high = self.share(metric, most, widening).interval()

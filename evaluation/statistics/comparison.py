@@ -54,17 +54,10 @@ def compare_paired(
     resamples: int = RESAMPLES,
     most: float | None = None,
 ) -> Comparison:
-    """Compares two models by their credits on the same samples.
+    """Compares two models by their credits [n] on the same samples, in the same order.
 
-    Args:
-      first: credits [n] of the first model.
-      second: credits [n] of the second, of the same samples in the same order.
-      clusters: cluster of each sample [n]; None for one cluster per sample.
-      weights: weights of the samples [n], at least 0; None for equal ones.
-      groups: group of each sample [n], to compare means of the groups' means; None otherwise.
-      seed: seed of the draws.
-      resamples: number of resamples, and of random exchanges.
-      most: maximum credit of a sample if credits are in [0, most]; None if unbounded.
+    Clusters, weights and groups of the samples are as in `resample_means`; `most` is the greatest
+    credit of a sample if credits are in [0, most], None if they are unbounded.
     """
     gains = second - first
     found = resample_means(
@@ -109,13 +102,7 @@ def difference_of(found: Resampled, most: float) -> Interval:
 def exchange_test(
     gains: Numbers, clusters: NDArray[Any] | None, *, seed: int, resamples: int
 ) -> float:
-    """Returns the p-value of a mean gain if its sign were random in each cluster.
-
-    Args:
-      gains: the gains [n].
-      clusters: cluster of each sample [n]; None for one cluster per sample.
-      seed: seed of the signs.
-      resamples: number of draws of the signs.
+    """Returns the p-value of a mean gain [n] if its sign were random in each cluster.
 
     Source: a randomisation test; Edgington and Onghena 2007, "Randomization Tests", chapter 5.
     """

@@ -13,8 +13,8 @@ from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.foils import FOIL_METRICS, HARD_POSITIVE_METRICS, foil_ties
 from eqforge.evaluation.metrics.pairs import PAIR_METRICS, pair_ties
 from eqforge.evaluation.metrics.ties import Credits, Flags, Metric, Scores, TieRule, Unit
-from eqforge.evaluation.review.agreement import first_votes
-from eqforge.evaluation.review.votes import Vote, Votes, check_ids, read_votes
+from eqforge.evaluation.review.forms import Vote
+from eqforge.evaluation.review.votes import Votes, check_ids, first_votes, read_votes
 from eqforge.evaluation.statistics.bootstrap import Resampled
 from eqforge.evaluation.statistics.shares import NO_INTERVAL
 from eqforge.evaluation.tables.report import Judged, Measure, Report, make_report, model_names

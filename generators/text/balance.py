@@ -27,7 +27,7 @@ from eqforge.core.errors import MissingExtra
 from eqforge.core.identity import bucket, derive_seed
 from eqforge.core.late import numpy as np
 from eqforge.core.ticker import Ticker
-from eqforge.generators.text.word_model import WORD, WordModel, words_of
+from eqforge.core.word_model import WORD, WordModel, words_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

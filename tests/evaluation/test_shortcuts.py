@@ -10,21 +10,19 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.shortcuts.answerers import posed
-from eqforge.evaluation.shortcuts.audit import (
-    CONTRASTS,
-    Audit,
-    Judge,
-    ProbeResult,
-    audit_pairs,
-    probe_judges,
-)
+from eqforge.evaluation.shortcuts.audit import Audit, ProbeResult, audit_pairs
 from eqforge.evaluation.shortcuts.command import main as command
-from eqforge.evaluation.shortcuts.judges import blind_judges
+from eqforge.evaluation.shortcuts.judges import (
+    CONTRASTS,
+    Judge,
+    blind_judges,
+    likelihood_judge,
+    probe_judges,
+    transformer_judge,
+)
 from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
-from eqforge.evaluation.shortcuts.likelihood import WordModel, likelihood_judge
 from eqforge.evaluation.shortcuts.probes import PROBES, clues, train_and_judge
 from eqforge.evaluation.shortcuts.report import as_json, as_text
-from eqforge.evaluation.shortcuts.transformer import transformer_judge
 from eqforge.sources.text_pairs import TextPair, read_text_pairs
 from tests.made_datasets import COLOURS, PLACES, write_captions
 from tests.statuses import status_of
@@ -373,18 +371,6 @@ def test_one_pair_alone_teaches_nothing() -> None:
     margins = train_and_judge("words", (["a red car"], ["a blue car"]), (["x"], ["y"]))
 
     assert margins.tolist() == [0.0]
-
-
-def test_the_word_model_scores_by_what_follows_what() -> None:
-    model = WordModel(["a cat sleeps", "a cat eats", "a dog sleeps"])
-    # By hand: of three beginnings all go on with "a", of which two with "cat", and of "a cat" one
-    # with "sleeps", which ends the text each time.
-    assert model.score("a cat sleeps") == pytest.approx(np.log(1 * 2 / 3 * 1 / 2 * 1))
-    # "dog eats" is not known: 0.4 times how common "eats" is after "dog", which it never is, and
-    # 0.4 times how common it is among the 15 words and marks.
-    known = np.log(1 * 1 / 3) + np.log(0.4 * 0.4 * 1 / 15) + np.log(0.4 * 1)
-    assert model.score("a dog eats") == pytest.approx(known)
-    assert model.score("zebra") < model.score("a")
 
 
 def test_the_word_model_knows_odd_captions_of_which_it_saw_no_false_one() -> None:

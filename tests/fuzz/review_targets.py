@@ -8,9 +8,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from eqforge.commands.review import Import, Plan, import_votes, outcome_lines, plan_review
+from eqforge.commands.review import outcome_lines
 from eqforge.core.visible import in_lines, visible
+from eqforge.evaluation.review.outcome import import_votes
+from eqforge.evaluation.review.plan import write_plan
 from eqforge.evaluation.review.protocols import protocol_of
+from eqforge.evaluation.review.settings import Import, Plan
 from eqforge.sources.decisions import decision_lines, disagreed, dropped, read_decisions
 from eqforge.sources.errata import read_errata, write_errata
 from tests.evaluation.review.test_review import saved
@@ -28,7 +31,7 @@ def _reviewed() -> Path:
     atexit.register(shutil.rmtree, folder)
     dataset, plan = write_squares(folder / "d", seeds=1), folder / "plan"
     protocol, reviewers = "eq-sd-filter", REVIEWERS
-    plan_review(Plan(dataset=str(dataset), protocol=protocol, reviewers=reviewers, output=plan))
+    write_plan(Plan(dataset=str(dataset), protocol=protocol, reviewers=reviewers, output=plan))
     for name, bad in zip(REVIEWERS, (set(), {"red-0"}), strict=True):
         saved(plan, name, folder / f"{name}.json", bad)
     return folder

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqforge.core.identity import bucket
-from eqforge.evaluation.shortcuts.audit import audit_pairs, probe_judges
-from eqforge.evaluation.shortcuts.likelihood import likelihood_judge
+from eqforge.core.word_model import WordModel
+from eqforge.evaluation.shortcuts.audit import audit_pairs
+from eqforge.evaluation.shortcuts.judges import likelihood_judge, probe_judges
 from eqforge.generators.text import balance
 from eqforge.generators.text.balance import (
     NO_NEGATIVE,
@@ -18,7 +19,6 @@ from eqforge.generators.text.balance import (
     draw_negatives,
     features_of,
 )
-from eqforge.generators.text.word_model import WordModel
 from eqforge.sources.text_pairs import TextPair
 
 COLOURS = ("red", "blue", "green", "black", "white")

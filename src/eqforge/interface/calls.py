@@ -273,11 +273,12 @@ def review_plan(
       InputError: dataset or protocol cannot be read, do not fit each other, a setting is wrong, or
         the folder holds something else.
     """
-    from eqforge.commands import review
+    from eqforge.evaluation.review.plan import write_plan
+    from eqforge.evaluation.review.settings import Plan
 
     given = {"dataset": dataset, "protocol": protocol, "reviewers": reviewers, "output": output}
-    with in_keywords(review.Plan):
-        return review.plan_review(settings_from(review.Plan, given | settings))
+    with in_keywords(Plan):
+        return write_plan(settings_from(Plan, given | settings))
 
 
 def review_import(
@@ -298,11 +299,12 @@ def review_import(
     Raises:
       InputError: dataset or votes cannot be taken, or a file that would be written is there.
     """
-    from eqforge.commands import review
+    from eqforge.evaluation.review.outcome import import_votes
+    from eqforge.evaluation.review.settings import Import
 
     given = {"dataset": dataset, "votes": votes, "output": output, **settings}
-    with in_keywords(review.Import):
-        return review.import_votes(settings_from(review.Import, given)).outcome
+    with in_keywords(Import):
+        return import_votes(settings_from(Import, given)).outcome
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from eqforge.evaluation.conversations.parsing import FORMS, read_answer
-from eqforge.evaluation.conversations.questions import QUESTION
+from eqforge.evaluation.conversations.questions import FORMS, QUESTION, read_answer
 
 CAPTIONS = ("cut the red onion", "fry the onion in a pan on the left")
 

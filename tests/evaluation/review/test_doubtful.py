@@ -14,6 +14,8 @@ from eqforge.commands import review
 from eqforge.core.errors import InputError
 from eqforge.evaluation.review import doubtful as module
 from eqforge.evaluation.review.doubtful import Doubtful, doubtful
+from eqforge.evaluation.review.plan import write_plan
+from eqforge.evaluation.review.settings import Plan
 from eqforge.evaluation.scoring.tasks import task_of
 from eqforge.evaluation.shortcuts.command import AuditSettings, audit_command
 from eqforge.evaluation.tables.command import metrics_command
@@ -124,14 +126,14 @@ def test_a_plan_has_what_is_in_doubt_and_nothing_else(
     protocol = tmp_path / "own.toml"
     lines = [f"{key} = {json.dumps(value)}" for key, value in own.items()]
     protocol.write_text("\n".join([*lines, 'reasons = ["no"]', "seconds = 5"]))
-    plan = review.Plan(
+    plan = Plan(
         dataset=str(dataset),
         protocol=str(protocol),
         reviewers=("ada", "ben"),
         output=tmp_path / "tasks",
         disputed="rules",
     )
-    written = review.plan_review(plan)
+    written = write_plan(plan)
     assert (written.items, written.unjudged) == (2, 1)
     assert review.review_command(plan) == 0
     assert "  left out: 1 sample that no judge was asked about" in capsys.readouterr().out

@@ -3,6 +3,7 @@
 import csv
 import json
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,13 @@ from scipy.stats import kendalltau, spearmanr  # type: ignore[import-untyped]
 
 from eqforge.cli import main as eqforge
 from eqforge.commands import review
+from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.evaluation.review.agreement import counts_of
-from eqforge.evaluation.review.fields import Field, broken
-from eqforge.evaluation.review.protocols import PROTOCOLS
+from eqforge.evaluation.review.forms import Vote
+from eqforge.evaluation.review.protocols import broken, protocol_of, protocols
 from eqforge.evaluation.review.ranking import _correlated
 from eqforge.evaluation.review.units import PICTURES_A_QUERY, units_of
-from eqforge.evaluation.review.votes import Vote
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import books
 from tests.builds import rows as rows_in
@@ -252,7 +253,8 @@ def test_votes_that_are_no_ranks_are_one_clear_error(
     file.write_text(json.dumps(votes))
     said = refused(["import", hard_positives, file, "--output", tmp_path / "o"], capsys)
     assert "answer: expected given, skipped where the form is rank" in said
-    for option, value in (("--rule", "weighted"), ("--scores", "s.csv"), ("--earlier", file)):
+    options = {"--rule": "weighted", "--scores": "s.csv", "--earlier": file, "--answer-list": file}
+    for option, value in options.items():
         fine = saved(plan, "ada", lambda item, shown: {"ranks": [[1, 1, 2]]})
         argv = ["import", hard_positives, fine, "--output", tmp_path / "o", option, value]
         assert f"{option}: has no effect on votes by the protocol" in refused(argv, capsys)
@@ -434,7 +436,10 @@ def test_names_of_pictures_are_all_that_their_source_has(
     assert review.main([*map(str, ["plan", twice, *argv, "--output", tmp_path / "p"])]) == 0
     same = named(tmp_path / "same", ("a.jpg", "a.jpg", "c.jpg"), (0, 1, 2))
     said = refused(["plan", same, *argv, "--output", tmp_path / "x"], capsys)
-    assert "several pictures are called 'a.jpg'; take their ids" in said
+    assert "line 1: several pictures are called 'a.jpg'; take their ids" in said
+    ids = sorted(row["image_id"] for row in rows_in(same, "images"))
+    file.write_text(json.dumps(query | {"images": [ids[0], "c.jpg"]}))
+    assert review.main([*map(str, ["plan", same, *argv, "--output", tmp_path / "ids"])]) == 0
     many = ["a.jpg"] * 101
     file.write_text(json.dumps(query | {"images": many}))
     assert "images: expected two or more" in refused(
@@ -510,27 +515,6 @@ def test_queries_that_do_not_fit_are_one_clear_error(
     assert not (tmp_path / "p").exists()
 
 
-def test_a_name_of_several_pictures_is_none_of_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pictures = {sha256_hex(data): data for data in map(picture, range(3))}
-    rows = [
-        {"sample_id": f"s/{n}", "image": f"{n // 2}.jpg", "image_id": image_id}
-        | {name: f"{name} {n}" for name in CAPTIONS}
-        for n, image_id in enumerate(pictures)
-    ]
-    tables = {"samples": rows, "images": image_rows(pictures)}
-    dataset = write_dataset(tmp_path / "d", "hard-positives", tables)
-    file = tmp_path / "q.jsonl"
-    argv = ["plan", dataset, "--protocol", "picture-ranking", "--reviewers", "ada"]
-    argv += ["--of", file, "--output", tmp_path / "p"]
-    file.write_text(json.dumps({"id": "a", "text": "t", "images": ["0.jpg", "1.jpg"]}))
-    assert "line 1: several pictures are called '0.jpg'" in refused(argv, capsys)
-    ids = [*pictures]
-    file.write_text(json.dumps({"id": "a", "text": "t", "images": [ids[0], "1.jpg"]}))
-    assert review.main(list(map(str, argv))) == 0
-
-
 # --- VLUE: what is written and drawn becomes rows that its build reads
 
 
@@ -604,40 +588,42 @@ def test_what_people_write_for_vlue_builds_vlue_again(vlue: Path, tmp_path: Path
         assert box["height"] == pytest.approx(0.25 * size["height_px"], abs=0.01)
 
 
+@pytest.fixture(scope="module")
+def phrase_box(vlue: Path) -> list[float]:
+    """The box of the one phrase, as shares of its picture."""
+    (row,), sizes = rows_in(vlue, "grounding"), rows_in(vlue, "images")
+    size = next(each for each in sizes if each["image_id"] == row["image_id"])
+    sides = {"x": "width_px", "y": "height_px", "width": "width_px", "height": "height_px"}
+    return [row["box"][name] / size[side] for name, side in sides.items()]
+
+
 def test_boxes_that_others_do_not_find_are_dropped(
-    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    vlue: Path, phrase_box: list[float], tmp_path: Path
 ) -> None:
     plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada")
-    sizes = {row["image_id"]: row for row in rows_in(vlue, "images")}
-    rows = {row["sample_id"]: row for row in rows_in(vlue, "grounding")}
-    (shown,) = given(plan, "ada/items/0")
+    (row,), (shown,) = rows_in(vlue, "grounding"), given(plan, "ada/items/0")
     assert shown["panes"][0]["boxes"] == []
-    assert shown["texts"][0]["parts"] == [next(iter(rows.values()))["phrase"]]
-
-    def found(item: str, shown: dict[str, Any], across: float = 1.0) -> Mapping[str, Any]:
-        box, size = rows[item]["box"], sizes[rows[item]["image_id"]]
-        width, height = size["width_px"], size["height_px"]
-        own = [box["x"] / width, box["y"] / height, box["width"] / width, box["height"] / height]
-        return {"box": [*own[:2], across * own[2], own[3]]}
-
-    for name, answer, decision, reason in (
-        ("found", found, "keep", ""),
-        ("half", lambda item, shown: found(item, shown, 0.49), "drop", "another box was drawn"),
-        ("more", lambda item, shown: found(item, shown, 0.51), "keep", ""),
-        ("skipped", lambda item, shown: None, "drop", ""),
+    assert shown["texts"][0]["parts"] == [row["phrase"]]
+    x, y, width, height = phrase_box
+    for name, share, decision, reason in (
+        ("found", 1, "keep", ""),
+        ("half", 0.49, "drop", "another box was drawn"),
+        ("more", 0.51, "keep", ""),
+        ("skipped", None, "drop", ""),
     ):
-        (decided,) = taken(vlue, [saved(plan, "ada", answer)], tmp_path / f"{name}.jsonl")
+        answer = None if share is None else {"box": [x, y, share * width, height]}
+        file, answers = saved(plan, "ada", always(answer)), tmp_path / f"all-{name}.jsonl"
+        (decided,) = taken(vlue, [file], tmp_path / f"{name}.jsonl", "--answers", answers)
         assert (decided["decision"], decided.get("reason", "")) == (decision, reason)
+        kept = json.loads(answers.read_text())  # what was drawn is among the answers
+        assert kept.get("box") == (None if answer is None else answer["box"])
 
 
 def test_boxes_that_are_both_found_agree(
-    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    vlue: Path, phrase_box: list[float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada ben", "--overlap", 2)
-    (row,), sizes = rows_in(vlue, "grounding"), rows_in(vlue, "images")
-    size = next(each for each in sizes if each["image_id"] == row["image_id"])
-    x, width = row["box"]["x"] / size["width_px"], row["box"]["width"] / size["width_px"]
-    y, height = row["box"]["y"] / size["height_px"], row["box"]["height"] / size["height_px"]
+    x, y, width, height = phrase_box
     files = [
         saved(plan, name, always({"box": [x, y, share * width, height]}))
         for name, share in (("ada", 1.0), ("ben", 0.9))
@@ -645,24 +631,6 @@ def test_boxes_that_are_both_found_agree(
     (decided,) = taken(vlue, files, tmp_path / "decisions.jsonl")
     assert decided["votes"] == {"keep": 2, "drop": 0, "unsure": 0}
     assert capsys.readouterr().out.count("100 % as others") == 2
-
-
-def test_boxes_that_were_drawn_are_among_the_answers(vlue: Path, tmp_path: Path) -> None:
-    plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada")
-    (row,), sizes = rows_in(vlue, "grounding"), rows_in(vlue, "images")
-    size = next(each for each in sizes if each["image_id"] == row["image_id"])
-    box = [
-        *(row["box"]["x"] / size["width_px"], row["box"]["y"] / size["height_px"]),
-        *(row["box"]["width"] / size["width_px"], row["box"]["height"] / size["height_px"]),
-    ]
-    for answer, decision in (("given", "keep"), ("skipped", "drop")):
-        file = saved(plan, "ada", always({"box": box}))
-        file.write_text(file.read_text().replace('"given"', f'"{answer}"'))
-        answers = tmp_path / f"{answer}.jsonl"
-        (decided,) = taken(vlue, [file], tmp_path / f"{decision}.jsonl", "--answers", answers)
-        assert decided["decision"] == decision
-        kept = json.loads(answers.read_text())
-        assert (kept["answer"], kept.get("box")) == (answer, box if answer == "given" else None)
 
 
 def test_votes_have_the_form_of_their_protocol(
@@ -747,7 +715,7 @@ def test_texts_that_break_a_rule_make_no_rows_and_are_kept_among_the_answers(
 def test_answers_of_two_pictures_differ_and_may_have_to_be_listed(
     vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fields = PROTOCOLS["vlue-questions"].fields
+    fields = protocols()["vlue-questions"].fields
     texts = {"question": "What is it?", "answer_0": "Dog", "answer_1": " dog "}
     assert list(broken(texts, fields, 2)) == [("answer_1", "same_answer")]
     assert list(broken(texts | {"answer_1": "cat"}, fields, 2)) == []
@@ -797,17 +765,6 @@ def test_what_tasks_are_made_of_makes_the_plan_and_is_checked(
     assert plans[0] != plans[1]
 
 
-def test_a_list_of_answers_needs_a_protocol_that_has_one(
-    vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    answers = tmp_path / "list.txt"
-    answers.write_text("a dog\n")
-    plan = planned(vlue, tmp_path / "p", "vlue-captions", "ada")
-    file = saved(plan, "ada", always(None))
-    argv = ["import", vlue, file, "--output", tmp_path / "o", "--answer-list", answers]
-    assert "--answer-list: has no effect on votes by the protocol" in refused(argv, capsys)
-
-
 def test_a_protocol_of_ones_own_may_ask_for_texts(
     vlue: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -829,49 +786,46 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     file = saved(plan, "ada", always({"texts": {"mood": "a nice one"}}))
     assert taken(dataset, [file], tmp_path / "none.jsonl") == []
     assert f"{len(rows)} texts left out: never" in capsys.readouterr().out
-    two = ", ".join(['{name = "mood", label = "A"}'] * 2)
-    for change, said in (
+
+
+A = '{name = "a", label = "A"}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
         ('form = "write"', "fields: expected at least one field where the form is write"),
-        ('fields = [{name = "a", label = "A"}]', "fields: expected no fields"),
+        (f"fields = [{A}]", "fields: expected no fields"),
         ('form = "sing"', "form"),
-        (f'form = "write"\nfields = [{two}]', "none of item, images, found 'mood'"),
-        (
-            'form = "write"\nfields = [{name = "item", label = "A"}]',
-            "none of item, images, found 'item'",
+        ('unit = "pictures"', "the field 'unit' is not known"),
+        *(
+            (f'form = "write"\nfields = [{A}, {field}]', said)
+            for field, said in (
+                (A, "name: expected another for each, none of item, images, found 'a'"),
+                ('{name = "item", label = "I"}', "found 'item'"),
+                ('{name = " ", label = "I"}', "found ' '"),
+                ('{name = "b", label = ""}', "b: label: expected a text"),
+                ('{name = "b", label = "B", never = [""]}', "expected words, found an empty one"),
+                ('{name = "b", label = "B", min_words = 0}', "min_words: expected 1 to 200, found"),
+                ('{name = "a_1", label = "B", per_picture = true}, {name = "a_1_1", label = "C"}',
+                 "found 'a_1_1'"),
+            )
         ),
-    ):
-        own.write_text(f'name = "mood"\nquestion = "?"\n{change}\n')
-        argv = ["plan", dataset, "--protocol", own, "--reviewers", "a", "--output", tmp_path / "q"]
-        assert said in refused(argv, capsys)
-
-
-def test_fields_of_ones_own_have_names_of_their_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ],
+)  # fmt: skip
+def test_protocols_of_ones_own_that_do_not_hang_together_are_refused(
+    lines: str, said: str, tmp_path: Path
 ) -> None:
     """A name that rows have already, or twice, would take a text's place."""
-    dataset = write_squares(tmp_path / "d")
     own = tmp_path / "own.toml"
-    argv = ["plan", dataset, "--protocol", own, "--reviewers", "a", "--output", tmp_path / "p"]
-    fine = '{name = "a", label = "A"}'
-    for field, said in (
-        (fine, "name: expected another for each, none of item, images, found 'a'"),
-        ('{name = "item", label = "I"}', "found 'item'"),
-        ('{name = " ", label = "I"}', "found ' '"),
-        ('{name = "b", label = ""}', "b: label: expected a text"),
-        ('{name = "b", label = "B", never = [""]}', "b: expected words, found an empty one"),
-        ('{name = "b", label = "B", min_words = 0}', "b: min_words: expected 1 to 200, found 0"),
-        (
-            '{name = "b_1", label = "B"}, {name = "b", label = "C", per_picture = true}',
-            "found 'b'",
-        ),
-    ):
-        own.write_text(f'name = "x"\nquestion = "?"\nform = "write"\nfields = [{fine}, {field}]\n')
-        assert said in refused(argv, capsys)
+    own.write_text(f'name = "x"\nquestion = "?"\n{lines}\n')
+    with pytest.raises(InputError, match=re.escape(said)):
+        protocol_of(str(own))
 
 
 def test_nobody_writes_the_same_twice(vlue: Path) -> None:
-    assert {name for name, each in PROTOCOLS.items() if not each.repeats} == {
-        name for name, each in PROTOCOLS.items() if each.form in ("write", "box")
+    assert {name for name, each in protocols().items() if not each.repeats} == {
+        name for name, each in protocols().items() if each.form in ("write", "box")
     }
     ids = units_of(open_dataset(str(vlue)), "pictures").ids
     assert len(ids) == len(set(ids)) == len(rows_in(vlue, "images"))
@@ -980,7 +934,7 @@ def test_texts_keep_the_same_rules_on_the_page_as_in_the_import(
 ) -> None:
     plan = planned(vlue, tmp_path / "p", "vlue-captions", "ada")
     page = opened(plan).open("ada.html")
-    (field,) = PROTOCOLS["vlue-captions"].fields
+    (field,) = protocols()["vlue-captions"].fields
     long = "a dog that stands on a green table"
     for text, told in (
         ("", "Caption is empty."),
@@ -1085,7 +1039,7 @@ def test_words_of_place_are_told_apart_from_words_that_have_them(
     taken(vlue, [saved(plan, "ada", lambda item, shown: box)], boxes)
     plan = planned(vlue, tmp_path / "p", "vlue-expressions", "ada", "--of", boxes)
     page = opened(plan).open("ada.html")
-    fields = PROTOCOLS["vlue-expressions"].fields
+    fields = protocols()["vlue-expressions"].fields
     for text, is_fine in (
         ("the Left dog", False), ("dog next to it", False), ("first-aid box", False),
         ("LAST", False), ("собака left", False), ("frontier leftovers", True),
@@ -1167,7 +1121,7 @@ def test_a_field_is_written_for_each_picture(opened: Callable[..., Page], tmp_pa
     page.count(f"all {len(chunk)} answered")
     page.page.get_by_role("button", name="Undo the last answer").click()
     wait(page)
-    fields = PROTOCOLS["vlue-questions"].fields
+    fields = protocols()["vlue-questions"].fields
     for one, two, is_fine in (("Sigma ΟΔΟΣ", "sigma οδος", False), ("straße", "STRASSE", True)):
         page.page.get_by_label("Answer for picture 1").fill(one)
         page.page.get_by_label("Answer for picture 2").fill(two)
@@ -1182,10 +1136,6 @@ def test_a_field_is_written_for_each_picture(opened: Callable[..., Page], tmp_pa
             "answer_0": "of 0",
             "answer_1": "of 1",
         }
-
-
-def test_names_of_fields_per_picture() -> None:
-    assert Field(name="a", label="A", per_picture=True).names(2) == ["a_0", "a_1"]
 
 
 @pytest.mark.parametrize(

@@ -18,13 +18,12 @@ from eqforge.commands import review
 from eqforge.core.errors import InputError
 from eqforge.evaluation.report import of_rows
 from eqforge.evaluation.review import agreement as agreement_of_people
-from eqforge.evaluation.review.agreement import agreement, alpha_of, first_votes, reviewers_of
+from eqforge.evaluation.review.agreement import agreement, alpha_of, decide, reviewers_of
 from eqforge.evaluation.review.assign import assign
-from eqforge.evaluation.review.fitting import check_fits
-from eqforge.evaluation.review.protocols import PROTOCOLS
-from eqforge.evaluation.review.rules import decide
-from eqforge.evaluation.review.shown import ids_of, items_of
-from eqforge.evaluation.review.votes import Vote
+from eqforge.evaluation.review.forms import Vote
+from eqforge.evaluation.review.protocols import protocols
+from eqforge.evaluation.review.units import check_fits, units_of
+from eqforge.evaluation.review.votes import first_votes
 from eqforge.schemas.dataset.manifest import Manifest, read_manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.records.reviews import Decision, Tally
@@ -352,18 +351,18 @@ def test_protocols_are_refused_where_nobody_could_answer(
     own = tmp_path / "own.toml"
     own.write_text('name = "own"\nquestion = "Is it English?"\n')
 
-    decided = [name for name, each in PROTOCOLS.items() if each.form == "decide"]
+    decided = [name for name, each in protocols().items() if each.form == "decide"]
     for dataset, protocol in itertools.product((texts, unseen), decided):
         said = refused(dataset, protocol, tmp_path / "r", capsys)
         assert f"--protocol {protocol}: nothing to review in" in said
         assert "build it with --images FOLDER" in said
     planned(texts, tmp_path / "own", "--protocol", str(own))
 
-    (item,) = items_of(open_dataset(str(texts)), ["a"]).values()
-    check_fits(PROTOCOLS["true-and-false"], [item], {name}, open_dataset(str(texts)))
+    (item,) = units_of(open_dataset(str(texts)), "samples").make(["a"]).values()
+    check_fits(protocols()["true-and-false"], [item], {name}, open_dataset(str(texts)))
     for protocol in ("eq-gebc-screening", "eq-sd-filter"):
         with pytest.raises(InputError, match="what fits is --protocol true-and-false, or one of"):
-            check_fits(PROTOCOLS[protocol], [item], {name}, open_dataset(str(texts)))
+            check_fits(protocols()[protocol], [item], {name}, open_dataset(str(texts)))
 
 
 def test_perturbations_are_shown_one_by_one_and_only_where_there_is_one(tmp_path: Path) -> None:
@@ -379,8 +378,9 @@ def test_perturbations_are_shown_one_by_one_and_only_where_there_is_one(tmp_path
     folder = written(tmp_path / "d", "retrieval-perturbations", PERTURBED_TABLE, some)
     dataset = open_dataset(str(folder))
 
-    ids = ids_of(dataset)
-    items = items_of(dataset, ids)
+    units = units_of(dataset, "samples")
+    ids = units.ids
+    items = units.make(ids)
 
     assert sorted(ids) == ["a/synonyms", "a/typos"]
     told = {name: [text.plain for text in item.texts] for name, item in items.items()}
@@ -401,7 +401,7 @@ def test_texts_to_train_on_are_shown_beside_their_originals(tmp_path: Path) -> N
     ]  # fmt: skip
     folder = written(tmp_path / "d", "training-captions", TRAINING_TABLE, some)
 
-    items = items_of(open_dataset(str(folder)), [each.sample_id for each in some])
+    items = units_of(open_dataset(str(folder)), "samples").make([each.sample_id for each in some])
 
     told = {
         name: [(text.role.replace("_", " "), text.plain, text.tone) for text in item.texts]

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from eqforge.generators.text.word_model import WordModel
+from eqforge.core.word_model import WordModel
 
 TEXTS = ("A red bus.", "a red car", "the bus stops")
 

@@ -1,0 +1,294 @@
+"""How items are answered: what is asked on a page and in Label Studio, and what a vote holds."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.evaluation.review.protocols import Form, Protocol
+from eqforge.schemas.records.reviews import VERDICTS, Verdict
+
+Item = Mapping[str, Any]
+"""What a task shows, as `blinded` gives it."""
+Said = Callable[[str], list[str]]
+"""Returns what a control of Label Studio was given, by its name."""
+Level = Literal["nominal", "ordinal"]
+Answer = Verdict | Literal["given", "skipped"]
+
+_SLACK: Final = 1e-6
+_LEAST: Final = 0.001
+"""The least share of a picture that a box has across and down, as `box.js` has it too."""
+
+
+class Vote(msgspec.Struct, frozen=True, kw_only=True):
+    """What a reviewer answered.
+
+    Attributes:
+      answer: keep, drop or unsure; where something else is asked for, given or skipped.
+      reason: why it is dropped or skipped; empty where nothing was chosen.
+      is_repeat: whether they had seen the item before.
+      ranks: of each caption for each picture, 1 for the best, in the order of the sample's columns.
+      order: ids of the pictures, the best first.
+      texts: what was written, by the names of the fields.
+      box: x, y, width and height, as shares of the picture's width and height.
+    """
+
+    task: int
+    id: str
+    answer: Answer
+    reason: str = ""
+    note: str = ""
+    is_repeat: bool = False
+    seconds: float = 0.0
+    ranks: tuple[tuple[int, ...], ...] = ()
+    order: tuple[str, ...] = ()
+    texts: dict[str, str] = {}
+    box: tuple[float, float, float, float] | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is decided; unsure where something else is asked for."""
+        return "unsure" if self.answer == "given" or self.answer == "skipped" else self.answer
+
+    @property
+    def is_given(self) -> bool:
+        """Whether there is an answer, where something else than a decision is asked for."""
+        return self.answer == "given"
+
+    @property
+    def said(self) -> tuple[object, ...]:
+        """What two answers that are alike have in common."""
+        return self.answer, self.ranks, self.order, tuple(sorted(self.texts.items())), self.box
+
+
+class Option(NamedTuple):
+    """A choice of a control; with a text, that is shown in place of the value."""
+
+    value: str
+    key: str = ""
+    text: str = ""
+
+
+class Control(NamedTuple):
+    """What Label Studio asks: one of several options, or a text where there are none."""
+
+    name: str
+    label: str = ""
+    options: tuple[Option, ...] = ()
+    after: tuple[str, str] | None = None
+    """The control and the option after which it is asked; None where it has to be answered."""
+
+
+class Known(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task of Label Studio says of itself, and does not show.
+
+    Attributes:
+      file: the fields of the file of votes that are the same for all tasks of a reviewer.
+      places, ranked: which of the item's pictures and captions each is that is shown.
+      names: of the texts to write, in the order of the controls.
+    """
+
+    file: dict[str, Any]
+    form: str
+    task: int
+    id: str
+    is_repeat: bool
+    places: list[int] = []
+    ranked: list[int] = []
+    names: list[str] = []
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AnswerForm:
+    """A way to answer items.
+
+    Attributes:
+      buttons: the answers that a page offers, with labels and keys.
+      refusal: the answer that may have a reason.
+      written: what an import writes.
+      gives: the fields of a vote beside its answer.
+      wrong: says what is wrong with an answer that is given; empty for nothing.
+      values: yields the parts of an item with the value, from 1, that a vote gives each; agreement
+        is measured on them.
+      is_compared: whether two answers are alike or not.
+      controls: what Label Studio asks of an item; None where it has nothing for this form.
+      read: returns the fields of a vote, of what the controls were given.
+    """
+
+    buttons: tuple[tuple[Answer, str, str], ...] = (
+        ("given", "Done", "Enter"),
+        ("skipped", "Skip", "k"),
+    )
+    refusal: str = "skipped"
+    written: str
+    gives: tuple[str, ...] = ()
+    wrong: Callable[[Vote], str] = lambda vote: ""
+    values: Callable[[Vote], Iterator[tuple[str, int]]] = lambda vote: iter(())
+    level: Level = "nominal"
+    is_compared: bool = False
+    controls: Callable[[Protocol, Item], list[Control]] | None = None
+    read: Callable[[Said, Known, Mapping[str, Any]], dict[str, Any]] = lambda *_: {}
+
+    @property
+    def answers(self) -> tuple[Answer, ...]:
+        """The answers that there are."""
+        return tuple(name for name, _, _ in self.buttons)
+
+
+# --- decide: keep or drop
+
+
+def _decision_controls(protocol: Protocol, item: Item) -> list[Control]:
+    answers = tuple(Option(name, key) for name, _, key in FORMS["decide"].buttons)
+    numbered = ((str(number), text) for number, text in enumerate(protocol.reasons, start=1))
+    reasons = tuple(Option(number, number, text) for number, text in numbered)
+    asked = [Control("answer", options=answers)]
+    return asked + [Control("reason", options=reasons, after=("answer", "drop"))] * bool(reasons)
+
+
+def _read_decision(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
+    answers = said("answer")
+    if len(answers) != 1 or answers[0] not in VERDICTS:
+        raise InputError(
+            f"expected one of {', '.join(VERDICTS)}, found {shown(answers)}; answer it or skip it, "
+            "and export again"
+        )
+    fields = [f"reason_{each}" for each in said("reason")] if answers[0] == "drop" else []
+    if lost := [field for field in fields if not isinstance(data.get(field), str)]:
+        raise InputError(f"data.{lost[0]}: the reason that was chosen is not there")
+    if len(fields) > 1:
+        raise InputError("expected one reason at most, found several")
+    return {"answer": answers[0], "reason": "".join(data[field] for field in fields)}
+
+
+# --- rank: the captions of each picture
+
+
+def _wrong_ranks(vote: Vote) -> str:
+    """Ranks are 1, and of k captions k at most."""
+    right = vote.ranks and all(
+        own and all(1 <= each <= len(own) for each in own) for own in vote.ranks
+    )
+    return "" if right else "ranks: expected one of each caption, from 1 to how many there are"
+
+
+def _rank_values(vote: Vote) -> Iterator[tuple[str, int]]:
+    for picture, ranks in enumerate(vote.ranks):
+        yield from ((f"{picture} {place}", rank) for place, rank in enumerate(ranks))
+
+
+def _rank_controls(protocol: Protocol, item: Item) -> list[Control]:
+    panes = item["panes"]
+    texts = [
+        "".join(part if isinstance(part, str) else part[0] for part in text["parts"])
+        for text in item["texts"]
+    ]
+    ranks = tuple(Option(str(rank)) for rank in range(1, len(texts) + 1))
+    return [
+        Control(
+            f"rank_{row}_{column}", f"{pane['name']}: {text}" if len(panes) > 1 else text, ranks
+        )
+        for row, pane in enumerate(panes)
+        for column, text in enumerate(texts)
+    ]
+
+
+def _read_ranks(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
+    ranks = [[0] * len(known.ranked) for _ in known.places]
+    for row, picture in enumerate(known.places):
+        for column, caption in enumerate(known.ranked):
+            found = said(f"rank_{row}_{column}")
+            if len(found) != 1 or not found[0].isdecimal() or picture >= len(ranks):
+                raise InputError("expected a rank for each caption; answer it or skip it")
+            ranks[picture][caption] = int(found[0])
+    return {"answer": "given", "ranks": ranks}
+
+
+# --- order: the pictures for a text
+
+
+def _wrong_order(vote: Vote) -> str:
+    right = len(vote.order) > 1 and len(set(vote.order)) == len(vote.order)
+    return "" if right else "order: expected the ids of two pictures or more, each once"
+
+
+# --- write: texts
+
+
+def texts_to_write(protocol: Protocol, item: Item) -> list[tuple[str, str]]:
+    """Returns the name and label of each text that an item asks for, as pages give them."""
+    return [
+        (f"{field.name}_{place}", f"{field.label} {pane['name']}".rstrip())
+        if field.per_picture
+        else (field.name, field.label.rstrip())
+        for field in protocol.fields
+        for place, pane in (
+            zip(item["places"], item["panes"], strict=True) if field.per_picture else [(0, {})]
+        )
+    ]
+
+
+def _text_controls(protocol: Protocol, item: Item) -> list[Control]:
+    """Returns a control for each text; it may be left: the import tells what is missing."""
+    texts = texts_to_write(protocol, item)
+    return [Control(f"text_{number}", label) for number, (_, label) in enumerate(texts)]
+
+
+def _read_texts(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, Any]:
+    texts = {
+        name: "\n".join(said(f"text_{number}")).strip() for number, name in enumerate(known.names)
+    }
+    return {"answer": "given", "texts": texts}
+
+
+# --- box: in a picture, with texts
+
+
+def _wrong_box(vote: Vote) -> str:
+    if vote.box is None:
+        return "box: expected x, y, width and height"
+    x, y, width, height = vote.box
+    inside = min(x, y) >= 0 and x + width <= 1 + _SLACK and y + height <= 1 + _SLACK
+    right = inside and min(width, height) >= _LEAST - _SLACK
+    return "" if right else "box: expected shares of the picture, with an area, inside it"
+
+
+FORMS: Final[Mapping[Form, AnswerForm]] = {
+    "decide": AnswerForm(
+        buttons=(("keep", "Keep", "k"), ("drop", "Drop", "d"), ("unsure", "Unsure", "u")),
+        refusal="drop",
+        written="decisions",
+        values=lambda vote: iter([("", 1 + VERDICTS.index(vote.verdict))]),
+        is_compared=True,
+        controls=_decision_controls,
+        read=_read_decision,
+    ),
+    "rank": AnswerForm(
+        written="samples",
+        gives=("ranks",),
+        wrong=_wrong_ranks,
+        values=_rank_values,
+        level="ordinal",
+        is_compared=True,
+        controls=_rank_controls,
+        read=_read_ranks,
+    ),
+    "order": AnswerForm(  # two orders of 25 pictures are hardly ever alike
+        written="queries",
+        gives=("order",),
+        wrong=_wrong_order,
+        values=lambda vote: ((name, place) for place, name in enumerate(vote.order, start=1)),
+        level="ordinal",
+    ),
+    "write": AnswerForm(
+        written="rows",
+        gives=("texts",),
+        wrong=lambda vote: "" if vote.texts else "texts: expected what was written",
+        controls=_text_controls,
+        read=_read_texts,
+    ),
+    "box": AnswerForm(written="boxes", gives=("box", "texts"), wrong=_wrong_box),
+}
