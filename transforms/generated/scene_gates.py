@@ -1,12 +1,12 @@
 """Refuses rendered pairs whose images do not show what was asked: limits on `scene_scores`."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score
-from eqforge.transforms.generated import scene_scores
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -124,45 +124,69 @@ class SceneGates:
 
     def __post_init__(self) -> None:
         """Reject limits that no measure can reach."""
-        for name, highest in _HIGHEST.items():
-            check_range(name, getattr(self, name), 0, highest)
+        for name, gate in GATES.items():
+            check_range(name, getattr(self, name), 0, gate.highest)
 
 
-_HIGHEST = {
-    "max_overlap_m": math.inf,
-    "min_frame_margin": 0.5,
-    "min_visible_area": 1.0,
-    "min_named_area": 1.0,
-    "max_named_area": 1.0,
-    "min_lightness": 100.0,
-    "max_blown_out": 1.0,
-    "max_occlusion": 1.0,
-    "min_blob_gap": 1.0,
-    "min_side_margin": 1.0,
-    "min_depth_margin_m": math.inf,
-    "max_crossed_side_margin": 1.0,
-    "max_crossed_depth_margin_m": math.inf,
-    "max_near_gap": 1.0,
-    "max_near_depth_m": math.inf,
-    "min_far_gap": 1.0,
-    "min_height_margin": 1.0,
-    "max_crossed_height_margin": 1.0,
-    "min_within_margin": 1.0,
-    "max_crossed_within_margin": 1.0,
-    "min_named_colour": 1.0,
-    "min_unchanged_iou": 1.0,
-    "min_unchanged_ssim": 1.0,
-    "max_unchanged_difference": 1.0,
-    "max_unchanged_block": 1.0,
-    "min_change": 1.0,
-    "min_material_contrast": math.inf,
-    "min_step_share": math.inf,
-    "min_posture_margin": math.inf,
-    "min_trim_area": 1.0,
+class Gate(NamedTuple):
+    """What a limit is on.
+
+    Attributes:
+      score: a score of each of the two pictures.
+      reason: of rejects beyond the limit.
+      highest: what the limit may be at most; the least is 0.
+      of_pair: whether it is one score of the pair instead.
+      of_some: whether not every pair has the score.
+    """
+
+    score: str
+    reason: str
+    highest: float = 1.0
+    of_pair: bool = False
+    of_some: bool = False
+
+
+GATES: Mapping[str, Gate] = {
+    "max_overlap_m": Gate("overlap_m", "overlap", math.inf),
+    "min_visible_area": Gate("visible_area", "too_few_pixels"),
+    "min_named_area": Gate("named_area", "too_small"),
+    "max_named_area": Gate("largest_area", "too_large"),
+    "min_lightness": Gate("lightness", "too_dark", 100.0),
+    "max_blown_out": Gate("blown_out", "blown_out"),
+    "min_frame_margin": Gate("frame_margin", "out_of_frame", 0.5),
+    "max_occlusion": Gate("occlusion", "occluded"),
+    "min_blob_gap": Gate("copy_gap", "merged_copies"),
+    "min_side_margin": Gate("side_margin", "relation_not_seen"),
+    "min_depth_margin_m": Gate("depth_margin_m", "relation_not_seen", math.inf),
+    "max_crossed_side_margin": Gate("crossed_side_margin", "other_caption_true"),
+    "max_crossed_depth_margin_m": Gate("crossed_depth_margin_m", "other_caption_true", math.inf),
+    "max_near_gap": Gate("near_gap", "relation_not_seen", of_some=True),
+    "max_near_depth_m": Gate("near_depth_m", "relation_not_seen", math.inf, of_some=True),
+    "min_far_gap": Gate("far_gap", "relation_not_seen", of_some=True),
+    "min_height_margin": Gate("height_margin", "relation_not_seen", of_some=True),
+    "max_crossed_height_margin": Gate("crossed_height_margin", "other_caption_true", of_some=True),
+    "min_within_margin": Gate("within_margin", "relation_not_seen", of_some=True),
+    "max_crossed_within_margin": Gate("crossed_within_margin", "other_caption_true", of_some=True),
+    "min_named_colour": Gate("named_colour", "colour_not_seen", of_some=True),
+    "min_unchanged_iou": Gate("unchanged_iou", "unchanged_moved", of_pair=True),
+    "min_unchanged_ssim": Gate("unchanged_ssim", "background_changed", of_pair=True),
+    "max_unchanged_difference": Gate("unchanged_difference", "background_changed", of_pair=True),
+    "max_unchanged_block": Gate(
+        "unchanged_block", "background_changed", of_pair=True, of_some=True
+    ),
+    "min_change": Gate("change", "change_not_seen", of_pair=True),
+    "min_material_contrast": Gate(
+        "material_contrast", "material_not_seen", math.inf, of_pair=True, of_some=True
+    ),
+    "min_step_share": Gate("step_share", "step_not_seen", math.inf, of_some=True),
+    "min_posture_margin": Gate(
+        "posture_margin", "posture_not_seen", math.inf, of_pair=True, of_some=True
+    ),
+    "min_trim_area": Gate("trim_area", "part_not_seen", of_some=True),
 }
-"""The maximum of each limit; the minimum is 0."""
+"""By setting, in the order in which they are checked."""
 
-OFF = SceneGates(**dict.fromkeys(_HIGHEST))
+OFF = SceneGates(**dict.fromkeys(GATES))
 """No gates: the paper describes none for its renderings."""
 
 SCENE_REASONS = {
@@ -187,64 +211,9 @@ SCENE_REASONS = {
     "material_not_seen": "The pictures do not plainly show the materials that the captions name.",
 }
 
-_BOTH = ("_0", "_1")
-_GATES = (
-    ("max_overlap_m", scene_scores.OVERLAP, _BOTH, "overlap"),
-    ("min_visible_area", scene_scores.VISIBLE_AREA, _BOTH, "too_few_pixels"),
-    ("min_named_area", scene_scores.NAMED_AREA, _BOTH, "too_small"),
-    ("max_named_area", scene_scores.LARGEST_AREA, _BOTH, "too_large"),
-    ("min_lightness", scene_scores.LIGHTNESS, _BOTH, "too_dark"),
-    ("max_blown_out", scene_scores.BLOWN_OUT, _BOTH, "blown_out"),
-    ("min_frame_margin", scene_scores.FRAME_MARGIN, _BOTH, "out_of_frame"),
-    ("max_occlusion", scene_scores.OCCLUSION, _BOTH, "occluded"),
-    ("min_blob_gap", scene_scores.COPY_GAP, _BOTH, "merged_copies"),
-    ("min_side_margin", scene_scores.SIDE_MARGIN, _BOTH, "relation_not_seen"),
-    ("min_depth_margin_m", scene_scores.DEPTH_MARGIN, _BOTH, "relation_not_seen"),
-    ("max_crossed_side_margin", scene_scores.CROSSED_SIDE_MARGIN, _BOTH, "other_caption_true"),
-    ("max_crossed_depth_margin_m", scene_scores.CROSSED_DEPTH_MARGIN, _BOTH, "other_caption_true"),
-    ("max_near_gap", scene_scores.NEAR_GAP, _BOTH, "relation_not_seen"),
-    ("max_near_depth_m", scene_scores.NEAR_DEPTH, _BOTH, "relation_not_seen"),
-    ("min_far_gap", scene_scores.FAR_GAP, _BOTH, "relation_not_seen"),
-    ("min_height_margin", scene_scores.HEIGHT_MARGIN, _BOTH, "relation_not_seen"),
-    ("max_crossed_height_margin", scene_scores.CROSSED_HEIGHT_MARGIN, _BOTH, "other_caption_true"),
-    ("min_within_margin", scene_scores.WITHIN_MARGIN, _BOTH, "relation_not_seen"),
-    ("max_crossed_within_margin", scene_scores.CROSSED_WITHIN_MARGIN, _BOTH, "other_caption_true"),
-    ("min_named_colour", scene_scores.NAMED_COLOUR, _BOTH, "colour_not_seen"),
-    ("min_unchanged_iou", scene_scores.UNCHANGED_IOU, ("",), "unchanged_moved"),
-    ("min_unchanged_ssim", scene_scores.UNCHANGED_SSIM, ("",), "background_changed"),
-    (
-        "max_unchanged_difference",
-        scene_scores.UNCHANGED_DIFFERENCE,
-        ("",),
-        "background_changed",
-    ),
-    ("max_unchanged_block", scene_scores.UNCHANGED_BLOCK, ("",), "background_changed"),
-    ("min_change", scene_scores.CHANGE, ("",), "change_not_seen"),
-    ("min_material_contrast", scene_scores.MATERIAL_CONTRAST, ("",), "material_not_seen"),
-    ("min_step_share", scene_scores.STEP_SHARE, _BOTH, "step_not_seen"),
-    ("min_posture_margin", scene_scores.POSTURE_MARGIN, ("",), "posture_not_seen"),
-    ("min_trim_area", scene_scores.TRIM_AREA, _BOTH, "part_not_seen"),
-)
-"""Setting, score, the score's endings and reason, in the order in which they are checked."""
-
-_OF_SOME = frozenset(
-    {
-        *(
-            scene_scores.NAMED_COLOUR,
-            scene_scores.MATERIAL_CONTRAST,
-            scene_scores.NEAR_GAP,
-            scene_scores.NEAR_DEPTH,
-        ),
-        *(scene_scores.STEP_SHARE, scene_scores.WITHIN_MARGIN, scene_scores.CROSSED_WITHIN_MARGIN),
-        *(scene_scores.UNCHANGED_BLOCK, scene_scores.POSTURE_MARGIN, scene_scores.TRIM_AREA),
-        *(scene_scores.FAR_GAP, scene_scores.HEIGHT_MARGIN, scene_scores.CROSSED_HEIGHT_MARGIN),
-    }
-)
-"""Scores that not every pair has."""
-
 
 def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
-    """Reject a pair with a score beyond a limit that is set; the first in _GATES is reported.
+    """Reject a pair with a score beyond a limit that is set; the first in GATES is reported.
 
     A score of None, such as that of a relation that is not claimed, never rejects.
 
@@ -252,15 +221,13 @@ def gate_scenes(scores: Iterable[Score], gates: SceneGates) -> Rejection | None:
       KeyError: a score is missing: another version measured them.
     """
     values = {score.name: score.value for score in scores}
-    for setting, name, endings, reason in _GATES:
+    for setting, gate in GATES.items():
         limit = getattr(gates, setting)
-        for ending in endings if limit is not None else ():
-            key = name + ending
-            value = values.get(key) if name in _OF_SOME else values[key]
-            if value is not None and not _is_within(value, limit, setting):
-                return Rejection(reason=reason, value=value, threshold=limit, detail=name + ending)
+        if limit is None:
+            continue
+        for name in (gate.score,) if gate.of_pair else (f"{gate.score}_0", f"{gate.score}_1"):
+            value = values.get(name) if gate.of_some else values[name]
+            if value is None or (value >= limit if setting.startswith("min_") else value <= limit):
+                continue
+            return Rejection(reason=gate.reason, value=value, threshold=limit, detail=name)
     return None
-
-
-def _is_within(value: float, limit: float, setting: str) -> bool:
-    return value >= limit if setting.startswith("min_") else value <= limit

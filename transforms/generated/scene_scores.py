@@ -39,37 +39,6 @@ if TYPE_CHECKING:
 SCORER = "eqforge.scenes"
 VERSION = "5"
 
-OVERLAP = "overlap_m"
-FRAME_MARGIN = "frame_margin"
-VISIBLE_AREA = "visible_area"
-NAMED_AREA = "named_area"
-LARGEST_AREA = "largest_area"
-LIGHTNESS = "lightness"
-BLOWN_OUT = "blown_out"
-OCCLUSION = "occlusion"
-COPY_GAP = "copy_gap"
-SIDE_MARGIN = "side_margin"
-DEPTH_MARGIN = "depth_margin_m"
-CROSSED_SIDE_MARGIN = "crossed_side_margin"
-CROSSED_DEPTH_MARGIN = "crossed_depth_margin_m"
-NEAR_GAP = "near_gap"
-NEAR_DEPTH = "near_depth_m"
-FAR_GAP = "far_gap"
-HEIGHT_MARGIN = "height_margin"
-CROSSED_HEIGHT_MARGIN = "crossed_height_margin"
-WITHIN_MARGIN = "within_margin"
-CROSSED_WITHIN_MARGIN = "crossed_within_margin"
-NAMED_COLOUR = "named_colour"
-UNCHANGED_IOU = "unchanged_iou"
-UNCHANGED_SSIM = "unchanged_ssim"
-UNCHANGED_DIFFERENCE = "unchanged_difference"
-UNCHANGED_BLOCK = "unchanged_block"
-CHANGE = "change"
-STEP_SHARE = "step_share"
-MATERIAL_CONTRAST = "material_contrast"
-POSTURE_MARGIN = "posture_margin"
-TRIM_AREA = "trim_area"
-
 ROOMS = frozenset({"in", "under"})
 """Relations to what has room for the target."""
 
@@ -141,87 +110,77 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       material_contrast: only of pairs that change a material on the photographic stage, how plainly
         both pictures show their own: see `material_contrast` in `scene_materials`.
     """
-    scores = [
-        _score(f"{name}_{number}", value)
-        for number, (view, claim) in enumerate(zip(views, pair.claims, strict=True))
-        for name, value in (
-            *_of_one(view, claim),
-            *_of_other(view, claim, pair.claims[1 - number]),
-            *_of_colours(view, claim, pair.scenes[number]),
-            *_of_steps(view, claim, pair.scenes[number]),
+    found = [
+        (f"{name}_{number}", value)
+        for number, view in enumerate(views)
+        for name, value in _of_one(view, pair.scenes[number], pair.claims[number],
+                                   pair.claims[1 - number])
+    ]  # fmt: skip
+    return tuple(
+        Score(
+            name=name,
+            value=None if value is None else round(float(value), 6),
+            scorer=SCORER,
+            version=VERSION,
+            settings="{}",
         )
-    ]
-    both = (*_of_both(pair, views), *_of_materials(pair, views), *_of_trims(pair, views))
-    return (*scores, *(_score(name, value) for name, value in both))
-
-
-def _score(name: str, value: float | None) -> Score:
-    rounded = None if value is None else round(float(value), 6)
-    return Score(name=name, value=rounded, scorer=SCORER, version=VERSION, settings="{}")
-
-
-def _of_one(view: RenderedView, claim: Claim) -> Iterator[tuple[str, float | None]]:
-    related = claim.reference if claim.relation is not None else None
-    named = {claim.target, *claim.copies, *claim.others, *(() if related is None else (related,))}
-    spoken_of = [shown for shown in view.objects if shown.name in named]
-    yield (
-        OVERLAP,
-        max((each.depth_m for each in view.overlaps if _is_odd(each, claim)), default=0.0),
+        for name, value in (*found, *_of_both(pair, views))
     )
-    yield FRAME_MARGIN, _frame_margin(view, spoken_of)
-    yield VISIBLE_AREA, min(shown.visible_px for shown in view.objects) / view.numbers.size
-    named_area = min(shown.visible_px for shown in spoken_of) / view.numbers.size
-    # Of many small copies one has to see how many there are, not each of them at leisure.
-    yield NAMED_AREA, None if claim.relation == "more" else named_area
-    yield LARGEST_AREA, max(shown.visible_px for shown in spoken_of) / view.numbers.size
-    yield LIGHTNESS, float(lab.lightness(view.pixels).mean(dtype=np.float64)) * 100 / 255
-    yield BLOWN_OUT, float((view.pixels >= WHITE).all(axis=-1).mean(dtype=np.float64))
-    yield OCCLUSION, 1 - min(shown.visible_fraction for shown in spoken_of)
-    yield COPY_GAP, copy_gap(view, claim.copies)
-    yield SIDE_MARGIN, ordered_margin(view, claim)
-    yield DEPTH_MARGIN, depth_margin(view, claim)
-    if claim.relation == "near":
-        yield NEAR_GAP, gap(view, claim)
-        yield NEAR_DEPTH, depth_apart(view, claim)
-    elif claim.relation == "far":
-        yield FAR_GAP, gap(view, claim)
-    elif claim.relation == "on":
-        yield HEIGHT_MARGIN, height_margin(view, claim)
-    elif claim.relation in ROOMS:
-        yield WITHIN_MARGIN, within_margin(view, claim)
 
 
-def _of_colours(
-    view: RenderedView, claim: Claim, scene: SceneSpec
+def _of_one(
+    view: RenderedView, scene: SceneSpec, claim: Claim, other: Claim
 ) -> Iterator[tuple[str, float | None]]:
-    if scene.stage != "photo":
-        return
+    """Measure one picture by its claim, and by that of the other picture."""
     named = {*names_of(claim), *claim.copies}
-    shares = [
-        colour_share(view.pixels, view.mask([item.name]), item.colour)
-        for item in scene.objects
-        if item.name in named and item.colour is not None and item.material is None
-    ]
-    known = [share for share in shares if share is not None]
-    yield NAMED_COLOUR, min(known) if known else None
-
-
-def _of_other(view: RenderedView, claim: Claim, other: Claim) -> Iterator[tuple[str, float | None]]:
+    related = set() if claim.relation is not None else {claim.reference}
+    spoken_of = [shown for shown in view.objects if shown.name in named - related]
+    least = min(shown.visible_px for shown in spoken_of) / view.numbers.size
+    overlaps = (each.depth_m for each in view.overlaps if _is_odd(each, claim))
+    yield "overlap_m", max(overlaps, default=0.0)
+    yield "frame_margin", _frame_margin(view, spoken_of)
+    yield "visible_area", min(shown.visible_px for shown in view.objects) / view.numbers.size
+    # Of many small copies one has to see how many there are, not each of them at leisure.
+    yield "named_area", None if claim.relation == "more" else least
+    yield "largest_area", max(shown.visible_px for shown in spoken_of) / view.numbers.size
+    yield "lightness", float(lab.lightness(view.pixels).mean(dtype=np.float64)) * 100 / 255
+    yield "blown_out", float((view.pixels >= WHITE).all(axis=-1).mean(dtype=np.float64))
+    yield "occlusion", 1 - min(shown.visible_fraction for shown in spoken_of)
+    yield "copy_gap", copy_gap(view, claim.copies)
+    yield "side_margin", ordered_margin(view, claim)
+    yield "depth_margin_m", depth_margin(view, claim)
+    if claim.relation == "near":
+        yield "near_gap", copy_gap(view, (claim.target, str(claim.reference)))
+        yield "near_depth_m", depth_apart(view, claim)
+    elif claim.relation == "far":
+        yield "far_gap", copy_gap(view, (claim.target, str(claim.reference)))
+    elif claim.relation == "on":
+        yield "height_margin", height_margin(view, claim)
+    elif claim.relation in ROOMS:
+        yield "within_margin", within_margin(view, claim)
     is_open = _placed(other) != _placed(claim)
-    yield CROSSED_SIDE_MARGIN, ordered_margin(view, other) if is_open else None
-    yield CROSSED_DEPTH_MARGIN, depth_margin(view, other) if is_open else None
+    yield "crossed_side_margin", ordered_margin(view, other) if is_open else None
+    yield "crossed_depth_margin_m", depth_margin(view, other) if is_open else None
     if other.relation == "on":
-        yield CROSSED_HEIGHT_MARGIN, height_margin(view, other)
+        yield "crossed_height_margin", height_margin(view, other)
     elif other.relation in ROOMS:
-        yield CROSSED_WITHIN_MARGIN, within_margin(view, other)
+        yield "crossed_within_margin", within_margin(view, other)
+    if scene.stage == "photo":
+        shares = (
+            colour_share(view.pixels, view.mask([item.name]), item.colour)
+            for item in scene.objects
+            if item.name in named and item.colour is not None and item.material is None
+        )
+        yield "named_colour", min((share for share in shares if share is not None), default=None)
+    if claim.relation in COMPARED:
+        seen = seen_step(view, claim, scene)
+        yield "step_share", None if seen is None else seen / step_size(scene, claim)
 
 
 def _is_odd(overlap: Overlap, claim: Claim) -> bool:
     """Return True if two things should not be in each other, as a basket's hull and its egg are."""
-    return claim.relation not in ROOMS or {overlap.first, overlap.second} != {
-        claim.target,
-        claim.reference,
-    }
+    pair = {claim.target, claim.reference}
+    return claim.relation not in ROOMS or {overlap.first, overlap.second} != pair
 
 
 def _placed(claim: Claim) -> tuple[object, ...]:
@@ -239,49 +198,48 @@ def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float 
     return min(margins) / width if margins else None
 
 
-def _of_steps(
-    view: RenderedView, claim: Claim, scene: SceneSpec
-) -> Iterator[tuple[str, float | None]]:
-    if claim.relation in COMPARED:
-        seen = seen_step(view, claim, scene)
-        yield STEP_SHARE, None if seen is None else seen / step_size(scene, claim)
-
-
 def _of_both(
     pair: ScenePair, views: tuple[RenderedView, RenderedView]
 ) -> Iterator[tuple[str, float | None]]:
+    """Measure what changed between two pictures."""
     changed_names = changed_objects(pair.scenes)
     changed = views[0].mask(changed_names) | views[1].mask(changed_names)
     unchanged = [shown.name for shown in views[0].objects if shown.name not in changed_names]
-    yield UNCHANGED_IOU, _least_iou(views, unchanged, ~changed)
+    is_photo = pair.scenes[0].stage == "photo"
+    yield "unchanged_iou", _least_iou(views, unchanged, ~changed)
     look_0, look_1 = (minimality.view(view.pixels) for view in views)
-    yield UNCHANGED_SSIM, minimality.background_similarity(look_0, look_1, changed)
+    yield "unchanged_ssim", minimality.background_similarity(look_0, look_1, changed)
     difference = np.abs(views[1].pixels.astype(np.int16) - views[0].pixels.astype(np.int16))
-    yield UNCHANGED_DIFFERENCE, _mean(difference[~changed]) / 255
-    if pair.scenes[0].stage == "photo":
-        yield UNCHANGED_BLOCK, _largest_block(difference, ~changed) / 255
+    yield "unchanged_difference", _mean(difference[~changed]) / 255
+    if is_photo:
+        yield "unchanged_block", _largest_block(difference, ~changed) / 255
     is_step = pair.claims[0].relation in COMPARED
     is_small = is_step or pair.change == "trim"
-    yield CHANGE, None if is_small else _mean(difference[changed]) / 255
+    yield "change", None if is_small else _mean(difference[changed]) / 255
     if pair.change == "posture":
-        yield POSTURE_MARGIN, posture_margin(views, pair.claims)
+        yield "posture_margin", posture_margin(views, pair.claims)
     if is_step:
         yield STEP_SIZE, step_size(pair.scenes[0], pair.claims[0])
-
-
-def _of_materials(
-    pair: ScenePair, views: tuple[RenderedView, RenderedView]
-) -> Iterator[tuple[str, float | None]]:
-    if pair.change != "material" or pair.scenes[0].stage != "photo":
-        return
-    first, second = (
-        next(item.material for item in scene.objects if item.name == claim.target)
-        for scene, claim in zip(pair.scenes, pair.claims, strict=True)
-    )
-    if first is not None and second is not None:
-        pictures = views[0].pixels, views[1].pixels
-        masks = views[0].mask([pair.claims[0].target]), views[1].mask([pair.claims[1].target])
-        yield MATERIAL_CONTRAST, material_contrast((first, second), pictures, masks)
+    if pair.change == "material" and is_photo:
+        first, second = (
+            next(item.material for item in scene.objects if item.name == claim.target)
+            for scene, claim in zip(pair.scenes, pair.claims, strict=True)
+        )
+        if first is not None and second is not None:
+            pictures = views[0].pixels, views[1].pixels
+            targets = [claim.target for claim in pair.claims]
+            masks = views[0].mask([targets[0]]), views[1].mask([targets[1]])
+            yield "material_contrast", material_contrast((first, second), pictures, masks)
+    for number, claim in enumerate(pair.claims):
+        if claim.trim is not None:
+            items = {item.name: item for item in pair.scenes[number].objects}
+            colours = {colour for _, colour in items[claim.target].trims}
+            areas = [
+                colour_area(view.pixels, view.mask([claim.target]), colour)
+                for view in (views[number], views[1 - number])
+                for colour in colours
+            ]
+            yield f"trim_area_{number}", areas[0] - areas[1] if len(colours) == 1 else None
 
 
 def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> float:
@@ -292,25 +250,6 @@ def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> f
     sums = np.add.reduceat(np.add.reduceat(inside, edges, axis=0), edges, axis=1)
     sizes = np.diff([*edges, side])
     return float((sums / (3 * np.outer(sizes, sizes))).max())
-
-
-def _of_trims(
-    pair: ScenePair, views: tuple[RenderedView, RenderedView]
-) -> Iterator[tuple[str, float | None]]:
-    for number, claim in enumerate(pair.claims):
-        if claim.trim is None:
-            continue
-        items = {item.name: item for item in pair.scenes[number].objects}
-        colours = {colour for _, colour in items[claim.target].trims}
-        if len(colours) != 1:
-            yield f"{TRIM_AREA}_{number}", None
-            continue
-        (colour,) = colours
-        own, other = (
-            colour_area(view.pixels, view.mask([claim.target]), colour)
-            for view in (views[number], views[1 - number])
-        )
-        yield f"{TRIM_AREA}_{number}", own - other
 
 
 def _mean(values: NDArray[np.int16]) -> float:
@@ -352,12 +291,6 @@ def within_margin(view: RenderedView, claim: Claim) -> float | None:
         *([target.y - around.y] if claim.relation == "under" else []),
     ]
     return min(slack) / view.numbers.shape[1]
-
-
-def gap(view: RenderedView, claim: Claim) -> float | None:
-    """Return the gap between a target and its reference, as `copy_gap` does."""
-    assert claim.reference is not None
-    return copy_gap(view, (claim.target, claim.reference))
 
 
 def depth_apart(view: RenderedView, claim: Claim) -> float | None:

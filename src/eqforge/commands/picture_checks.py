@@ -21,7 +21,7 @@ from eqforge.transforms.generated.render import scene_pair_of
 from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_scores import score_scenes
 
-NOT_STORED = frozenset({f"{scene_scores.OVERLAP}_{number}" for number in (0, 1)})
+NOT_STORED = frozenset({"overlap_m_0", "overlap_m_1"})
 """Scores of the meshes, which are not in the dataset."""
 
 TOLERANCE = 0.001
