@@ -16,13 +16,12 @@ from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes import gltf, wavefront
 from eqforge.generators.scenes.assets import packed
 from eqforge.generators.scenes.copies import key_for, words_for
-from eqforge.generators.scenes.gltf import SUFFIXES as GLTF
 from eqforge.generators.scenes.look_child import Looks
 from eqforge.generators.scenes.manifest import AS_STORED, AssetWords
 from eqforge.generators.scenes.scan_folders import category_of, mesh_of, pictures_of
 from eqforge.generators.scenes.tints import MAIN_SHARE
 
-OWN_FILES = ("object.urdf", "collision_geometry.obj")
+SIMULATION, COLLISION = "object.urdf", "collision_geometry.obj"
 """The body of an asset, and its collision shape."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,90}")
@@ -73,7 +72,7 @@ class _Packer:
 
     def __init__(self, folder: Path, mesh: Path, *own: str) -> None:
         self._folder, self._known = folder, pictures_of(folder, mesh)
-        self._own = {name.lower() for name in (*own, *OWN_FILES)}
+        self._own = {name.lower() for name in (*own, SIMULATION, COLLISION)}
         self.paths: dict[str, Path] = {}
 
     def beside(self, path: Path) -> Callable[[str], str]:
@@ -133,7 +132,7 @@ def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
     name = f"model{mesh.suffix.lower()}"
     packer = _Packer(folder, mesh, name)
     made = gltf.shown_scene(gltf.read_gltf(mesh.read_bytes(), str(mesh)))
-    made = gltf.with_files(gltf.with_names(made, _Names()), packer.beside(mesh))
+    made = gltf.renamed(made, _Names(), packer.beside(mesh))
     made = gltf.stood_up(made) if axis_up == "Y" else made
     data = packer.data()
     pictures = {each: data[each] for each in gltf.pictures_named(made)}
@@ -203,7 +202,6 @@ def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str
     return f"{why}: its surfaces {colours}"
 
 
-SIMULATION, COLLISION = OWN_FILES
 Look: TypeAlias = Callable[[Mapping[str, bytes], str, Mapping[str, str]], Looks]
 Axis = Literal["Y", "Z"]
 CLASH_SHARE = 0.08
@@ -255,7 +253,7 @@ def adopt(
     if not folder.name.isprintable():
         raise InputError(f"{folder}: its name has a character that cannot be printed")
     mesh = mesh_of(folder)
-    is_gltf = mesh.suffix.lower() in GLTF
+    is_gltf = mesh.suffix.lower() in gltf.SUFFIXES
     up: Axis = axis_up or ("Y" if is_gltf else "Z")
     files = files_of_scan(folder, mesh, up)
     # A glTF file is turned itself, since importers take no axes for it.

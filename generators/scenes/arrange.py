@@ -14,7 +14,7 @@ from eqforge.generators.scenes.compose import (
     compose_related,
     draw_standpoint,
 )
-from eqforge.generators.scenes.families import Spot, Spots, StagedDraft
+from eqforge.generators.scenes.families import Spots, StagedDraft
 from eqforge.generators.scenes.framing import Subjects, frame
 from eqforge.generators.scenes.legible import is_shown
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, colours_of
@@ -59,12 +59,16 @@ def arrange_related(
         return None
     floor = draw_muted(rng, colours_of((draft.target, draft.reference, *draft.distractors)))
     scenes = _scenes(layout, floor, seed, rng)
-    claims = _claims(draft.relations)
+    one, two = (
+        Claim(target="target", copies=("target",), relation=relation, reference="reference")
+        for relation in draft.relations
+    )
     margin = settings.min_relation_margin_deg
     is_plain = layout.is_plain(("target", "reference")) and all(
-        relation_holds(scene, claim, margin) for scene, claim in zip(scenes, claims, strict=True)
+        relation_holds(scene, claim, margin)
+        for scene, claim in zip(scenes, (one, two), strict=True)
     )
-    return Arranged(scenes=scenes, claims=claims) if is_plain else None
+    return Arranged(scenes=scenes, claims=(one, two)) if is_plain else None
 
 
 def arrange_counted(
@@ -78,8 +82,9 @@ def arrange_counted(
     layout = place(draft, paint, settings, progress, rng)
     if layout is None or not layout.is_plain([piece.variants[0].name for piece in draft.copies]):
         return None
-    claims = [_count_claim(draft, count) for count in draft.counts]
-    return Arranged(scenes=_scenes(layout, floor, seed, rng), claims=(claims[0], claims[1]))
+    names = [piece.name for piece in draft.copies]
+    one, two = (Claim(target=names[0], copies=tuple(names[:count])) for count in draft.counts)
+    return Arranged(scenes=_scenes(layout, floor, seed, rng), claims=(one, two))
 
 
 def arrange_staged(
@@ -112,19 +117,6 @@ def _scenes(layout: Layout, floor: str, seed: int, rng: Random) -> tuple[SceneSp
         for scene in BOTH
     )
     return first, second
-
-
-def _claims(relations: tuple[Relation, Relation]) -> tuple[Claim, Claim]:
-    first, second = (
-        Claim(target="target", copies=("target",), relation=relation, reference="reference")
-        for relation in relations
-    )
-    return first, second
-
-
-def _count_claim(draft: CountedDraft, count: int) -> Claim:
-    names = tuple(piece.variants[0].name for piece in draft.copies[:count])
-    return Claim(target=names[0], copies=names)
 
 
 FARTHER = 1.1
@@ -270,31 +262,24 @@ def _in_places(
     right, away = (sum(spot[axis] for spot in every) / len(every) for axis in (0, 1))
     placed: list[InPlace] = []
     askew = rng.uniform(-ASKEW_DEG, ASKEW_DEG) if draft.is_even else 0.0
+    x, y, _ = np.subtract(camera.position, camera.look_at).tolist()
+    towards = math.degrees(math.atan2(y, x))
     for piece in draft.pieces:
         if draft.is_even:
-            yaw = round((facing_deg(camera, piece.front_deg) + askew) % 360.0, 2)
+            yaw = round((towards - (piece.front_deg or 0.0) + askew) % 360.0, 2)
         else:
             yaw = turn_deg(camera, (0.0, 0.0, 0.0), piece.front_deg, rng)
-        places = [_at(camera, each[piece.name], right, away) for each in spots]
+        places = []
+        for aside, ahead, up in (each[piece.name] for each in spots):
+            heading = math.degrees(math.atan2(aside - right, ahead - away))
+            far = math.hypot(aside - right, ahead - away)
+            places.append(beside(camera, (0.0, 0.0, up), heading, far))
         first, second = (
             replace(variant, position=place, yaw_deg=round((yaw + variant.yaw_deg) % 360.0, 2))
             for variant, place in zip(piece.variants, places, strict=True)
         )
         placed.append((piece, (first, second)))
     return sorted(placed, key=lambda each: each[1][0] != each[1][1])
-
-
-def facing_deg(camera: SceneCamera, front_deg: float | None) -> float:
-    """Return the turn of a thing whose front, or else x axis, points to the camera."""
-    x, y, _ = np.subtract(camera.position, camera.look_at).tolist()
-    return math.degrees(math.atan2(y, x)) - (front_deg or 0.0)
-
-
-def _at(camera: SceneCamera, spot: Spot, right: float, away: float) -> Vector:
-    """Return a spot in the scene's own axes, around a middle."""
-    aside, ahead = spot[0] - right, spot[1] - away
-    heading = math.degrees(math.atan2(aside, ahead))
-    return beside(camera, (0.0, 0.0, spot[2]), heading, math.hypot(aside, ahead))
 
 
 def _add_piece(layout: Layout, draft: StagedDraft, placed: InPlace) -> bool:

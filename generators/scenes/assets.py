@@ -118,7 +118,10 @@ class AssetLibrary:
                 f"{self.url}: asset {asset_id!r} has no sha256; `eqforge assets fetch --manifest "
                 f"{shlex.quote(self.url)}` writes a manifest that pins what it fetched"
             )
-        key = _cache_key(asset, asset.sha256)
+        # An image without an archive has no name in its bytes.
+        key = asset.sha256
+        if not _is_packed(asset):
+            key = sha256_hex(f"{key} {asset.render}".encode())
         folder = self._cache / key[:2] / key
         if not _is_complete(folder):
             _install(asset, fetch_archive(asset), folder)
@@ -191,11 +194,6 @@ def _is_packed(asset: Asset) -> bool:
     return asset.archive.endswith((".tar.gz", ".tgz"))
 
 
-def _cache_key(asset: Asset, digest: str) -> str:
-    """Return the name of an asset's folder; an image without an archive has none in its bytes."""
-    return digest if _is_packed(asset) else sha256_hex(f"{digest} {asset.render}".encode())
-
-
 def _install(asset: Asset, data: bytes, folder: Path) -> None:
     """Unpack an archive under a temporary name and rename the folder when it is complete."""
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -233,16 +231,6 @@ MAX_HEADER_BYTES = 8 * 1024**2
 
 class BadArchive(ValueError):
     """An archive is damaged, or contains what an asset's archive never does."""
-
-
-_DAMAGE = (
-    tarfile.TarError,
-    gzip.BadGzipFile,
-    zlib.error,
-    EOFError,
-    ValueError,
-    RecursionError,
-)
 
 
 def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
@@ -339,7 +327,10 @@ def one_error() -> Iterator[None]:
         yield
     except BadArchive:
         raise
-    except _DAMAGE as error:
+    except (
+        *(tarfile.TarError, gzip.BadGzipFile, zlib.error),
+        *(EOFError, ValueError, RecursionError),
+    ) as error:
         raise BadArchive(f"not a gzipped tar archive: {error}") from error
 
 

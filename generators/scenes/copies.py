@@ -23,6 +23,7 @@ from eqforge.generators.scenes.wavefront import libraries_of, pictures_named, re
 GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
 """Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""
 
+Words = Mapping[str, Any]
 _URDF_FILE = re.compile(r'filename="([^"]*)"')
 
 
@@ -60,7 +61,8 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
     for finding in _findings_inside(asset, data):
         if finding.is_wrong:
             raise InputError(finding.text)
-    name = f"{asset.asset_id}{_ending(asset.archive)}"
+    file = PurePosixPath(asset.archive)
+    name = f"{asset.asset_id}{'.tar.gz' if file.name.endswith('.tar.gz') else file.suffix}"
     storage.write_bytes(storage.join(folder, name), data)
     entry = {**asset.entry, "sha256": sha256_hex(data), "num_bytes": len(data), "path": name}
     if words is not None:
@@ -86,15 +88,19 @@ def is_there(asset: Asset | None, source: Asset) -> bool:
 
 
 def load_words(path: str) -> dict[str, Mapping[str, Any]]:
-    """Read words for assets: a JSON object with, for every id, what a manifest has as `words`.
+    """Read words by the ids, phrases, names or categories of assets, as a manifest has them.
 
     Raises:
-      InputError: the file is not such an object; the message names the asset and the field.
+      InputError: the file is not such an object; the message names the key and the field.
     """
-    found: dict[str, Mapping[str, Any]] = {}
-    for asset_id, node in load_json(path).items():
+    return _checked_words(load_json(path))
+
+
+def _checked_words(table: Node) -> dict[str, Words]:
+    found: dict[str, Words] = {}
+    for key, node in table.items():
         read_words(node)
-        found[asset_id] = node.mapping()
+        found[key] = node.mapping()
     return found
 
 
@@ -166,17 +172,8 @@ def _pictures_of(mesh: Path) -> set[str]:
     return {PurePosixPath(name).name for name in named}
 
 
-def _ending(url: str) -> str:
-    name = PurePosixPath(url).name
-    return ".tar.gz" if name.endswith(".tar.gz") else PurePosixPath(name).suffix
-
-
 NOUNS = str(Path(__file__).parent / "data" / "gso_nouns.json")
 """Words for phrases in the names of Google Scanned Objects, and for its categories."""
-
-Words = Mapping[str, Any]
-_SEEN = ("colour", "clashes")
-"""What is told by a scan's surface, not by its name."""
 
 _EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)")
 
@@ -188,18 +185,16 @@ def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Word
     phrase in it, of equally long ones the last, and a phrase before the category. Capitals do not
     count in a user's words. In those of eqforge, a dog food can is no dog; and colours are left
     out, which textures tell.
-
     """
     key = key_for(name, category, own)
     if key is not None:
         return own[key]
-    known = {**_table(), **_whole_names()}
-    if name in known:
-        return {key: said for key, said in known[name].items() if key not in _SEEN}
-    phrase = _phrase_in(name, _table(), _heads())
-    if phrase is not None:
-        return known[phrase]
-    return known.get(_categories().get(category or "", ""))
+    names, phrases, heads, categories = _known_nouns()
+    if name in names:
+        # Colours are told by a scan's surface, not by its name.
+        return {key: it for key, it in names[name].items() if key not in ("colour", "clashes")}
+    phrase = _phrase_in(name, phrases, heads) or categories.get(category or "")
+    return None if phrase is None else names[phrase]
 
 
 def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
@@ -213,15 +208,6 @@ def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | 
     return phrases.get(" ".join(_pieces(category))) if category else None
 
 
-def load_nouns(path: str) -> dict[str, Words]:
-    """Read a user's words: a JSON object of the words of a manifest, by phrase, name or category.
-
-    Raises:
-      InputError: the file is not such an object; the message names the key and the field.
-    """
-    return load_words(path)
-
-
 def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = ()) -> str | None:
     """Return the longest run of words in a name that is a phrase, the last of equally long.
 
@@ -233,9 +219,10 @@ def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = (
             run, after = pieces[start : start + length], pieces[start + length : start + length + 1]
             if after and after[0] in heads:
                 continue
-            for said in (" ".join(run), " ".join((*run[:-1], _singular(run[-1])))):
-                if said in phrases:
-                    return said
+            last = run[-1][:-1] if run[-1].endswith("s") and len(run[-1]) > 3 else run[-1]
+            for words in (" ".join(run), " ".join((*run[:-1], last))):
+                if words in phrases:
+                    return words
     return None
 
 
@@ -245,30 +232,13 @@ def _pieces(name: str) -> list[str]:
     return [piece.lower() for word in words for piece in _EDGES.split(word)]
 
 
-def _singular(word: str) -> str:
-    return word[:-1] if word.endswith("s") and len(word) > 3 else word
-
-
 @functools.cache
-def _table() -> Mapping[str, Words]:
-    found = {}
-    for phrase, node in load_json(NOUNS)["phrases"].items():
-        read_words(node)
-        found[phrase] = node.mapping()
-    return found
-
-
-@functools.cache
-def _whole_names() -> Mapping[str, Words]:
-    return load_words(GSO_WORDS)
-
-
-@functools.cache
-def _heads() -> frozenset[str]:
-    return frozenset(load_json(NOUNS)["modified"].names())
-
-
-@functools.cache
-def _categories() -> Mapping[str, str]:
-    categories: Node = load_json(NOUNS)["categories"]
-    return {name: node.text() for name, node in categories.items()}
+def _known_nouns() -> tuple[
+    Mapping[str, Words], Mapping[str, Words], Collection[str], Mapping[str, str]
+]:
+    """Return words by name and phrase, words by phrase, modified nouns, and phrases by category."""
+    table = load_json(NOUNS)
+    phrases = _checked_words(table["phrases"])
+    categories = {name: node.text() for name, node in table["categories"].items()}
+    names = {**phrases, **load_words(GSO_WORDS)}
+    return names, phrases, frozenset(table["modified"].names()), categories

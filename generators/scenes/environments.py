@@ -257,32 +257,24 @@ def draw_environment(
     )
     share = facing * math.sin(math.radians(height))
     sky = luminance(measured.irradiance)
-    tint = [value / sky for value in measured.irradiance]
-    colour = _balancing((tint[0], tint[1], tint[2]), share)
+    # The sun's colour, of luminance 1, makes the light on the floor neutral.
+    red, green, blue = (
+        _within((1 - (1 - share) * (value / sky)) / share, TINT) for value in measured.irradiance
+    )
+    colour = np.array((red, green, blue)) / luminance((red, green, blue))
+    flat, up = math.cos(math.radians(height)), math.sin(math.radians(height))
+    east, north = math.cos(math.radians(azimuth)), math.sin(math.radians(azimuth))
     return Environment(
         asset=asset_id,
         turn_deg=round((azimuth - bright) % 360, 2),
         exposure=_rounded(math.pi * (1 - share) / sky),
         clamp=measured.clamp,
         sun=Sun(
-            direction=_direction(azimuth, height),
-            strength=_vector(math.pi * facing * np.array(colour)),
+            direction=_vector(np.array([flat * east, flat * north, up])),
+            strength=_vector(math.pi * facing * colour),
             angle_deg=round(angle, 2),
         ),
     )
-
-
-def _balancing(tint: Vector, share: float) -> Vector:
-    """Return the sun's colour, of luminance 1, that makes the light on the floor neutral."""
-    wanted = [_within((1 - (1 - share) * value) / share, TINT) for value in tint]
-    grey = luminance((wanted[0], wanted[1], wanted[2]))
-    return (wanted[0] / grey, wanted[1] / grey, wanted[2] / grey)
-
-
-def _direction(azimuth_deg: float, height_deg: float) -> Vector:
-    azimuth, height = math.radians(azimuth_deg), math.radians(height_deg)
-    flat = math.cos(height)
-    return _vector(np.array([flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(height)]))
 
 
 def _within(value: float, ends: tuple[float, float]) -> float:

@@ -114,11 +114,15 @@ def shown_scene(gltf: Gltf) -> Gltf:
     return Gltf(document=document, rest=gltf.rest)
 
 
-def with_names(gltf: Gltf, name_of: Callable[[str], str]) -> Gltf:
-    """Return a file in which each material has a name that is told by the one it has."""
+def renamed(
+    gltf: Gltf, material_name: Callable[[str], str], file_name: Callable[[str], str]
+) -> Gltf:
+    """Return a file with other names of its materials and of the files that it names."""
     document = json.loads(json.dumps(gltf.document))
     for material in document.get("materials", ()):
-        material["name"] = name_of(str(material.get("name") or "surface"))
+        material["name"] = material_name(str(material.get("name") or "surface"))
+    for each in _outside(document):
+        each["uri"] = quote(file_name(unquote(each["uri"])))
     return Gltf(document=document, rest=gltf.rest)
 
 
@@ -146,14 +150,6 @@ def pictures_inside(gltf: Gltf) -> Iterator[bytes]:
             header, _, data = image["uri"].partition(",")
             is_base64 = header.endswith(";base64")
             yield base64.b64decode(data) if is_base64 else unquote_to_bytes(data)
-
-
-def with_files(gltf: Gltf, name_of: Callable[[str], str]) -> Gltf:
-    """Return a file with other names of the files that it names."""
-    document = json.loads(json.dumps(gltf.document))
-    for each in _outside(document):
-        each["uri"] = quote(name_of(unquote(each["uri"])))
-    return Gltf(document=document, rest=gltf.rest)
 
 
 def _outside(document: dict[str, Any]) -> list[dict[str, Any]]:

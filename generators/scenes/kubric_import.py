@@ -89,7 +89,13 @@ def stand_in_for_tensorflow() -> None:
         _put_module(name) for name in ("tensorflow", "tensorflow.io", "tensorflow.io.gfile")
     )
     tensorflow.io, files.gfile = files, gfile
-    gfile.GFile, gfile.copy = _open, _copy
+
+    def copy(source: str, target: str, overwrite: bool = False) -> None:
+        if not overwrite and os.path.exists(target):
+            raise FileExistsError(target)
+        shutil.copyfile(source, target)
+
+    gfile.GFile, gfile.copy = open, copy
 
 
 def stand_in_for_sklearn() -> None:
@@ -111,15 +117,3 @@ def _put_module(name: str, *path: str) -> Any:
     module.__path__ = list(path)
     sys.modules[name] = module
     return module
-
-
-def _open(name: str | os.PathLike[str], mode: str = "r") -> Any:
-    return open(name, mode)
-
-
-def _copy(
-    source: str | os.PathLike[str], target: str | os.PathLike[str], overwrite: bool = False
-) -> None:
-    if not overwrite and os.path.exists(target):
-        raise FileExistsError(target)
-    shutil.copyfile(source, target)

@@ -13,6 +13,7 @@ from eqforge.generators.scenes.steps import COMPARED
 from eqforge.generators.scenes.view import to_camera
 from eqforge.schemas.records.scenes import Claim, Relation
 
+SIDES = ("left", "right")
 MIN_SIDE = 0.11
 """How far left or right of its reference a target is at least, in picture widths."""
 
@@ -54,7 +55,10 @@ def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: f
     for scene, target in enumerate(targets):
         own, other = relations[scene], relations[1 - scene]
         margins = _margins(layout, target, reference)
-        if not _is_related(margins, own) or (own != other and _is_crossed_relation(margins, other)):
+        if _along(margins, own) < (MIN_SIDE if own in SIDES else MIN_DEPTH_M):
+            return False
+        most = MAX_CROSSED_SIDE if other in SIDES else MAX_CROSSED_DEPTH_M
+        if own != other and _along(margins, other) > most:
             return False
         if (
             max(layout.hidden(target, scene), layout.hidden(reference, scene))
@@ -100,16 +104,6 @@ def _along(margins: tuple[float, float], relation: Relation) -> float:
     return {"right": right, "left": -right, "behind": behind, "front": -behind}[relation]
 
 
-def _is_related(margins: tuple[float, float], relation: Relation) -> bool:
-    least = MIN_SIDE if relation in ("left", "right") else MIN_DEPTH_M
-    return _along(margins, relation) >= least
-
-
-def _is_crossed_relation(margins: tuple[float, float], relation: Relation) -> bool:
-    most = MAX_CROSSED_SIDE if relation in ("left", "right") else MAX_CROSSED_DEPTH_M
-    return _along(margins, relation) > most
-
-
 MAX_NEAR = 0.03
 """Greatest gap of things that are next to each other, in picture widths."""
 
@@ -139,7 +133,7 @@ def _holds(seen: dict[str, Placed], claim: Claim) -> bool:
     if claim.relation in COMPARED:
         return True  # by as much as the step says, which comes later
     if claim.relation in ("near", "far"):
-        gap = _gap(seen, claim)
+        gap = seen[claim.target].silhouette.gap(seen[str(claim.reference)].silhouette)
         return gap <= MAX_NEAR if claim.relation == "near" else gap >= MIN_FAR
     if claim.relation in ("on", "in", "under") or claim.reference is None:
         return True
@@ -149,7 +143,8 @@ def _holds(seen: dict[str, Placed], claim: Claim) -> bool:
 def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
     """Return True if what the other caption says may be taken for true, too."""
     if other.relation == "on":
-        return _raised(seen, other) > MAX_CROSSED_HEIGHT
+        ends = [seen[name].silhouette.high[1] for name in (str(other.reference), other.target)]
+        return float(ends[0]) - float(ends[1]) > MAX_CROSSED_HEIGHT
     if other.relation in ("near", "far", "in", "under", *COMPARED) or other.reference is None:
         return False  # they exclude each other, and what is on a thing is not next to it
     return _side(seen, other) > MAX_CROSSED_SIDE
@@ -160,16 +155,3 @@ def _side(seen: dict[str, Placed], claim: Claim) -> float:
     middles = {name: float(seen[name].silhouette.low[0] + seen[name].silhouette.high[0]) / 2
                for name in names_of(claim)}  # fmt: skip
     return side_margin(claim, middles)
-
-
-def _raised(seen: dict[str, Placed], claim: Claim) -> float:
-    """Return how much higher the lower end of a target is than its reference's, in the picture."""
-    assert claim.reference is not None
-    ends = (seen[name].silhouette.high[1] for name in (claim.reference, claim.target))
-    reference, target = map(float, ends)
-    return reference - target
-
-
-def _gap(seen: dict[str, Placed], claim: Claim) -> float:
-    assert claim.reference is not None
-    return seen[claim.target].silhouette.gap(seen[claim.reference].silhouette)

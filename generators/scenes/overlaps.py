@@ -52,11 +52,8 @@ def collision_parts(urdf: Path) -> tuple[Part, ...]:
         robot = ElementTree.parse(urdf, ElementTree.XMLParser(target=_Builder())).getroot()
         if len(robot.findall("link")) != 1:
             raise ValueError("expected one link")
-        return tuple(
-            part
-            for collision in robot.iterfind("link/collision")
-            for part in _placed(collision, urdf)
-        )
+        parts = (_placed(collision, urdf) for collision in robot.iterfind("link/collision"))
+        return tuple(itertools.chain.from_iterable(parts))
     except Exception as error:  # of whatever kind trimesh and Qhull have for bad files
         said = str(error).strip().partition("\n")[0] or type(error).__name__
         raise InputError(f"{urdf}: {said}") from error
@@ -73,16 +70,12 @@ def _placed(collision: ElementTree.Element, urdf: Path) -> Iterator[Part]:
     origin = collision.find("origin")
     place = {} if origin is None else origin.attrib
     turn = euler_matrix(*_numbers(place.get("rpy", "0 0 0"), 3))[:3, :3]
-    for part in _shaped(collision, urdf):
+    shapes = [shape for shape in collision.iterfind("geometry/*") if shape.tag in _SHAPES]
+    if not shapes:
+        raise ValueError(f"expected a geometry of {', '.join(_SHAPES)}")
+    for part in _SHAPES[shapes[0].tag](shapes[0], urdf):
         corners = part.corners @ turn.T + _numbers(place.get("xyz", "0 0 0"), 3)
         yield Part(corners=corners, radius=part.radius)
-
-
-def _shaped(collision: ElementTree.Element, urdf: Path) -> list[Part]:
-    for shape in collision.iterfind("geometry/*"):
-        if shape.tag in _SHAPES:
-            return _SHAPES[shape.tag](shape, urdf)
-    raise ValueError(f"expected a geometry of {', '.join(_SHAPES)}")
 
 
 def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
@@ -110,10 +103,6 @@ def _mesh(shape: ElementTree.Element, urdf: Path) -> list[Part]:
     return [_hull(np.asarray(mesh.vertices)[np.unique(mesh.faces)] * scale) for mesh in meshes]
 
 
-def _box(shape: ElementTree.Element, _: Path) -> list[Part]:
-    return [_hull(BOX.corners * _numbers(shape.get("size", ""), 3) / 2)]
-
-
 def _cylinder(shape: ElementTree.Element, _: Path) -> list[Part]:
     (radius,), (length,) = (_numbers(shape.get(name, ""), 1) for name in ("radius", "length"))
     turn = np.arange(CYLINDER_SIDES) * (2 * np.pi / CYLINDER_SIDES)
@@ -123,15 +112,13 @@ def _cylinder(shape: ElementTree.Element, _: Path) -> list[Part]:
     return [_hull(np.concatenate([rim, rim * (1, 1, -1)]))]
 
 
-def _sphere(shape: ElementTree.Element, _: Path) -> list[Part]:
-    return [Part(corners=BALL.corners, radius=float(_numbers(shape.get("radius", ""), 1)[0]))]
-
-
 _SHAPES: dict[str, Callable[[ElementTree.Element, Path], list[Part]]] = {
     "mesh": _mesh,
-    "box": _box,
+    "box": lambda shape, _: [_hull(BOX.corners * _numbers(shape.get("size", ""), 3) / 2)],
     "cylinder": _cylinder,
-    "sphere": _sphere,
+    "sphere": lambda shape, _: [
+        Part(corners=BALL.corners, radius=float(_numbers(shape.get("radius", ""), 1)[0]))
+    ],
 }
 
 
@@ -168,14 +155,13 @@ def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
     Raises:
       InputError: a collision mesh cannot be read.
     """
-    return tuple(_found([(each.spec.name, _body(each)) for each in placed]))
-
-
-def _found(bodies: list[tuple[str, list[Part]]]) -> Iterator[Overlap]:
+    found = []
+    bodies = [(each.spec.name, _body(each)) for each in placed]
     for (first, parts), (second, others) in itertools.combinations(bodies, 2):
         depths = (_depth_m(part, other) for part, other in itertools.product(parts, others))
         if (depth_m := max(depths, default=0.0)) > TOUCH_M:
-            yield Overlap(first=first, second=second, depth_m=depth_m)
+            found.append(Overlap(first=first, second=second, depth_m=depth_m))
+    return tuple(found)
 
 
 def _body(placed: Placed) -> list[Part]:
@@ -202,18 +188,13 @@ def _parts(placed: Placed) -> tuple[Part, ...]:
 
 def _depth_m(first: Part, second: Part) -> float:
     """Return how deeply two parts penetrate one another; at most TOUCH_M if they do not."""
-    reach = first.radius + second.radius
-    if _are_apart(first.corners, second.corners, reach):
+    reach, one, other = first.radius + second.radius, first.corners, second.corners
+    gaps = (one.min(axis=0) - other.max(axis=0), other.min(axis=0) - one.max(axis=0))
+    if np.max(gaps) >= reach - TOUCH_M:  # the boxes around them, parallel to the axes, are apart
         return 0.0
     if reach == 0:
-        return _penetration(first.corners, second.corners)
-    return reach - _from_hull(first.corners - second.corners)  # one of them is a ball's centre
-
-
-def _are_apart(first: NDArray[np.float64], second: NDArray[np.float64], reach: float) -> bool:
-    """Return True if two bodies' boxes, parallel to the axes, overlap by no more than TOUCH_M."""
-    gaps = (first.min(axis=0) - second.max(axis=0), second.min(axis=0) - first.max(axis=0))
-    return bool(np.max(gaps) >= reach - TOUCH_M)
+        return _penetration(one, other)
+    return reach - _from_hull(one - other)  # one of them is a ball's centre
 
 
 def _from_hull(points: NDArray[np.float64]) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eqforge.core.files.pictures import read_pixels
 from eqforge.generators.scenes.looks import GLASS_PATHS, Graph
 from eqforge.generators.scenes.surroundings import floor_facts
+from eqforge.generators.scenes.tints import decoded
 from eqforge.schemas.records.scenes import Environment, FloorTexture, SceneCamera, SceneSpec, Sun
 
 VIEWPOINT_M = 1.6
@@ -141,7 +142,10 @@ def add_floor(
     """Add the floor to a Blender scene."""
     import bpy
 
-    texels = _reduced(_read(picture), _pixel_m(camera, resolution) / floor.tile_m)
+    linear = decoded(np.arange(256) / 255).astype(np.float32)
+    distance = math.dist(camera.position, camera.look_at)
+    pixel_m = distance * camera.sensor_width_mm / camera.focal_length_mm / resolution
+    texels = _reduced(linear[read_pixels(picture.read_bytes())], pixel_m / floor.tile_m)
     image = _image(texels)
     turn, radius = np.arange(DOME_SIDES) / DOME_SIDES * 2 * np.pi, rim_m(floor, camera)
     mesh = bpy.data.meshes.new("floor")
@@ -211,20 +215,6 @@ def _texel(graph: Graph, image: Any, place: Any) -> Any:
     node = graph.node("TexImage", {"Vector": place})
     node.image = image
     return node.outputs["Color"]
-
-
-def _pixel_m(camera: SceneCamera, resolution: int) -> float:
-    """Return the width of a pixel at the point that the camera looks at, in metres."""
-    distance = math.dist(camera.position, camera.look_at)
-    return distance * camera.sensor_width_mm / camera.focal_length_mm / resolution
-
-
-def _read(picture: Path) -> NDArray[np.float32]:
-    """Read a texture as linear red, green and blue in [0, 1], float32 [height, width, 3]."""
-    shown = read_pixels(picture.read_bytes())
-    levels = np.arange(256) / 255
-    linear = np.where(levels <= 0.04045, levels / 12.92, ((levels + 0.055) / 1.055) ** 2.4)
-    return linear.astype(np.float32)[shown]
 
 
 def _reduced(texels: NDArray[np.float32], pixel_tiles: float) -> NDArray[np.float32]:

@@ -50,9 +50,11 @@ class Placed:
         The spec has that of the middle of the footprint, which may be another point.
         """
         (x0, y0, z0), (x1, y1, _) = self.bounds
-        x, y = self._turned((x0 + x1) / 2, (y0 + y1) / 2)
+        x, y, yaw = (x0 + x1) / 2, (y0 + y1) / 2, math.radians(self.spec.yaw_deg)
+        turned_x = x * math.cos(yaw) - y * math.sin(yaw)
+        turned_y = x * math.sin(yaw) + y * math.cos(yaw)
         at, scale = self.spec.position, self.spec.scale
-        return (at[0] - scale * x, at[1] - scale * y, at[2] - scale * z0)
+        return (at[0] - scale * turned_x, at[1] - scale * turned_y, at[2] - scale * z0)
 
     @property
     def middle(self) -> Vector:
@@ -65,15 +67,12 @@ class Placed:
     def quaternion(self) -> Quaternion:
         """Its rotation as a unit quaternion, real part first."""
         half = math.radians(self.spec.yaw_deg) / 2
-        upright = (math.cos(half), 0.0, 0.0, math.sin(half))
-        return upright if self.spec.posture == "upright" else _tipped(upright)
-
-    def _turned(self, x: float, y: float) -> tuple[float, float]:
-        yaw = math.radians(self.spec.yaw_deg)
-        return (
-            x * math.cos(yaw) - y * math.sin(yaw),
-            x * math.sin(yaw) + y * math.cos(yaw),
-        )
+        real, up = math.cos(half), math.sin(half)
+        if self.spec.posture == "upright":
+            return (real, 0.0, 0.0, up)
+        # The turn about the vertical comes after one about the y axis, from z to x, by 90 degrees.
+        root = math.sqrt(0.5)
+        return (real * root, -up * root, real * root, up * root)
 
 
 def place(spec: SceneObject, library: AssetLibrary) -> Placed:
@@ -86,13 +85,6 @@ def place(spec: SceneObject, library: AssetLibrary) -> Placed:
     bounds = PRIMITIVES[spec.asset] if files is None else files.bounds
     is_upright = spec.posture == "upright"
     return Placed(spec=spec, files=files, bounds=bounds if is_upright else tipped(bounds))
-
-
-def _tipped(upright: Quaternion) -> Quaternion:
-    """Return a turn about the vertical after one about the y axis, from z to x, by 90 degrees."""
-    real, _, _, up = upright
-    half = math.sqrt(0.5)
-    return (real * half, -up * half, real * half, up * half)
 
 
 class Stage:
@@ -159,7 +151,8 @@ class Stage:
         """Return an object's surface, float64 [triangles, 3 corners, 3], in scene metres."""
         import bpy
 
-        made = self._made(index).evaluated_get(bpy.context.evaluated_depsgraph_get())
+        made = self._objects[index].linked_objects[self._renderer]
+        made = made.evaluated_get(bpy.context.evaluated_depsgraph_get())
         mesh = made.to_mesh()
         mesh.calc_loop_triangles()
         vertices = np.empty(len(mesh.vertices) * 3, np.float32)
@@ -189,9 +182,6 @@ class Stage:
                 )
             override_surface(made, trim, "rubber", (part,))  # a colour that shines looks another
         return thing
-
-    def _made(self, index: int) -> Any:
-        return self._objects[index].linked_objects[self._renderer]
 
 
 def _empty_scene(spec: SceneSpec, resolution: int) -> Any:
@@ -247,7 +237,15 @@ def _surroundings(spec: SceneSpec) -> list[Any]:
         ),
         background=True,
     )
-    return [floor, *_sun(spec), _camera(spec)]
+    if spec.light.sun_intensity == 0:
+        return [floor, _camera(spec)]
+    sun = kubric.DirectionalLight(
+        name="sun",
+        position=spec.light.sun_position,
+        look_at=(0.0, 0.0, 0.0),
+        intensity=spec.light.sun_intensity,
+    )
+    return [floor, sun, _camera(spec)]
 
 
 def _camera(spec: SceneSpec) -> Any:
@@ -260,18 +258,3 @@ def _camera(spec: SceneSpec) -> Any:
         focal_length=spec.camera.focal_length_mm,
         sensor_width=spec.camera.sensor_width_mm,
     )
-
-
-def _sun(spec: SceneSpec) -> list[Any]:
-    import kubric
-
-    if spec.light.sun_intensity == 0:
-        return []
-    return [
-        kubric.DirectionalLight(
-            name="sun",
-            position=spec.light.sun_position,
-            look_at=(0.0, 0.0, 0.0),
-            intensity=spec.light.sun_intensity,
-        )
-    ]

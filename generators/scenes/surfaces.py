@@ -109,18 +109,15 @@ def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
         texels, stands_for = np.zeros((0, 3)), np.zeros(0)
         shader = None if slot.material is None else _shader(slot.material)
         if shader is not None:
-            _check_picture(shader.inputs["Base Color"])
-        if shader is not None and areas.sum() > 0 and _is_plain(shader):
-            texels, stands_for = _seen(made, slot, shader.inputs["Base Color"], areas)
+            base = shader.inputs["Base Color"]
+            shown = [link.from_node for link in base.links if link.from_node.type == "TEX_IMAGE"]
+            if shown and _texture_of(base) is None:
+                name = shown[0].image.name if shown[0].image else ""
+                raise InputError(f"its texture {name} cannot be read")
+            if areas.sum() > 0 and _is_plain(shader):
+                texels, stands_for = _seen(made, slot, base, areas)
         name = "" if slot.material is None else slot.material.name
         yield name, Seen(area=float(areas.sum()), texels=texels, areas=stands_for)
-
-
-def _check_picture(socket: Any) -> None:
-    shown = [link.from_node for link in socket.links if link.from_node.type == "TEX_IMAGE"]
-    if shown and _texture_of(socket) is None:
-        image = shown[0].image
-        raise InputError(f"its texture {image.name if image else ''} cannot be read")
 
 
 def _is_plain(shader: Any) -> bool:
@@ -162,7 +159,8 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
         return encoded(np.array(base.default_value[:3], np.float64))[None], areas.sum()[None]
     texels = _texels(texture.image)
     colours = _encoded(texture.image, texels)
-    is_cut = any(link.from_socket.name == "Alpha" for link in _links_from(texture))
+    links = (link for socket in texture.outputs for link in socket.links)
+    is_cut = any(link.from_socket.name == "Alpha" for link in links)
     if not is_cut and texture.image.alpha_mode == "STRAIGHT":
         # Blender shows black where a texture is transparent and its surface is not.
         colours = np.where(texels[..., 3:] > 0, colours, 0)
@@ -174,10 +172,6 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
     if is_cut:
         stands_for = np.where(points[:, 3] >= _OPAQUE, stands_for, 0.0)
     return points[:, :3], stands_for
-
-
-def _links_from(node: Any) -> Iterator[Any]:
-    return (link for socket in node.outputs for link in socket.links)
 
 
 def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:

@@ -15,6 +15,7 @@ from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.environments import draw_environment, place_of
 from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.generators.scenes.tints import encoded
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import (
     Backdrop,
@@ -174,6 +175,4 @@ def _difference(first: Vector, second: Vector) -> float:
 def _lab(colour: Vector) -> NDArray[np.float64]:
     from skimage.color import rgb2lab
 
-    light = np.array(colour)
-    shown = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
-    return rgb2lab(shown)
+    return rgb2lab(encoded(np.array(colour)))

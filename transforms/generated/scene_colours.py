@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.palette import PALETTE, SHADES, are_distinct
+from eqforge.generators.scenes.tints import encoded
 from eqforge.schemas.records.scenes import Overlap, RenderedObject, SurfaceMaterial
 from eqforge.transforms.filters import lab
 
@@ -75,9 +76,7 @@ def core(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _shades() -> NDArray[np.int64]:
     """Return L*, a* and b* of all colours in all shades, the shades of a colour together."""
     linear = np.array([np.array(colour) * shade for colour in PALETTE.values() for shade in SHADES])
-    clipped = np.clip(linear, 0, 1)
-    srgb = np.where(clipped <= 0.0031308, 12.92 * clipped, 1.055 * clipped ** (1 / 2.4) - 0.055)
-    return _lab(np.rint(255 * srgb).astype(np.uint8)[None])[0]
+    return _lab(np.rint(255 * encoded(np.clip(linear, 0, 1))).astype(np.uint8)[None])[0]
 
 
 def _lab(pixels: NDArray[np.uint8]) -> NDArray[np.int64]:

@@ -20,7 +20,6 @@ from eqforge.generators.scenes.copies import (
     fetch_asset,
     findings_of,
     is_there,
-    load_nouns,
     load_words,
     with_words,
 )
@@ -240,7 +239,7 @@ def _adopt(arguments: Adopt) -> int:
     from eqforge.generators.scenes.scan_folders import scans_in
     from eqforge.transforms.generated.scan_looker import kept_look
 
-    nouns = {} if arguments.nouns is None else load_nouns(str(arguments.nouns))
+    nouns = {} if arguments.nouns is None else load_words(str(arguments.nouns))
     url = storage.join(arguments.output, MANIFEST)
     there = manifest_to_grow(url, "adopted").assets
     assets: dict[str, Asset] = {}
