@@ -62,7 +62,9 @@ class Drafter:
             content = replace(content, colour=rng.choice(material_colours(content.noun)))
         values = shuffled(content.values, rng)
         said = content.values if content.colour is None else _words_of(content.colour)
-        assets = either_of(rng.choice(_able(content)), values == content.values)
+        assets = rng.choice(_able(content))
+        if values != content.values:
+            assets = (assets[1], assets[0])
         target = Piece(
             asset=assets[0],
             other=assets[1] if assets[1] != assets[0] else None,
@@ -257,14 +259,9 @@ def _phrase(asset: Asset, adjectives: tuple[str, ...]) -> Phrase:
     return Phrase(words=asset.words, adjectives=adjectives)
 
 
-def either_of(values: tuple[T, T], is_first: bool) -> tuple[T, T]:
-    """Return two values in their order, or in the other one."""
-    return values if is_first else (values[1], values[0])
-
-
 def shuffled(values: tuple[T, T], rng: Random) -> tuple[T, T]:
     """Return two values in one of their two orders."""
-    return either_of(values, rng.random() < 0.5)
+    return values if rng.random() < 0.5 else (values[1], values[0])
 
 
 def _both(captions: Iterable[str]) -> tuple[str, str]:

@@ -108,6 +108,26 @@ def draw_pieces(
     return found
 
 
+def drafted(
+    drafter: Drafter,
+    change: str,
+    nouns: Sequence[Noun],
+    pieces: Sequence[Piece],
+    claims: Sequence[Claim],
+    captions: Sequence[str],
+    rng: Random,
+) -> StagedDraft:
+    """Return a draft of things that are turned alike, with bystanders."""
+    return StagedDraft(
+        change=change,
+        pieces=tuple(pieces),
+        distractors=drafter.bystanders(nouns, pieces, rng),
+        claims=(claims[0], claims[1]),
+        captions=(captions[0], captions[1]),
+        is_even=True,
+    )
+
+
 def _moving(
     drafter: Drafter,
     nouns: Sequence[Noun],
@@ -121,7 +141,7 @@ def _moving(
     relations = shuffled((first, second), rng)
     target, reference, *others = pieces
     there = " and the ".join(label(piece).singular for piece in (reference, *others))
-    one, two = (
+    claims = [
         Claim(
             target=target.name,
             copies=(target.name,),
@@ -130,16 +150,10 @@ def _moving(
             others=tuple(piece.name for piece in others),
         )
         for relation in relations
-    )
+    ]
     captions = [sentence(label(target), words[relation], there) for relation in relations]
-    return StagedDraft(
-        change="position",
-        pieces=tuple(pieces),
-        stand=stand,
-        distractors=drafter.bystanders(nouns, pieces, rng),
-        claims=(one, two),
-        captions=(captions[0], captions[1]),
-    )
+    draft = drafted(drafter, "position", nouns, pieces, claims, captions, rng)
+    return replace(draft, stand=stand, is_even=False)
 
 
 def _placed(draft: StagedDraft, spots: Mapping[str, Spots]) -> tuple[Spots, Spots]:
@@ -257,18 +271,13 @@ class Row:
         pieces = tuple(draw_pieces(drafter, nouns, self.NAMES, None, rng))
         orders_of = shuffled(self.ORDERS[orders], rng)
         names = [[self.NAMES[place] for place in order] for order in orders_of]
-        first, second = (
-            Claim(target=one, copies=(one,), relation="row", reference=two, others=(three_,))
-            for one, two, three_ in names
-        )
+        claims = [
+            Claim(target=one, copies=(one,), relation="row", reference=two, others=(last,))
+            for one, two, last in names
+        ]
         captions = [row_caption([label(pieces[place]) for place in order]) for order in orders_of]
-        return StagedDraft(
-            change="order",
-            pieces=pieces,
-            distractors=drafter.bystanders(nouns, pieces, rng),
-            claims=(first, second),
-            captions=(captions[0], captions[1]),
-        )
+        draft = drafted(drafter, "order", nouns, pieces, claims, captions, rng)
+        return replace(draft, is_even=False)
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         # So far apart that any two may change places.
@@ -393,25 +402,6 @@ class _Single:
         return {"target": MIDDLE}, {"target": MIDDLE}
 
 
-def _single(
-    drafter: Drafter,
-    noun: Noun,
-    piece: Piece,
-    change: str,
-    claims: Sequence[Claim],
-    captions: Sequence[str],
-    rng: Random,
-) -> StagedDraft:
-    return StagedDraft(
-        change=change,
-        pieces=(piece,),
-        distractors=drafter.bystanders((noun,), (piece,), rng),
-        claims=(claims[0], claims[1]),
-        captions=(captions[0], captions[1]),
-        is_even=True,
-    )
-
-
 class Turned(_Single):
     """A thing that has a front, turned in two directions."""
 
@@ -441,7 +431,7 @@ class Turned(_Single):
         piece = replace(target, variants=(first, second))
         claims = [Claim(target="target", copies=("target",), relation=each) for each in relations]
         captions = [facing_caption(label(target), each) for each in relations]
-        return _single(drafter, noun, piece, "orientation", claims, captions, rng)
+        return drafted(drafter, "orientation", (noun,), (piece,), claims, captions, rng)
 
     def _heads(self, vocabulary: Vocabulary) -> Sequence[tuple[Noun, str]]:
         """Return the things whose every asset has a front that shows where it faces."""
@@ -478,7 +468,7 @@ class Tipped(_Single):
         claims = [Claim(target="target", copies=("target",), relation=each) for each in postures]
         captions = [posture_caption(label(target), each) for each in postures]
         piece = replace(target, variants=(first, second))
-        return _single(drafter, noun, piece, "posture", claims, captions, rng)
+        return drafted(drafter, "posture", (noun,), (piece,), claims, captions, rng)
 
     def _heads(self, vocabulary: Vocabulary) -> list[tuple[Noun, str]]:
         def lies(asset: Asset) -> bool:
@@ -508,7 +498,7 @@ class Trimmed(_Single):
         piece = replace(target, variants=(first, second), colours=(*target.colours, *values))
         claim = Claim(target="target", copies=("target",), trim=trim.noun)
         captions = [trim_caption(label(target), trim, each) for each in values]
-        return _single(drafter, noun, piece, "trim", (claim, claim), captions, rng)
+        return drafted(drafter, "trim", (noun,), (piece,), (claim, claim), captions, rng)
 
     def _heads(self, vocabulary: Vocabulary) -> list[tuple[Noun, str, Trim, tuple[str, str]]]:
         """Return things in their own colour, a part of theirs, and two colours unlike that."""

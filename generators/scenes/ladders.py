@@ -6,14 +6,14 @@ second scene they have changed roles.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import get_args
 
 from eqforge.generators.scenes.contents import Noun, Vocabulary, recolourable
 from eqforge.generators.scenes.drafts import Drafter, shuffled, usual_scale
-from eqforge.generators.scenes.families import CLOSE, Spots, StagedDraft
+from eqforge.generators.scenes.families import CLOSE, Spots, StagedDraft, drafted
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import Piece
 from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS
@@ -136,7 +136,7 @@ def _size_or_lightness(
         f"{_other(side)}."
         for side in order
     ]
-    return _drafted(drafter, change, (noun,), [_named(copy, side) for side in SIDES], claims,
+    return drafted(drafter, change, (noun,), [_named(copy, side) for side in SIDES], claims,
                     captions, rng)  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def _place(
         for side in order
     ]
     pieces = [target, *(_named(copy, side) for side in SIDES)]
-    return _drafted(drafter, "place", nouns, pieces, claims, captions, rng)
+    return drafted(drafter, "place", nouns, pieces, claims, captions, rng)
 
 
 def _count(
@@ -192,7 +192,7 @@ def _count(
         f"There are more {noun.words.plural} on the {side} than on the {_other(side)}."
         for side in order
     ]
-    draft = _drafted(drafter, "count", (noun,), copies, claims, captions, rng)
+    draft = drafted(drafter, "count", (noun,), copies, claims, captions, rng)
     return replace(draft, raised=HIGH, least=0.0)
 
 
@@ -203,21 +203,6 @@ def _more(side: str, step: int) -> Claim:
         copies=tuple(f"{side}{number}" for number in range(1, step + 2)),
         relation="more",
         reference=f"{_other(side)}1",
-    )
-
-
-def _drafted(
-    drafter: Drafter, change: str, nouns: Sequence[Noun], pieces: Iterable[Piece],
-    claims: Sequence[Claim], captions: Sequence[str], rng: Random,
-) -> StagedDraft:  # fmt: skip
-    some = tuple(pieces)
-    return StagedDraft(
-        change=change,
-        pieces=some,
-        distractors=drafter.bystanders(nouns, some, rng),
-        claims=(claims[0], claims[1]),
-        captions=(captions[0], captions[1]),
-        is_even=True,
     )
 
 
