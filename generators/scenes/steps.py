@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 
 from eqforge.generators.scenes.tints import lightness_of
-from eqforge.generators.scenes.view import camera_axes, to_camera
+from eqforge.generators.scenes.view import to_camera
 from eqforge.schemas.records.scenes import (
     STEP_SIZES,
     Claim,
@@ -66,10 +66,3 @@ def _between(scene: SceneSpec, first: SceneObject, second: SceneObject) -> float
     """Return the angle to the side between two things as the camera sees it, in degrees."""
     (ax, _, az), (bx, _, bz) = to_camera(scene.camera, [first.position, second.position]).tolist()
     return abs(math.degrees(math.atan2(ax, az) - math.atan2(bx, bz)))
-
-
-def is_left(scene: SceneSpec, first: str, second: str) -> bool:
-    """Return True if one object stands to the left of another as the camera sees it."""
-    places = {item.name: item.position for item in scene.objects}
-    right = camera_axes(scene.camera)[0]
-    return float(right @ places[first]) < float(right @ places[second])
