@@ -104,11 +104,11 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       change: the same within those masks; None for a step of a ladder, which may be hardly seen,
         and for a part that changes its colour.
       posture_margin: only of claims that a thing is upright or lies, how much taller and narrower
-        it is in the picture where it is upright: see `posture_margin` in `scene_places`.
+        it is in the picture where it is upright: see `posture_margin`.
       step_size: only of a step of a ladder, by how much things differ that the captions compare, in
         the units of `step_size` in `generators/scenes/steps`.
       material_contrast: only of pairs that change a material on the photographic stage, how plainly
-        both pictures show their own: see `material_contrast` in `scene_materials`.
+        both pictures show their own: see `material_contrast` in `scene_colours`.
     """
     found = [
         (f"{name}_{number}", value)
