@@ -18,9 +18,8 @@ from eqforge.pipelines.base.settings import DatasetConfig, Mode
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_groups, whole_groups
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks.items import read_items
-from eqforge.sources.benchmarks.recognise import forms_of
+from eqforge.sources.benchmarks.published import CONFIRMED, FORMS
 from eqforge.sources.benchmarks.records import Columns, benchmark_files, parse_columns, rows_of
-from eqforge.sources.benchmarks.valse import CONFIRMED
 from eqforge.transforms.benchmarks.items import ITEMS_STAGE, BenchmarkBatch, BenchmarkRules
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
@@ -73,7 +72,7 @@ class ImportBenchmark(TextPipeline[Config]):
     def inputs(self) -> Iterator[Input]:
         """Yields the files of the benchmark."""
         source = self.config.source
-        yield from files_of(source, benchmark_files(source, forms_of(self.name)))
+        yield from files_of(source, benchmark_files(source, FORMS[self.name]))
 
     def check(self) -> None:
         """Checks the options before any work.
@@ -96,7 +95,7 @@ class ImportBenchmark(TextPipeline[Config]):
             raise InputError(
                 "--columns: only for own-pairs, own-foils, own-rewordings, own-questions"
             )
-        (form,) = forms_of(self.name)
+        (form,) = FORMS[self.name]
         return parse_columns(self.config.columns, [*sorted(form.fields), *form.optional])
 
     def plan(self) -> Iterator[BenchmarkBatch]:
@@ -111,7 +110,7 @@ class ImportBenchmark(TextPipeline[Config]):
         named = super().place(option)
         if named is not None or option != "images":
             return named
-        rows = rows_of(self.config.source, forms_of(self.name))
+        rows = rows_of(self.config.source, FORMS[self.name])
         return None if rows is None or not rows.has_pictures() else str(rows.root)
 
     def images_of(self, batch: BenchmarkBatch) -> Iterator[str]:

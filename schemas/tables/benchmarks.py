@@ -1,4 +1,4 @@
-"""The benchmarks that can be imported: each has a kind of rows, and a module that reads it."""
+"""The benchmarks that can be imported: each has a kind of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,6 @@ class KnownBenchmark:
 
     Attributes:
       type: its tables and what they mean.
-      module: of `eqforge.sources.benchmarks`, which reads its files.
       summary: what it holds, in a line.
       made_from: what a user brings.
       licence: of its texts, as the source states it; empty where it states none.
@@ -24,7 +23,6 @@ class KnownBenchmark:
     """
 
     type: DatasetType
-    module: str
     summary: str
     made_from: str
     licence: str = ""
@@ -35,21 +33,18 @@ class KnownBenchmark:
 BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     "winoground": KnownBenchmark(
         type=PAIRS,
-        module="winoground",
         summary="Two images, and two captions of the same words in another order.",
         made_from="the folder of the hub, or `examples.jsonl` and its images: 400 pairs",
         citation=citations.WINOGROUND,
     ),
     "eqben": KnownBenchmark(
         type=PAIRS,
-        module="eqben",
         summary="Pairs of similar images of five sources, with a caption of each.",
         made_from="the authors' annotation files, of a subset or of all, and their image tree",
         citation=citations.EQBEN,
     ),
     "valse": KnownBenchmark(
         type=FOILS,
-        module="valse",
         summary="Captions and foils of six linguistic phenomena.",
         made_from="its JSON files: existence 505, actant swap 949, nouns 943 confirmed items",
         licence="MIT",
@@ -57,7 +52,6 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "sugar-crepe": KnownBenchmark(
         type=FOILS,
-        module="sugar_crepe",
         summary="COCO captions with a word replaced, swapped or added.",
         made_from="its seven JSON files, and COCO's val2017",
         licence="MIT",
@@ -66,7 +60,6 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "sugar-crepe-plus": KnownBenchmark(
         type=REWORDINGS,
-        module="sugar_crepe",
         summary="SugarCrepe with a second true caption in other words.",
         made_from="its JSON files, and COCO's val2017",
         licence="MIT",
@@ -75,7 +68,6 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "aro-relation": KnownBenchmark(
         type=FOILS,
-        module="aro",
         summary="Regions of Visual Genome: two objects of a relation, swapped.",
         made_from="`visual_genome_relation.json` and its images: 23,937 rows",
         licence="MIT",
@@ -84,7 +76,6 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "aro-attribution": KnownBenchmark(
         type=FOILS,
-        module="aro",
         summary="Regions of Visual Genome: the attributes of two objects, swapped.",
         made_from="`visual_genome_attribution.json` and its images: 28,748 rows",
         licence="MIT",
@@ -93,28 +84,24 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "aro-order": KnownBenchmark(
         type=FOILS,
-        module="aro",
         summary="COCO's or Flickr30k's captions with their words in another order.",
         made_from="records of `image_path` and `caption_options`, the true one first",
         citation=citations.ARO,
     ),
     "vl-checklist": KnownBenchmark(
         type=FOILS,
-        module="vl_checklist",
         summary="Captions with an object, an attribute or a relation replaced.",
         made_from="its tree of JSON files, and the images of VG, SWiG and HAKE",
         citation=citations.VL_CHECKLIST,
     ),
     "bivlc": KnownBenchmark(
         type=PAIRS,
-        module="bivlc",
         summary="SugarCrepe's captions with an image drawn for each false one.",
         made_from="the folder of the hub, or the CSV of drawn candidates",
         citation=citations.BIVLC,
     ),
     "natural-bench": KnownBenchmark(
         type=QUESTIONS,
-        module="natural_bench",
         summary="Two questions on two images that no answer fits twice.",
         made_from="`test_set.json` and its images, or the folder of the hub: 4 rows a group",
         collection="flickr",
@@ -122,7 +109,6 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "vismin": KnownBenchmark(
         type=PAIRS,
-        module="vismin",
         summary="Minimal changes of an object, an attribute, a count or a relation.",
         made_from="the folder of the hub: 2,084 pairs",
         licence="CC-BY-4.0",
@@ -130,7 +116,6 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "conme": KnownBenchmark(
         type=FOILS,
-        module="conme",
         summary="SugarCrepe's captions with harder negatives, by language models.",
         made_from="its CSV files, and COCO's val2017",
         collection="coco",
@@ -138,21 +123,18 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "mmvp": KnownBenchmark(
         type=QUESTIONS,
-        module="mmvp",
         summary="Questions on pairs of images that CLIP cannot tell apart.",
         made_from="`Questions.csv` and `MMVP Images`: 300 questions in 150 pairs",
         citation=citations.MMVP,
     ),
     "mmvp-vlm": KnownBenchmark(
         type=PAIRS,
-        module="mmvp",
         summary="Pairs of images and statements of nine visual patterns.",
         made_from="`Questions.csv` and `MLLM_VLM Images`: 135 pairs",
         citation=citations.MMVP,
     ),
     "coco-counterfactuals": KnownBenchmark(
         type=PAIRS,
-        module="winoground",
         summary="Drawn pairs of images whose captions differ in one noun.",
         made_from="`examples.jsonl` and its images, or the folder of the hub",
         licence="CC-BY-4.0",
@@ -160,7 +142,6 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "negclip": KnownBenchmark(
         type=FOILS,
-        module="negclip",
         summary="COCO's captions with two phrases swapped, to train NegCLIP on.",
         made_from="its TSV files, and COCO's images of 2014",
         licence="MIT",
@@ -169,32 +150,27 @@ BENCHMARKS: Final[Mapping[str, KnownBenchmark]] = {
     ),
     "replace-swap": KnownBenchmark(
         type=REWORDINGS,
-        module="replace_swap",
         summary="The published hard positives: REPLACE and SWAP.",
         made_from="the folder with `data` and `swapped_data`",
         citation=citations.HARD_POSITIVES,
     ),
     "own-pairs": KnownBenchmark(
         type=PAIRS,
-        module="own",
         summary="Your own pairs: two images and two captions.",
         made_from="a table, JSON, or a folder of Hugging Face's; --columns names its columns",
     ),
     "own-foils": KnownBenchmark(
         type=FOILS,
-        module="own",
         summary="Your own captions with a false one each.",
         made_from="a table, JSON, or a folder of Hugging Face's; --columns names its columns",
     ),
     "own-rewordings": KnownBenchmark(
         type=REWORDINGS,
-        module="own",
         summary="Your own captions with a rewording and a false one each.",
         made_from="a table, JSON, or a folder of Hugging Face's; --columns names its columns",
     ),
     "own-questions": KnownBenchmark(
         type=QUESTIONS,
-        module="own",
         summary="Your own questions on images, in groups.",
         made_from="a table, JSON, or a folder of Hugging Face's; --columns names its columns",
     ),

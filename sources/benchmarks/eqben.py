@@ -31,7 +31,6 @@ from eqforge.sources.benchmarks.form import (
     kept,
     record_id,
     rest,
-    with_rest,
 )
 
 CAPTIONS: Final = ("caption0", "caption1")
@@ -138,7 +137,7 @@ def write(row: dict[str, Any]) -> dict[str, Any]:
     source = _source(key, _folders(row["image_0"]))
     if row.get(SOURCE, source) != source:
         record[SOURCE] = row[SOURCE]
-    return with_rest(row, record)
+    return kept(row) | record
 
 
 def _captions(row: dict[str, Any], others: dict[str, Any], number: int) -> Any:
@@ -147,15 +146,11 @@ def _captions(row: dict[str, Any], others: dict[str, Any], number: int) -> Any:
     return [caption, *found[1:]] if isinstance(found, list) else caption
 
 
-FORMS: Final = {
-    EQBEN: (
-        Form(
-            fields=FIELDS,
-            read=read,
-            entries=entries,
-            joined=joined,
-            ignored=SINGLE,
-            is_one_file=True,
-        ),
-    )
-}
+EQBEN_FORM: Final = Form(
+    fields=FIELDS,
+    read=read,
+    entries=entries,
+    joined=joined,
+    ignored=SINGLE,
+    is_one_file=True,
+)

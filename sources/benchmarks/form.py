@@ -1,11 +1,14 @@
-"""What the reader of a published benchmark is, and the items that it yields."""
+"""How records of published benchmarks become items: fields by name, or a function where odd."""
 
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
+
+import msgspec
 
 from eqforge.core.files.cells import Cell, with_names
 from eqforge.core.files.checked import Node
@@ -13,10 +16,12 @@ from eqforge.core.identity import short_digest
 from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.sources.text_pairs import box_of
 
 SPLIT: Final = "test"
 """The split of records that name none: benchmarks are for testing."""
 
+BOX: Final = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 _LARGEST_ID: Final = 10**40
 
 NOT_CONFIRMED: Final = "not_confirmed"
@@ -115,6 +120,7 @@ class Form:
       is_array: tells whether a value is such an array.
       read: yields the items of a record, with ids that are unique but for equal records.
       patterns: names of the files that are read of a folder; all that can be read if empty.
+      folders: names of the folders that the files stand in, each with files of the same names.
       ignored: names of files that are not read of a folder.
       is_one_file: whether ids need not begin with the file's name: there is but one, or the
         reader says it.
@@ -129,12 +135,150 @@ class Form:
     array: str = ""
     is_array: Callable[[Any], bool] | None = None
     patterns: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     is_one_file: bool = False
     entries: Callable[[Entry], Iterator[Entry]] | None = None
     joined: Callable[[Iterable[Entry]], Iterator[Entry]] | None = None
     numbers: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fields:
+    """The fields of a record that hold the parts of its item.
+
+    Attributes:
+      images: one, or two of a pair.
+      texts: the captions of a pair, else the true ones; or a question.
+      negatives: the false caption.
+      answer, options: of a question.
+      ids: its own id, the first that is there; then its key in a JSON object.
+      kind: texts that are joined by `_`, or a function of the record; by default the file's name.
+      source, group: as in `BenchmarkItem`.
+      split: the first that is there.
+      noted: fields above that stay in `annotation`, too.
+      unnoted: other fields that do not.
+      suffix: of the images' files, whose names stand in the records without one.
+      without_folder: whether images are named by paths of somebody's machine.
+      may_lack_image: whether there may be none; the texts are then about none.
+      has_box: whether the fields of BOX say which part of the image is meant.
+      check: returns why the publication leaves a record out, empty where it does not; raises
+        InputError for what is no record of the benchmark.
+    """
+
+    images: tuple[str, ...] = ("image",)
+    texts: tuple[str, ...] = ("caption",)
+    negatives: tuple[str, ...] = ()
+    answer: tuple[str, ...] = ()
+    options: str = ""
+    ids: tuple[str, ...] = ()
+    kind: tuple[str, ...] | Callable[[Entry], str] = ()
+    source: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
+    split: tuple[str, ...] = ("split",)
+    noted: tuple[str, ...] = ()
+    unnoted: tuple[str, ...] = ()
+    suffix: str = ""
+    without_folder: bool = False
+    may_lack_image: bool = False
+    has_box: bool = False
+    check: Callable[[Node], str] = lambda node: ""
+
+    @property
+    def contents(self) -> tuple[str, ...]:
+        """The fields that rows have columns for, whatever the record is called."""
+        return (*self.images, *self.texts, *self.negatives, *self.answer)
+
+    def form(self, *more: str, **how: Any) -> Form:
+        """Returns the form of such records, which may have to have more fields."""
+        fields = frozenset(self.contents).difference(self.images if self.may_lack_image else ())
+        return Form(fields=fields.union(more), read=partial(read_fields, self), **how)
+
+
+def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields the item of a record by its fields."""
+    node, kind = entry.node, fields.kind
+    pictures = [
+        ("", (None,))
+        if node.get(name) is None and name in fields.unnoted
+        else picture(entry, name, fields.suffix)
+        for name in fields.images
+    ]
+    images = tuple(
+        PurePosixPath(name).name if fields.without_folder and cell is None else name
+        for name, (cell,) in pictures
+    )
+    kinds = kind if isinstance(kind, tuple) else ()
+    used = (*fields.contents, *fields.ids, *kinds, *fields.source, *fields.group, *fields.split)
+    used += (*fields.unnoted, *(BOX if fields.has_box else ()), fields.options)
+    yield BenchmarkItem(
+        item_id=record_id(entry, images[0], own_id(node, *fields.ids) or entry.key),
+        split=text(node, *fields.split, default=SPLIT),
+        kind="_".join(filter(None, (_joined(node, name) for name in kinds)))
+        if kinds
+        else kind(entry)
+        if callable(kind)
+        else entry.part,
+        source_id=own_id(node, *fields.source),
+        group=own_id(node, *fields.group) or "",
+        images=images,
+        cells=tuple(cell for _, cells in pictures for cell in cells),
+        texts=tuple(node[name].text() for name in fields.texts),
+        negatives=(
+            *(node[name].text() for name in fields.negatives),
+            *(_options(node, fields.options) if fields.options else ()),
+        ),
+        answer="".join(node[name].text() for name in fields.answer),
+        box=box_of(node) if fields.has_box else None,
+        annotation=rest(node, *(name for name in used if name not in fields.noted)),
+        refusal=fields.check(node),
+    )
+
+
+def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Returns the record of a row, behind the fields that it was imported with.
+
+    Args:
+      fields: of the record.
+      row: of pairs, foils or rewordings.
+      more: fields that come first.
+    """
+    if len(fields.images) > 1:
+        columns = ("image_0", "image_1", "caption_0", "caption_1")
+    else:
+        rewording = ("hard_positive",) if len(fields.texts) > 1 else ()
+        columns = ("image", "caption", *rewording, "hard_negative")
+    record = {name: row[column] for name, column in zip(fields.contents, columns, strict=True)}
+    return kept(row) | more | record | (box_fields(row) if fields.has_box else {})
+
+
+def box_fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the box of a row as the fields of BOX; none where it has no box."""
+    if (box := row.get("box")) is None:
+        return {}
+    corner, size = (box["x0"], box["y0"]), (box["x1"] - box["x0"], box["y1"] - box["y0"])
+    return dict(zip(BOX, (*corner, *size), strict=True))
+
+
+def _joined(node: Node, name: str) -> str:
+    """Returns the text of a field, or those of a list joined."""
+    found = node.get(name)
+    if found is not None and isinstance(found.value, list):
+        return "_".join(element.text() for element in found.elements())
+    return text(node, name)
+
+
+def _options(node: Node, name: str) -> Iterator[str]:
+    """Yields the texts of a list, which stands as JSON in a text where a table has no lists."""
+    if (found := node.get(name)) is None or found.value == "":
+        return
+    if isinstance(found.value, str):
+        try:
+            found = replace(found, value=msgspec.json.decode(found.value, type=list[str]))
+        except (msgspec.DecodeError, RecursionError):
+            found.fail('options as a JSON list of texts, such as ["red", "blue"]')
+    yield from (element.text() for element in found.elements())
 
 
 def record_id(entry: Entry, image: str, own: str | None) -> str:
@@ -197,11 +341,6 @@ def source_order(row: Mapping[str, Any]) -> int:
         return 0
     found = json.loads(row["annotation"]).get(ORDER)
     return found if isinstance(found, int) and found >= 0 else 0
-
-
-def with_rest(row: Mapping[str, Any], record: dict[str, Any]) -> dict[str, Any]:
-    """Returns a record with the fields that `rest` kept when its row was imported."""
-    return kept(row) | record
 
 
 def text(node: Node, *names: str, default: str = "") -> str:

@@ -9,7 +9,8 @@ from eqforge.core.files.cells import with_names
 from eqforge.core.files.checked import shown
 from eqforge.core.identity import short_digest
 from eqforge.sources.benchmarks.form import BenchmarkItem, Entry, Form
-from eqforge.sources.benchmarks.recognise import form_of, forms_of
+from eqforge.sources.benchmarks.published import FORMS
+from eqforge.sources.benchmarks.recognise import form_of
 from eqforge.sources.benchmarks.records import NAMED, Columns, read_entries
 
 
@@ -25,7 +26,7 @@ def read_items(benchmark: str, source: Path, columns: Columns = NAMED) -> Iterat
       InputError: a record has none of the benchmark's forms, lacks a field, or has the id of
         another that says something else; there is none.
     """
-    forms, names = forms_of(benchmark), _Names()
+    forms, names = FORMS[benchmark], _Names()
     number = 0
     for form, entry in _with_forms(forms, read_entries(source, forms, columns)):
         items = list(form.read(entry))

@@ -85,15 +85,8 @@ def _number(node: Node, name: str) -> str:
     return number if number.isascii() and number.isdigit() else node[name].fail("a whole number")
 
 
-FORMS: Final = {
-    "mmvp": (Form(fields=QUESTION, read=read, patterns=("Questions.csv",), is_one_file=True),),
-    "mmvp-vlm": (
-        Form(
-            fields=STATEMENT,
-            read=read_pair,
-            joined=joined,
-            patterns=("Questions.csv",),
-            is_one_file=True,
-        ),
-    ),
-}
+_FILE: Final = ("Questions.csv",)
+QUESTION_FORM: Final = Form(fields=QUESTION, read=read, patterns=_FILE, is_one_file=True)
+PAIR_FORM: Final = Form(
+    fields=STATEMENT, read=read_pair, joined=joined, patterns=_FILE, is_one_file=True
+)

@@ -112,17 +112,15 @@ def read_hub(entry: Entry) -> Iterator[BenchmarkItem]:
         )
 
 
-FORMS: Final = {
-    "natural-bench": (
-        Form(
-            fields=frozenset(),
-            array="arrays of a question, an image, an answer and a kind",
-            is_array=is_record,
-            read=read,
-            joined=joined,
-            patterns=("test_set.json",),
-            is_one_file=True,
-        ),
-        Form(fields=HUB, read=read_hub, is_one_file=True),
-    )
-}
+FORMS: Final = (
+    Form(
+        fields=frozenset(),
+        array="arrays of a question, an image, an answer and a kind",
+        is_array=is_record,
+        read=read,
+        joined=joined,
+        patterns=("test_set.json",),
+        is_one_file=True,
+    ),
+    Form(fields=HUB, read=read_hub, is_one_file=True),
+)

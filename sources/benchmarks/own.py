@@ -1,130 +1,133 @@
 """Your own pairs, foils, rewordings or questions: columns as in eqforge's tables, or named.
 
 `id`, `split` and `kind` are optional, and so is the image of a foil or a question: a text without
-one is about none. What `eqforge export` wrote comes back as it was.
+one is about none.
+
+What `eqforge export` wrote comes back as it was: such a row has the columns of eqforge's tables.
+Its id is that of the row without the name of its dataset, its picture has the name that it had in
+its source, and what had no column stands in `annotation` already.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
-from eqforge.core.files.cells import Cell
-from eqforge.core.files.checked import Node
-from eqforge.sources.benchmarks.exported import as_it_was, as_own
-from eqforge.sources.benchmarks.form import (
-    BenchmarkItem,
-    Entry,
-    Form,
-    own_id,
-    picture,
-    record_id,
-    rest,
-    text,
-)
+from eqforge.schemas.records.scores import compact_json
+from eqforge.sources.benchmarks.form import BenchmarkItem, Entry, Fields, Form, read_fields
 
-PAIR: Final = ("caption_0", "caption_1", "image_0", "image_1")
-FOIL: Final = ("caption", "hard_negative")
-REWORDING: Final = ("caption", "hard_positive", "hard_negative")
-QUESTION: Final = ("question", "answer")
 OPTIONAL: Final = ("id", "split", "kind", "image", "source_id", "group_id", "options")
+_OWN: Final = Fields(
+    ids=("id",),
+    kind=("kind",),
+    group=("group_id",),
+    negatives=("hard_negative",),
+    unnoted=OPTIONAL,
+    may_lack_image=True,
+)
+_TEXTS: Final = ("sample_id", "dataset", "annotation")
+"""The columns that rows of all datasets have."""
+_IDS: Final = ("item_id", "group_id")
+_PICTURES: Final = ("image", "image_0", "image_1")
+_NULLS: Final = (None, "null")
+"""Nothing, of a nested column; the second in an ImageFolder, where such columns are JSON."""
 
 
-def read_pair(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the pair of a record."""
-    entry, exported = as_own(entry)
-    node = entry.node
-    pictures = [picture(entry, field) for field in PAIR[2:]]
-    item = BenchmarkItem(
-        item_id=record_id(entry, pictures[0][0], own_id(node, "id") or entry.key),
-        split=text(node, "split", default="test"),
-        kind=text(node, "kind"),
-        source_id=own_id(node, "source_id"),
-        images=tuple(name for name, _ in pictures),
-        cells=tuple(cell for _, cells in pictures for cell in cells),
-        texts=(node["caption_0"].text(), node["caption_1"].text()),
-        annotation=rest(node, *PAIR, *OPTIONAL),
-    )
-    yield item if exported is None else as_it_was(item, exported, PAIR[2:])
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exported:
+    """What a row says that is read in another way than a record of somebody's.
 
-
-def read_foil(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the item of a record."""
-    return _read(entry, "caption")
-
-
-def read_rewording(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the item of a record with a second true caption."""
-    return _read(entry, "caption", "hard_positive")
-
-
-def _read(entry: Entry, *captions: str) -> Iterator[BenchmarkItem]:
-    entry, exported = as_own(entry)
-    node = entry.node
-    image, cells = _image(entry)
-    item = BenchmarkItem(
-        item_id=record_id(entry, image, own_id(node, "id") or entry.key),
-        split=text(node, "split", default="test"),
-        kind=text(node, "kind"),
-        group=own_id(node, "group_id") or "",
-        images=(image,),
-        cells=cells,
-        texts=tuple(node[name].text() for name in captions),
-        negatives=(node["hard_negative"].text(),),
-        annotation=rest(node, *captions, "hard_negative", *OPTIONAL),
-    )
-    yield item if exported is None else as_it_was(item, exported, ("image",))
-
-
-def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields a question."""
-    entry, exported = as_own(entry)
-    node = entry.node
-    image, cells = _image(entry)
-    options = _listed(node.get("options"))
-    item = BenchmarkItem(
-        item_id=record_id(entry, image, own_id(node, "id") or entry.key),
-        split=text(node, "split", default="test"),
-        kind=text(node, "kind"),
-        group=own_id(node, "group_id") or "",
-        images=(image,),
-        cells=cells,
-        texts=(node["question"].text(),),
-        negatives=() if options is None else tuple(each.text() for each in options.elements()),
-        answer=node["answer"].text(),
-        annotation=rest(node, *QUESTION, *OPTIONAL),
-    )
-    yield item if exported is None else as_it_was(item, exported, ("image",))
-
-
-def _listed(node: Node | None) -> Node | None:
-    """Returns a list, which stands as JSON in a text where a table has no lists; None if empty.
-
-    Raises:
-      InputError: the text is no such list.
+    Attributes:
+      names: what its pictures are called in their source, by the columns of pictures.
+      annotation: of the row.
+      dataset: its name, where the row was none of your own.
     """
-    if node is None or not isinstance(node.value, str):
-        return node
-    if not node.value.strip():
-        return None
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    annotation: str
+    dataset: str = ""
+
+
+def as_own(entry: Entry) -> tuple[Entry, Exported | None]:
+    """Returns a record with the columns of your own, and the rest if an export wrote it."""
+    row = entry.node.value
+    if not _is_exported(row):
+        return entry, None
+    start = f"{row['dataset']}/"
+    own = {name: value for name, value in row.items() if name not in (*_TEXTS, *_IDS)}
+    own |= {"id": row["sample_id"].removeprefix(start)}
+    group = next((row[name] for name in _IDS if isinstance(row.get(name), str)), row["sample_id"])
+    own |= {"group_id": group.removeprefix(start)} if group != row["sample_id"] else {}
+    names = {each: own.pop(f"{each}_name", None) for each in _PICTURES}
+    for each in _PICTURES:
+        own.pop(f"{each}_id", None)
+    dataset = "" if row["dataset"].startswith("own-") else row["dataset"]
+    named = {column: name for column, name in names.items() if isinstance(name, str)}
+    said = Exported(names=named, annotation=row["annotation"], dataset=dataset)
+    return replace(entry, node=replace(entry.node, value=own)), said
+
+
+def _is_exported(row: Any) -> bool:
+    if not isinstance(row, dict) or "id" in row:
+        return False
+    return all(isinstance(row.get(name), str) for name in _TEXTS) and _object(row["annotation"])
+
+
+def _object(text: str) -> bool:
     try:
-        return replace(node, value=msgspec.json.decode(node.value, type=list[str]))
+        msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
-        node.fail('options as a JSON list of texts, such as ["red", "blue"]')
+        return False
+    return True
 
 
-def _image(entry: Entry) -> tuple[str, tuple[Cell | None]]:
-    return ("", (None,)) if entry.node.get("image") is None else picture(entry, "image")
+def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> BenchmarkItem:
+    """Returns the item of an exported row with the names and the annotation that it had.
+
+    Args:
+      item: as it is read of the record without them; its annotation has the columns that are left.
+      said: what the row says beside.
+      columns: those of its pictures.
+    """
+    shown = tuple(
+        said.names.get(column, name) for column, name in zip(columns, item.images, strict=True)
+    )
+    left = msgspec.json.decode(item.annotation, type=dict[str, Any])
+    left = {name: value for name, value in left.items() if value not in _NULLS}
+    left |= {"dataset": said.dataset} if said.dataset else {}
+    own = msgspec.json.decode(said.annotation, type=dict[str, Any])
+    annotation = compact_json(left | own) if left else said.annotation
+    names = shown if shown != item.images else ()
+    return replace(item, shown=names, annotation=annotation)
 
 
-def _form(fields: tuple[str, ...], read: Callable[[Entry], Iterator[BenchmarkItem]]) -> Form:
-    return Form(fields=frozenset(fields), read=read, optional=OPTIONAL, is_one_file=True)
+def _read(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
+    entry, exported = as_own(entry)
+    for item in read_fields(fields, entry):
+        yield item if exported is None else as_it_was(item, exported, fields.images)
+
+
+def _form(fields: Fields) -> tuple[Form]:
+    form = fields.form(optional=OPTIONAL, is_one_file=True)
+    return (replace(form, read=partial(_read, fields)),)
 
 
 FORMS: Final = {
-    "own-pairs": (_form(PAIR, read_pair),),
-    "own-foils": (_form(FOIL, read_foil),),
-    "own-rewordings": (_form(REWORDING, read_rewording),),
-    "own-questions": (_form(QUESTION, read_question),),
+    "own-pairs": _form(
+        Fields(
+            images=("image_0", "image_1"),
+            texts=("caption_0", "caption_1"),
+            ids=("id",),
+            kind=("kind",),
+            source=("source_id",),
+            unnoted=OPTIONAL,
+        )
+    ),
+    "own-foils": _form(_OWN),
+    "own-rewordings": _form(replace(_OWN, texts=("caption", "hard_positive"))),
+    "own-questions": _form(
+        replace(_OWN, texts=("question",), negatives=(), answer=("answer",), options="options")
+    ),
 }

@@ -5,15 +5,14 @@ more: SugarCrepe++ is SugarCrepe with a second true caption. It is that benchmar
 """
 
 import functools
-import importlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import names_of, shown
-from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks.form import Entry, Form
+from eqforge.sources.benchmarks.published import FORMS
 
 _DEPTH: Final = 5
 """Records of EqBen are three levels below the whole file."""
@@ -28,25 +27,23 @@ _OF_ANSWERS: Final = (
 )
 
 
-def forms_of(benchmark: str) -> tuple[Form, ...]:
-    """Returns the forms in which a benchmark is published."""
-    module = importlib.import_module(f"eqforge.sources.benchmarks.{BENCHMARKS[benchmark].module}")
-    forms: Mapping[str, tuple[Form, ...]] = module.FORMS
-    return forms[benchmark]
-
-
 def form_of(forms: Iterable[Form], record: Entry) -> Form:
     """Returns the form of a record.
 
     Raises:
-      InputError: it has none of the forms, or is another benchmark's; the message names its fields,
-        and the nearest benchmark.
+      InputError: it has none of the forms, stands in another folder, or is another benchmark's; the
+        message names its fields, and the nearest benchmark.
     """
     value = record.node.value
     place = f"{record.node.file}: {record.node.where or 'the whole file'}"
     for form in forms:
         if not _has_form(form, value):
             continue
+        if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
+            raise InputError(
+                f"{record.place}: expected the folder that holds {' and '.join(form.folders)}, "
+                f"with files of the same names; the file has {found_in(value)}"
+            )
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other
             more = ", ".join(sorted(fields - form.fields))
@@ -101,8 +98,8 @@ def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozense
     """
     others = (
         (benchmark, form.fields)
-        for benchmark in BENCHMARKS
-        for form in forms_of(benchmark)
+        for benchmark in FORMS
+        for form in FORMS[benchmark]
         if fields < form.fields <= names
     )
     return max(others, key=lambda other: len(other[1]), default=None)
@@ -130,8 +127,7 @@ def _nearest(value: Any) -> str:
     for like in (_likeness, _resemblance):
         for part in _first_parts(value):
             likeness = {
-                benchmark: max(like(form, part) for form in forms_of(benchmark))
-                for benchmark in BENCHMARKS
+                benchmark: max(like(form, part) for form in FORMS[benchmark]) for benchmark in FORMS
             }
             if (most := max(likeness.values())) > 0:
                 whole = _WHOLE if most > 1 else "the nearest form is"

@@ -15,22 +15,22 @@ from typing import Any, Final
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node
 from eqforge.sources.benchmarks.form import (
+    BOX,
     ORDER,
     BenchmarkItem,
     Entry,
     Form,
+    box_fields,
+    kept,
     picture,
     record_id,
     rest,
-    with_rest,
 )
-from eqforge.sources.benchmarks.recognise import found_in
 from eqforge.sources.text_pairs import box_of
 
 FIELDS: Final = frozenset(("image_path", "true_caption", "false_caption"))
 FOLDERS: Final = ("data", "swapped_data")
 _JOINED: Final = ("image_path", "false_caption")
-_BOX: Final = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 
 def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -41,12 +41,7 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
     """
     found: dict[str, dict[str, list[Entry]]] = {name: {} for name in FOLDERS}
     for entry in entries:
-        folder = entry.place.split("/")[-2] if "/" in entry.place else ""
-        if folder not in found:
-            raise InputError(
-                f"{entry.place}: expected the folder that holds {' and '.join(FOLDERS)}, with "
-                f"files of the same names; the file has {found_in(entry.node.value)}"
-            )
+        folder = entry.place.split("/")[-2]
         found[folder].setdefault(entry.part, []).append(entry)
     data, swapped = (found[name] for name in FOLDERS)
     for part in sorted(data.keys() | swapped.keys()):
@@ -81,7 +76,7 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
         texts=(node["true_caption"].text(), node["hard_positive"].text()),
         negatives=(node["false_caption"].text(),),
         box=box_of(node),
-        annotation=rest(node, *FIELDS, "hard_positive", *_BOX, **{ORDER: entry.number}),
+        annotation=rest(node, *FIELDS, "hard_positive", *BOX, **{ORDER: entry.number}),
     )
 
 
@@ -92,16 +87,18 @@ def write(row: dict[str, Any], true_caption: str) -> dict[str, Any]:
       row: of an imported dataset.
       true_caption: the caption, or its hard positive.
     """
-    record: dict[str, Any] = {
+    record = {
         "true_caption": true_caption,
         "false_caption": row["hard_negative"],
         "image_path": row["image"],
     }
-    if (box := row["box"]) is not None:
-        values = (box["x0"], box["y0"], box["x1"] - box["x0"], box["y1"] - box["y0"])
-        record |= dict(zip(_BOX, values, strict=True))
-    return with_rest(row, record)
+    return kept(row) | record | box_fields(row)
 
 
-PATTERNS: Final = tuple(f"{folder}/*.json" for folder in FOLDERS)
-FORMS: Final = {"replace-swap": (Form(fields=FIELDS, read=read, joined=joined, patterns=PATTERNS),)}
+FORM: Final = Form(
+    fields=FIELDS,
+    read=read,
+    joined=joined,
+    folders=FOLDERS,
+    patterns=tuple(f"{folder}/*.json" for folder in FOLDERS),
+)

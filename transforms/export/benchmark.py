@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -20,8 +21,15 @@ from eqforge.core.errors import InputError
 from eqforge.core.visible import counted, visible
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.eqben_subsets import EQBEN_FOLDERS, EQBEN_SIZES, eqben_subset
-from eqforge.sources.benchmarks import aro, eqben, sugar_crepe, vl_checklist, winoground
-from eqforge.sources.benchmarks.form import source_order
+from eqforge.sources.benchmarks import eqben
+from eqforge.sources.benchmarks.form import Fields, source_order, write_fields
+from eqforge.sources.benchmarks.lists import write_checklist
+from eqforge.sources.benchmarks.published import (
+    RELATION,
+    SUGAR_CREPE,
+    SUGAR_CREPE_PLUS,
+    WINOGROUND,
+)
 from eqforge.transforms.export.encode import Picture
 from eqforge.transforms.export.names import is_safe, key_of, split_names
 from eqforge.transforms.export.note import NOTES
@@ -112,7 +120,9 @@ def _winoground(export: Export, pictures: _Pictures) -> None:
             others |= {name for name in shown if not name.endswith(".png")}
             bare = {n: name.removesuffix(".png") for n, name in names.items() if "." in name}
             names |= {n: name for n, name in bare.items() if "." not in name}
-            _line(stream, winoground.write(record.row | names, _own_id(export, record, number)))
+            own = _own_id(export, record, number)
+            written = write_fields(WINOGROUND, record.row | names, id=own)
+            _line(stream, written | {"tag": record.row.get("kind") or ""})
     if others:
         said = counted(len(others), "pictures")
         print(f"examples.jsonl: {said} named with a suffix; {_NEEDS_PNG}", file=sys.stderr)
@@ -184,20 +194,8 @@ def _not_eqben(found: Counter[str]) -> str:
     )
 
 
-def _sugar_crepe(export: Export, pictures: _Pictures) -> None:
-    _by_kind(export, pictures, lambda row, _: sugar_crepe.write(row), is_object=True)
-
-
-def _sugar_crepe_plus(export: Export, pictures: _Pictures) -> None:
-    _by_kind(export, pictures, sugar_crepe.write_plus)
-
-
 def _by_kind(
-    export: Export,
-    pictures: _Pictures,
-    write: Callable[[Row, int | str], Any],
-    *,
-    is_object: bool = False,
+    export: Export, pictures: _Pictures, fields: Fields, *, is_object: bool = False
 ) -> None:
     """Writes a file for each kind of the rows: an array, or an object by their ids."""
     kinds = _kinds(export)
@@ -210,7 +208,8 @@ def _by_kind(
             array = arrays[record.row.get("kind") or ""]
             own = _own_id(export, record, array.number)
             name = pictures.put(record, "image", record.key)
-            array.add(write(record.row | {"image": name}, own), str(own))
+            more = {} if is_object else {"id": own}
+            array.add(write_fields(fields, record.row | {"image": name}, **more), str(own))
         for array in arrays.values():
             array.close()
 
@@ -222,7 +221,10 @@ def _aro(export: Export, pictures: _Pictures) -> None:
         for record in _records(export):
             name = pictures.put(record, "image", record.key)
             box = None if record.pictures.get("image") else record.row.get("box")
-            array.add(aro.write(record.row | {"image": name, "box": box}))
+            written = write_fields(RELATION, record.row | {"image": name, "box": box})
+            if "attributes" not in written:  # ARO's reader wants a relation; others have a kind
+                written = {"relation_name": record.row.get("kind") or ""} | written
+            array.add(written)
         array.close()
 
 
@@ -235,7 +237,7 @@ def _vl_checklist(export: Export, pictures: _Pictures) -> None:
                 record.row | {"image": pictures.put(record, "image", record.key)}
                 for record in _records_of(export, kind)
             )
-            for written in vl_checklist.write(rows):
+            for written in write_checklist(rows):
                 array.add(written)
             array.close()
 
@@ -243,8 +245,8 @@ def _vl_checklist(export: Export, pictures: _Pictures) -> None:
 _WRITERS: Final[dict[str, Callable[[Export, _Pictures], None]]] = {
     "winoground": _winoground,
     "eqben": _eqben,
-    "sugar-crepe": _sugar_crepe,
-    "sugar-crepe-plus": _sugar_crepe_plus,
+    "sugar-crepe": partial(_by_kind, fields=SUGAR_CREPE, is_object=True),
+    "sugar-crepe-plus": partial(_by_kind, fields=SUGAR_CREPE_PLUS),
     "aro": _aro,
     "vl-checklist-tree": _vl_checklist,
 }

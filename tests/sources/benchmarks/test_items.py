@@ -15,7 +15,7 @@ from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
 from eqforge.sources.benchmarks.items import read_items
-from eqforge.sources.benchmarks.recognise import forms_of
+from eqforge.sources.benchmarks.published import FORMS
 from eqforge.sources.benchmarks.records import NAMED, parse_columns
 from tests.published import CAPTION, COLUMNS, FOIL, ITEMS, REWORDED, SOURCES
 
@@ -23,7 +23,7 @@ DATA = Path(os.environ.get("EQFORGE_TEST_DATA", ""))
 
 
 def items_of(benchmark: str, source: Path) -> list[BenchmarkItem]:
-    (form, *_) = forms_of(benchmark)
+    (form, *_) = FORMS[benchmark]
     known = [*sorted(form.fields), *form.optional]
     columns = parse_columns(COLUMNS[benchmark], known) if benchmark in COLUMNS else NAMED
     return list(read_items(benchmark, source, columns))
