@@ -47,7 +47,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.video.frames import DecodedFrame, decode_frames
-from eqforge.transforms.video.frames.picture import upright_rgb
+from eqforge.transforms.video.frames.answers import upright_rgb
 from tests import clips
 
 Pixels = npt.NDArray[np.uint8]

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from eqforge.generators.text.analysis import Analysis, Tagger
-from eqforge.generators.text.perturbations.perturb import perturb_all
+from eqforge.generators.text.perturbations.catalogue import perturb_all
 from eqforge.generators.text.perturbations.published import first_synonym
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.sources.caption_sources import read_captions

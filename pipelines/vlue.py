@@ -22,8 +22,7 @@ from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, table_of
-from eqforge.transforms.vlue.images import match_name
-from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, VlueBatch, VlueRules
+from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, VlueBatch, VlueRules, match_name
 from eqforge.transforms.vlue.lints import MIN_WORDS
 
 if TYPE_CHECKING:

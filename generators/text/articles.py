@@ -45,12 +45,6 @@ def article_for(word: str) -> str | None:
 
     It does not for words that may be spelt out ("an MP", "a MAN", "an Xbox"), nor for words and
     numbers that take either ("a historic", "an historic"; "an 1800s house").
-
-    Args:
-      word: one word, number or letter.
-
-    Raises:
-      MissingExtra: inflect is not installed.
     """
     lower = word.lower()
     if not word[:1].isalnum() or (len(word) > 1 and word[0].isalpha() and word.isupper()):
@@ -68,9 +62,6 @@ def agree_articles(text: str) -> tuple[Edit, ...]:
 
     Letter case is kept. A capital "A" inside a sentence, or any after a word such as "letter", is a
     label and stays.
-
-    Raises:
-      MissingExtra: inflect is not installed.
     """
     if not _ANY_ARTICLE.search(text):
         return ()

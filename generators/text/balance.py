@@ -62,7 +62,6 @@ class Possible:
       name: by which its draw is seeded; unique.
       image: the true texts of other images say how common its words are.
       true: the true texts, at least one: each is as likely to stand beside the negative.
-      negatives: at least one.
     """
 
     name: str
@@ -78,10 +77,6 @@ def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
 
     Args:
       captions: all of a dataset: what they say decides what looks true.
-      seed: of the run.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
     """
     if not captions:
         return []
@@ -230,7 +225,6 @@ def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
     """Returns how true each feature looks: where the caption is likeliest beside its negatives.
 
     Args:
-      changes: what `_changes` returns.
       starts: the place of each caption's first negative [captions].
       counts: how much each caption counts [captions].
     """

@@ -16,9 +16,6 @@ def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
     Captions in capitals throughout, or with one in every word, have none of that kind. A name
     behind a full stop need not start a sentence ("St. Louis") and is left out.
 
-    Args:
-      analysis: the caption's analysis.
-
     Returns:
       By the first character of the word: whether it is a name, an acronym or "I".
     """

@@ -7,12 +7,12 @@ hold is taken; its synonyms are empty where the word is better kept. A word that
 form, such as "clothes", stands for this form alone, and its synonyms are taken as they are.
 """
 
-import csv
 import functools
 from collections.abc import Set
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final, Literal
+
+from eqforge.generators.text.words import read_table
 
 PartOfSpeech = Literal["n", "a"]
 
@@ -52,11 +52,8 @@ class Synonyms:
 @functools.cache
 def caption_synonyms() -> dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]]:
     """Returns the rows of each word of the list, by part of speech and word, in order."""
-    resource = files("eqforge.generators.text") / "data" / "caption_synonyms.tsv"
     found: dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]] = {}
-    for row in csv.DictReader(
-        resource.read_text(encoding="utf-8").splitlines(), delimiter="\t", restval=""
-    ):
+    for row in read_table("caption_synonyms.tsv"):
         key: tuple[PartOfSpeech, str] = ("n" if row["pos"] == "n" else "a", row["word"])
         words, before, unless = (_listed(row[name]) for name in ("synonyms", "before", "unless"))
         entry = Synonyms(words=words, before=frozenset(before), unless=frozenset(unless))

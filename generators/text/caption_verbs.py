@@ -12,14 +12,13 @@ sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is riding" are
 moment.
 """
 
-import csv
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Literal, cast
 
 from eqforge.generators.text.inflection import inflect_word
+from eqforge.generators.text.words import read_table
 
 ObjectUse = Literal["none", "object", "both"]
 SubjectKind = Literal["living", "mover", "posture", "any"]
@@ -34,7 +33,6 @@ class CaptionVerb:
       third: third person singular: "rides".
       participle: present participle: "riding".
       takes: whether a noun phrase follows.
-      subject: what may do it.
       is_momentary: whether simple present and progressive are said of the same moment.
     """
 
@@ -48,21 +46,13 @@ class CaptionVerb:
 
 @functools.cache
 def participles() -> Mapping[str, CaptionVerb]:
-    """Returns the verbs by their present participles.
-
-    Raises:
-      MissingExtra: lemminflect is not installed.
-    """
+    """Returns the verbs by their present participles."""
     return {verb.participle: verb for verb in _verbs()}
 
 
 @functools.cache
 def finite_forms() -> Mapping[str, tuple[CaptionVerb, str]]:
-    """Returns the verbs by their forms of the simple present, with the form of "be" that agrees.
-
-    Raises:
-      MissingExtra: lemminflect is not installed.
-    """
+    """Returns the verbs by their forms of the simple present, with the form of "be" that agrees."""
     return {
         form: (verb, be)
         for verb in _verbs()
@@ -72,7 +62,6 @@ def finite_forms() -> Mapping[str, tuple[CaptionVerb, str]]:
 
 @functools.cache
 def _verbs() -> tuple[CaptionVerb, ...]:
-    text = (files("eqforge.generators.text") / "data" / "caption_verbs.tsv").read_text("utf-8")
     return tuple(
         CaptionVerb(
             lemma=row["verb"],
@@ -82,5 +71,5 @@ def _verbs() -> tuple[CaptionVerb, ...]:
             subject=cast(SubjectKind, row["subject"]),
             is_momentary=row["simple"] == "yes",
         )
-        for row in csv.DictReader(text.splitlines(), delimiter="\t")
+        for row in read_table("caption_verbs.tsv")
     )

@@ -14,13 +14,24 @@ After a colon come the classes (see `noun_classes`) of which the noun must have 
 minus those of which it must have none; after "=" the noun phrase must be one of these texts alone.
 """
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import Range, tag_at, word_at, words_of
-from eqforge.generators.text.noun_classes import classes_of
+from eqforge.generators.text.coordination.conjuncts import (
+    Range,
+    head_of,
+    is_living,
+    tag_at,
+    word_at,
+    words_of,
+)
+from eqforge.generators.text.hard_negatives.lexicon import ClassKind, closed_classes, read_rows
+from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
+from eqforge.generators.text.words import read_word_list, word_set
 
 _FINITE: Final = ("VBZ", "VBP", "VBD")
 _BE: Final = frozenset(("is", "are", "was", "were"))
@@ -70,12 +81,7 @@ def stands_in(analysis: Analysis, span: Range, context: Context) -> bool:
     """Tells whether some words stand in a context.
 
     Args:
-      analysis: the caption's analysis.
       span: the words: first and last token, `last` exclusive.
-      context: what must stand around them.
-
-    Raises:
-      InputError: WordNet is needed and not on this machine.
     """
     return all(_PLACES[place](analysis, span, wanted) for place, wanted in context.items())
 
@@ -151,3 +157,83 @@ _PLACES: Final[Mapping[str, Callable[[Analysis, Range, _Wanted], bool]]] = {
     "end": _is_at_end,
     "clause": _is_before_clause,
 }
+
+
+_FILES: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("bird", "pet or farm animal", "wild animal"), "animal"),
+    **dict.fromkeys(("dish", "drink", "fruit", "sweet", "vegetable"), "food"),
+    **dict.fromkeys(("boy or girl", "man or woman"), "person"),
+    **dict.fromkeys(("ground", "land", "slope or shore", "water"), "object"),
+    "plant": "plant",
+}
+"""The files of WordNet that have the words of some groups; those of all others are artifacts."""
+
+_VISIBLE: Final = word_set("contexts.visible")
+_SHAPELESS: Final = Path(__file__).with_name("data") / "shapeless_nouns.txt"
+_SENSES: Final = 3
+"""A sense that is rarer than so many others is not the one that captions have."""
+
+
+def classes_of(analysis: Analysis, phrase: Range) -> frozenset[str]:
+    """Returns the classes of what a noun phrase names.
+
+    Args:
+      phrase: first and last token, `last` exclusive.
+    """
+    head = head_of(analysis, phrase)
+    living = frozenset(("living",)) if is_living(analysis, phrase) else frozenset()
+    return _classes(head.lemma, head.text.lower()) | living
+
+
+@functools.lru_cache(maxsize=65_536)
+def _classes(lemma: str, word: str) -> frozenset[str]:
+    known = closed_classes("object").groups
+    groups = {*known.get(lemma, ()), *known.get(word, ())}
+    files = {_FILES.get(group, "artifact") for group in groups} or _files_of(lemma)
+    shapeless = {"shapeless"} if lemma in _shapeless() else set()
+    return frozenset({lemma, *groups, *files, *shapeless})
+
+
+@functools.cache
+def _shapeless() -> frozenset[str]:
+    return frozenset(read_word_list(_SHAPELESS))
+
+
+def _files_of(lemma: str) -> set[str]:
+    with WORDNET_LOCK:
+        senses = open_wordnet().synsets(lemma, "n")[:_SENSES]
+    names = [sense.lexname().removeprefix("noun.") for sense in senses]
+    return set([*(name for name in names if name in _VISIBLE), *names][:1])
+
+
+def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -> tuple[str, ...]:
+    """Returns the words that may replace some tokens, sorted; nothing if they fit no class."""
+    alternatives = closed_classes(kind).alternatives.get(name, {})
+    contexts = _contexts(kind)
+    found = [
+        set(words)
+        for group, words in alternatives.items()
+        if group not in contexts or stands_in(analysis, span, contexts[group])
+    ]
+    return tuple(sorted(set().union(*found)))
+
+
+def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, other: str) -> bool:
+    """Tells whether some words of a caption exclude others in their place: "red" excludes "blue".
+
+    Args:
+      name: what the words are in the classes.
+    """
+    senses = closed_classes(kind).senses
+    own, others = senses.get(name, frozenset()), senses.get(other, frozenset())
+    contexts = _contexts(kind)
+    shared = {group for group, _ in own} & {group for group, _ in others}
+    return not own & others and any(
+        group not in contexts or stands_in(analysis, span, contexts[group]) for group in shared
+    )
+
+
+@functools.cache
+def _contexts(kind: ClassKind) -> Mapping[str, Context]:
+    rows = read_rows("hard_negative_contexts.tsv", kind)
+    return {row["group"]: parse_context(row["where"]) for row in rows}

@@ -14,21 +14,12 @@ def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
     """Tells whether a span of a text overlaps an expression that loses its sense with a word.
 
     A whole expression may be exchanged: it is not in itself.
-
-    Args:
-      text: any text.
-      start: the span's first character.
-      end: the first character after it.
     """
     return _is_in(FIXED_EXPRESSIONS, text, start, end)
 
 
 def is_fixed_expression(text: str) -> bool:
-    """Tells whether a text is one of the expressions, which as a whole may be exchanged.
-
-    Args:
-      text: words in lower case.
-    """
+    """Tells whether a text is one of the expressions, which as a whole may be exchanged."""
     return text in _expressions(FIXED_EXPRESSIONS)
 
 
@@ -36,11 +27,6 @@ def is_in_function_phrase(text: str, start: int, end: int) -> bool:
     """Tells whether a span overlaps a phrase that works as a preposition, pronoun or adverb.
 
     "top" is no noun in "on top of", nor "next" an adjective in "next to".
-
-    Args:
-      text: any text.
-      start: the span's first character.
-      end: the first character after it.
     """
     return _is_in(FUNCTION_PHRASES, text, start, end)
 

@@ -14,11 +14,7 @@ def inflect_word(lemma: str, tag: str) -> str | None:
     """Returns the form of a word for a Penn tag, None if the dictionary has none.
 
     Args:
-      lemma: dictionary form, in lower case.
       tag: Penn Treebank tag, such as `VBZ`, `NNS` or `JJR`.
-
-    Raises:
-      MissingExtra: lemminflect is not installed.
     """
     forms = _forms(lemma, tag)
     return forms[0] if forms else None
@@ -30,9 +26,6 @@ def with_inflections(lexicon: Lexicon) -> Lexicon:
     An entry is inflected if its word and replacement inflect alike: two "-ing" forms of verbs by
     person and tense, two adjectives by degree. In a phrase the first word is inflected. Forms that
     the lexicon already has are left out; no two entries share kind, group and word.
-
-    Raises:
-      MissingExtra: lemminflect is not installed.
     """
     taken = {(entry.kind, entry.group, entry.word) for entry in lexicon}
     entries: list[LexiconEntry] = []

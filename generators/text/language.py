@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from eqforge.core.errors import MissingExtra
 from eqforge.generators.text.lints.vocabulary import in_dictionary
-from eqforge.generators.text.words import word_spans
+from eqforge.generators.text.words import word_set, word_spans
 from eqforge.schemas.records.scores import Rejection
 
 Language = Literal["en", "any"]
@@ -26,20 +26,8 @@ MIN_ENGLISH_KNOWN = 0.001
 """Minimum probabilities of English against another language, below and from KNOWN_WORDS."""
 MIN_ENGLISH_FOREIGN = 0.5
 """Minimum probability of English where all articles and prepositions are another language's."""
-_FOREIGN = frozenset(
-    (
-        *("auf", "das", "der", "ein", "eine", "einem", "einen", "einer", "im", "mit", "und"),
-        *("au", "avec", "dans", "des", "et", "le", "les", "sur", "un", "une"),
-        *("del", "el", "una", "uno", "y", "di", "il", "nel", "su", "com", "em", "um", "uma"),
-        *("een", "het", "met", "op", "en", "ett", "med", "och"),
-    )
-)
-_ENGLISH = frozenset(
-    (
-        *("a", "an", "and", "are", "at", "by", "for", "from", "has", "is", "it", "next", "of"),
-        *("on", "some", "that", "the", "there", "this", "to", "two", "while", "with"),
-    )
-)
+_FOREIGN = word_set("language.foreign")
+_ENGLISH = word_set("language.english")
 _CLITIC = re.compile("n['\u2019]t|['\u2019]")
 
 
@@ -47,9 +35,6 @@ def refuse_language(text: str) -> Rejection | None:
     """Returns why a text is not an English caption; None if it is, or if that is unclear.
 
     The rejection's value is the probability of English against the likeliest other language.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     known = known_words(text)
     is_foreign = _has_foreign_grammar(text)

@@ -33,8 +33,6 @@ class LexiconEntry:
     Attributes:
       kind: whether the word is a relation or an attribute.
       group: the list the entry belongs to, such as `color`.
-      word: what is replaced.
-      replacement: what replaces it.
       synonymy: "weak" if there are images of which only one of the two is true, else "full".
       source: where the entry comes from.
     """

@@ -23,11 +23,7 @@ _lock = threading.RLock()
 
 @functools.cache
 def inflect_engine() -> "inflect.engine":
-    """Returns an engine of inflect.
-
-    Raises:
-      MissingExtra: inflect is not installed.
-    """
+    """Returns an engine of inflect."""
     try:
         import typeguard
 
@@ -49,31 +45,19 @@ def _unchecked(function: Any) -> Any:
 
 @functools.cache
 def lemmatizer() -> Any:
-    """Returns lemminflect's lemmatiser, with its methods `getLemma` and `getAllLemmas`.
-
-    Raises:
-      MissingExtra: lemminflect is not installed.
-    """
+    """Returns lemminflect's lemmatiser, with its methods `getLemma` and `getAllLemmas`."""
     return _part("lemminflect.core.Lemmatizer").Lemmatizer()
 
 
 @functools.cache
 def inflections() -> Any:
-    """Returns lemminflect's inflections, with their method `getInflection`.
-
-    Raises:
-      MissingExtra: lemminflect is not installed.
-    """
+    """Returns lemminflect's inflections, with their method `getInflection`."""
     return _part("lemminflect.core.Inflections").Inflections()
 
 
 @functools.cache
 def english() -> Any:
-    """Returns textblob's module of English, its lexicon loaded.
-
-    Raises:
-      MissingExtra: textblob is not installed.
-    """
+    """Returns textblob's module of English, its lexicon loaded."""
     module = _part("textblob.en")
     with warnings.catch_warnings():
         # Its reader leaves the file open until it is garbage-collected.

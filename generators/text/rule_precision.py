@@ -74,7 +74,6 @@ def precision_of(part: str, kind: str, path: Path = PATH) -> Precision | None:
     Args:
       part: the text that the kind is of, `hard_positive` or `hard_negative`.
       kind: how it was made; one that was not read is as any of its family.
-      path: the table.
     """
     counts, family = labelled(path), family_of(kind)
     there = by_family(counts).get((part, family))

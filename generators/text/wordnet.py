@@ -52,23 +52,14 @@ def lexnames() -> str:
 
 
 def open_wordnet() -> "WordNetCorpusReader":
-    """Returns NLTK's WordNet reader, opened once per process and location.
-
-    Raises:
-      InputError: WordNet is not on this machine, or cannot be read.
-      MissingExtra: NLTK is not installed.
-    """
+    """Returns NLTK's WordNet reader, opened once per process and location."""
     with WORDNET_LOCK:
         return _open(_find())
 
 
 @functools.lru_cache(maxsize=2)
 def wordnet_version() -> str:
-    """Returns the version and digest of the WordNet in use, as stored in the row.
-
-    Raises:
-      InputError, MissingExtra: as `open_wordnet`.
-    """
+    """Returns the version and digest of the WordNet in use, as stored in the row."""
     reader = open_wordnet()
     digest = hashlib.sha256()
     with WORDNET_LOCK:
@@ -89,7 +80,6 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
 
     Raises:
       InputError: both ways failed; the message says why and what to do by hand.
-      MissingExtra: NLTK is not installed.
     """
     try:
         return str(_find())
@@ -113,12 +103,7 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
 
 
 def check_wordnet() -> None:
-    """Looks for WordNet without NLTK, whose import takes 2 s.
-
-    Raises:
-      InputError: WordNet is not on this machine.
-      MissingExtra: NLTK is not installed.
-    """
+    """Looks for WordNet without NLTK, whose import takes 2 s."""
     if find_spec("nltk") is None:
         raise MissingExtra("nltk", "text")
     folders = (str(cache_folder() / "nltk_data"), *_folders())

@@ -7,6 +7,7 @@ ICU segments them with its dictionaries: "红色的狗" is three. Two words are 
 equal after Unicode normalisation and case folding.
 """
 
+import csv
 import dataclasses
 import functools
 import re
@@ -21,17 +22,29 @@ from eqforge.core.files.source_file import read_input
 VERSION = "2"
 """Increased whenever the edit between the same texts would come out differently."""
 
-DENIALS = frozenset(
-    (
-        *("n't", "n\u2019t", "cannot", "lack", "lacked", "lacking", "lacks", "neither", "never"),
-        *("no", "nobody", "none", "nor", "not", "nothing", "nowhere", "without"),
-        *("aint", "arent", "cant", "couldnt", "didnt", "doesnt", "dont", "hadnt", "hasnt"),
-        *("havent", "isnt", "mustnt", "neednt", "shouldnt", "wasnt", "werent", "wont", "wouldnt"),
-    )
-)
+_DATA = Path(__file__).with_name("data")
+
+
+def read_table(name: str) -> list[dict[str, str]]:
+    """Return the rows of a table in the folder `data`, by column."""
+    text = (_DATA / name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines(), delimiter="\t", restval=""))
+
+
+@functools.cache
+def _word_sets() -> Mapping[str, frozenset[str]]:
+    return {row["set"]: frozenset(row["words"].split(",")) for row in read_table("word_sets.tsv")}
+
+
+def word_set(name: str) -> frozenset[str]:
+    """Return the words of a row of `data/word_sets.tsv`: `MODULE.NAME` by whose rules they are."""
+    return _word_sets()[name]
+
+
+DENIALS = word_set("words.denials")
 """Words that deny what a caption would say without them, with and without apostrophes."""
 
-ACTION_WORDS = Path(__file__).with_name("data") / "action_words.txt"
+ACTION_WORDS = _DATA / "action_words.txt"
 """The list, from EqBen's appendix B.2, of words for changes that one picture cannot show."""
 
 _ASCII_WORD = re.compile(r"\w+(?:'\w+)*", re.ASCII)
@@ -98,7 +111,6 @@ def find_words(text: str, words: tuple[str, ...]) -> list[tuple[int, int, str]]:
     """Finds the words and phrases of a list in a text, as whole words in any letter case.
 
     Args:
-      text: any text.
       words: words or phrases; what separates a phrase's words in the text does not matter.
 
     Returns:

@@ -30,18 +30,16 @@ from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.faces import FACES, FaceSettings
+from eqforge.transforms.filters.image_filter import import_cv2
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
-from eqforge.transforms.filters.opencv import import_cv2
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, images_of
 from eqforge.transforms.video.extract import extract_frames
-from eqforge.transforms.video.frame_numbers import needs_rate, rate_missing
 from eqforge.transforms.video.images import drop_frames, score_images
-from eqforge.transforms.video.oracle_pairs import score_matches
-from eqforge.transforms.video.pair import drop_pairs, measure_pairs
-from eqforge.transforms.video.pictures import FrameFolder, FramePicture
+from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
+from eqforge.transforms.video.pictures import FrameFolder, FramePicture, needs_rate, rate_missing
 from eqforge.transforms.video.propose.segments import TOO_FEW
 from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 

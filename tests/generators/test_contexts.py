@@ -1,7 +1,6 @@
 import pytest
 
-from eqforge.generators.text.contexts import parse_context, stands_in
-from eqforge.generators.text.noun_classes import classes_of
+from eqforge.generators.text.contexts import classes_of, parse_context, stands_in
 from eqforge.generators.text.taggers import load_tagger
 
 pytestmark = pytest.mark.usefixtures("wordnet")

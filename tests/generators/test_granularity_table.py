@@ -3,10 +3,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from eqforge.generators.text.granularity import Granularity
-from eqforge.generators.text.granularity_table import (
+from eqforge.generators.text.granularity import (
     FEATURES,
     FeatureSummary,
+    Granularity,
     summarise_granularity,
 )
 

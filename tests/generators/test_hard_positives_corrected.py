@@ -13,8 +13,7 @@ from benchmarks.corrections import (
     correct_all,
 )
 from eqforge.generators.text.edits import Edit, EditedText
-from eqforge.generators.text.hard_positives.corrected import reword_foil
-from eqforge.generators.text.hard_positives.foils import find_foil
+from eqforge.generators.text.hard_positives.corrected import find_foil, reword_foil
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import REFUSALS, HardPositive, Refusal

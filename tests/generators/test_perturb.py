@@ -16,8 +16,13 @@ from hypothesis import strategies as st
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.granularity import measure_granularity
-from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS, Rules, names_of
-from eqforge.generators.text.perturbations.perturb import perturb, perturb_all
+from eqforge.generators.text.perturbations.catalogue import (
+    PERTURBATIONS,
+    Rules,
+    names_of,
+    perturb,
+    perturb_all,
+)
 from eqforge.generators.text.perturbations.record import (
     Perturbation,
     PerturbationSettings,
@@ -155,7 +160,7 @@ def test_another_process_with_another_hash_seed_perturbs_alike() -> None:
     code = (
         "import json,sys,dataclasses as d\n"
         "from eqforge.generators.text.taggers import load_tagger\n"
-        "from eqforge.generators.text.perturbations.perturb import *\n"
+        "from eqforge.generators.text.perturbations.catalogue import *\n"
         "out=[[d.asdict(p) for p in perturb_all(a,str(i),1,PerturbationSettings(mode=m))]\n"
         "     for m in ('corrected','paper')\n"
         "     for i,a in enumerate(load_tagger().analyse(json.loads(sys.argv[1])))]\n"

@@ -6,9 +6,9 @@ import pytest
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit, apply_edits
-from eqforge.generators.text.perturbations.keyboard import NEIGHBOURING_LETTERS
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.perturbations.typos import (
+    NEIGHBOURING_LETTERS,
     add_character,
     drop_character,
     hit_nearby_key,

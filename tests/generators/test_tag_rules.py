@@ -1,6 +1,6 @@
 import pytest
 
-from eqforge.generators.text.tag_rules import repair_tags
+from eqforge.generators.text.taggers import repair_tags
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from PIL import Image
 
 from eqforge import cli
 from eqforge.core.errors import InputError
-from eqforge.generators.text.lints.errata import of_samples
+from eqforge.generators.text.lints.command import of_samples
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.dataset.errata import text_columns

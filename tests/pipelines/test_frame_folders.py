@@ -22,7 +22,7 @@ from eqforge.cli import main
 from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.schemas.records.frames import FRAME_REASONS
-from eqforge.transforms.video.frames.picture import upright_rgb
+from eqforge.transforms.video.frames.answers import upright_rgb
 from tests import clips
 from tests.builds import dataset_bytes, finished_work, ids, reasons, rows
 from tests.web_server import WebServer

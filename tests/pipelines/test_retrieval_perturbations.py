@@ -8,8 +8,7 @@ import pytest
 
 from eqforge.commands import inspection, verify
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS
-from eqforge.generators.text.perturbations.perturb import perturb_all
+from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS, perturb_all
 from eqforge.pipelines import retrieval_perturbations
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.text import perturb

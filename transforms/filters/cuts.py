@@ -16,8 +16,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
-from eqforge.transforms.filters.luma import check_pixels
-from eqforge.transforms.filters.opencv import import_cv2
+from eqforge.transforms.filters.image_filter import check_pixels, import_cv2
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -109,10 +108,6 @@ def cut_view(pixels: NDArray[np.uint8]) -> CutView:
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
-
-    Raises:
-      ValueError: the array is not an RGB image.
-      MissingExtra: OpenCV is not installed.
     """
     check_pixels(pixels)
     cv2 = import_cv2()

@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
-from eqforge.transforms.filters.image_filter import ImageFilter
-from eqforge.transforms.filters.luma import check_pixels
-from eqforge.transforms.filters.opencv import import_cv2
+from eqforge.transforms.filters.image_filter import ImageFilter, check_pixels, import_cv2
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,11 +92,7 @@ class FaceSettings:
 
 
 def prepare_faces(settings: FaceSettings) -> None:
-    """Loads the detectors the policy asks for, so that a missing package shows before any work.
-
-    Raises:
-      MissingExtra: face_recognition, dlib or OpenCV is not installed.
-    """
+    """Loads the detectors the policy asks for, so that a missing package shows before any work."""
     for name in _thresholds(settings):
         _SCORERS[name](np.zeros((1, 1, 3), np.uint8), settings)
 
@@ -108,16 +102,11 @@ def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB, of any size.
-      settings: see FaceSettings.
 
     Returns:
       One score per detector, none for policy off. face_recognition: the number of faces. dlib:
       its confidence, -1 or more. OpenCV: the sum of the cascade's last stage. The value of the
       latter two is None where the detector reports nothing.
-
-    Raises:
-      ValueError: the array is not an RGB image.
-      MissingExtra: face_recognition, dlib or OpenCV is not installed.
 
     Source: EqBen, appendix B.3 (frames with human faces are discarded, by face_recognition).
     """
@@ -279,10 +268,6 @@ def _import_face_recognition() -> Any:
 
     It emits a deprecation warning, and makes Pillow accept truncated files from then on. If its
     models cannot be imported, it closes standard input and exits with status 0: so they go first.
-
-    Raises:
-      MissingExtra: the package, its models, or the pkg_resources that they import is missing.
-      InputError: a file of its models is missing or broken.
     """
     from PIL import ImageFile
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from eqforge.core.errors import MissingExtra
+from eqforge.core.late import Image
 from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score
 
@@ -42,3 +45,44 @@ class ImageFilter(Generic[Settings]):
     score: Callable[[NDArray[np.uint8], Settings], list[Score]]
     refuse: Callable[[Sequence[Score], Settings], Rejection | None]
     prepare: Callable[[Settings], None] = _needs_nothing
+
+
+def check_pixels(pixels: NDArray[Any]) -> None:
+    """Checks that an array is an RGB image.
+
+    Raises:
+      ValueError: the array is not uint8 of shape (height, width, 3), or it is empty.
+    """
+    if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
+        raise ValueError(
+            "expected a uint8 array of shape (height, width, 3), no side 0; "
+            f"found {pixels.dtype} of shape {pixels.shape}"
+        )
+
+
+def mean_luma(image: Image.Image) -> float:
+    """Returns the mean luma (ITU-R BT.601, 8 bits) of an RGB image, in [0, 255].
+
+    Pillow's integer arithmetic and an exact sum give the same result on every processor.
+    """
+    return float(np.asarray(image.convert("L")).mean(dtype=np.float64))
+
+
+def scale_to(image: Image.Image, long_side: int, min_side: int = 1) -> Image.Image:
+    """Scales an image so that its longer side is `long_side` and no side is below `min_side`.
+
+    Bilinear; when downscaling, the kernel is widened (antialiased), so every source pixel counts.
+    """
+    scale = long_side / max(image.size)
+    width, height = (max(min_side, round(side * scale)) for side in image.size)
+    return image.resize((width, height), Image.Resampling.BILINEAR)
+
+
+def import_cv2() -> ModuleType:
+    """Imports OpenCV with its own threads off, because the runner already uses every core."""
+    try:
+        import cv2
+    except ImportError as error:
+        raise MissingExtra("cv2", "video") from error
+    cv2.setNumThreads(1)
+    return cv2

@@ -38,11 +38,7 @@ class ImageFilters:
         return cls(**{name: each.off for name, each in _FILTERS.items()} | others)
 
     def prepare(self) -> None:
-        """Loads what the filters need, so that a missing package shows before any work.
-
-        Raises:
-          MissingExtra: a package is not installed.
-        """
+        """Loads what the filters need, so that a missing package shows before any work."""
         for each, settings in self._in_order():
             each.prepare(settings)
 

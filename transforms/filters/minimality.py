@@ -14,8 +14,8 @@ from eqforge.core.late import Image
 from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Rejection
+from eqforge.transforms.filters.image_filter import check_pixels, mean_luma, scale_to
 from eqforge.transforms.filters.lab import colours, lightness
-from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,7 +56,6 @@ class PairView:
       planes: L*, a* and b* as in `lab`, uint8 of shape (height, width): the longer side is 256 for
         L* and 128 for the others; no side is below 11 (SSIM's window).
       luma: mean luma, BT.601, in [0, 255].
-      phash: see `perceptual_hash`.
     """
 
     planes: tuple[Plane, Plane, Plane]
@@ -138,9 +137,6 @@ def view(pixels: NDArray[np.uint8]) -> PairView:
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
-
-    Raises:
-      ValueError: the array is not an RGB image.
     """
     phash = perceptual_hash(pixels)
     image = scale_to(Image.fromarray(pixels), LONG_SIDE_PX, min_side=SSIM_WINDOW_PX)
@@ -159,9 +155,6 @@ def perceptual_hash(pixels: NDArray[np.uint8]) -> str:
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
-
-    Raises:
-      ValueError: the array is not an RGB image.
 
     Source: ImageHash's phash, applied to each channel.
     """
@@ -202,8 +195,6 @@ def background_similarity(
     """Returns the SSIM outside a region, computed as `background_ssim`; None if nothing is outside.
 
     Args:
-      view_0: the view of the first image.
-      view_1: the view of the second image.
       changed: the region, bool of shape (height, width), of any size.
     """
     planes = _on_common_size(view_0, view_1)
@@ -218,8 +209,6 @@ def changed_in_and_out(
     Each is in [0, 1], to 6 decimals, and None where there are no such pixels; see `is_changed`.
 
     Args:
-      view_0: the view of the first image.
-      view_1: the view of the second image.
       region: bool of shape (height, width), of any size.
     """
     planes = _on_common_size(view_0, view_1)
@@ -237,7 +226,6 @@ def similarity(
 
     Args:
       plane_0: float32 of shape (height, width), in [0, 255]; no side below 11.
-      plane_1: the same of the other image.
 
     Source: Wang et al. 2004, with its 11 x 11 Gaussian window of sigma 1.5 and population
       covariances; the mean is over complete windows only.
@@ -275,7 +263,6 @@ def is_changed(
     Args:
       lightness: float32 of shape (height, width), second minus first, in steps of 100 / 255.
       green_red: the same for a*, of about half that shape, in steps of 1.
-      blue_yellow: the same for b*.
     """
     brighter = np.abs(_smoothed(lightness, SMOOTHING_PX)) * (100 / 255) > CHANGED_LIGHTNESS
     turned = np.hypot(

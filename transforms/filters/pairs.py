@@ -34,8 +34,6 @@ def refuse_unmeasured(
     """Rejects a pair of identical images, or of captions that say the same.
 
     Args:
-      image_ids: digests of the two encoded images.
-      captions: caption i describes image i.
       distinct_captions: whether captions that say the same are refused.
     """
     if image_ids[0] == image_ids[1]:

@@ -149,7 +149,6 @@ def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
 
     Raises:
       InputError: it cannot be loaded.
-      MissingExtra: a package is not installed.
     """
     asked = settings.perceptual
     encoder = None if asked is None else encoders_named(asked)[0]
@@ -158,11 +157,7 @@ def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
 
 @functools.cache
 def encoders_named(text: str) -> tuple[Identity, ...]:
-    """Returns the identity of the model in a setting, as `prepare_perceptual` does.
-
-    Raises:
-      InputError, MissingExtra: see prepare_perceptual.
-    """
+    """Returns the identity of the model in a setting, as `prepare_perceptual` does."""
     from eqforge.models.image_encoders import load_encoder
     from eqforge.models.spec import identify
 

@@ -152,7 +152,6 @@ def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
 
     Raises:
       InputError: it cannot be loaded.
-      MissingExtra: a package is not installed.
     """
     asked = settings.plausibility
     model = None if asked is None else weighers_of(asked)[0]
@@ -161,11 +160,7 @@ def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
 
 @functools.cache
 def weighers_of(text: str) -> tuple[Identity, ...]:
-    """Returns the identity of the model in a setting, as `prepare_plausibility` does.
-
-    Raises:
-      InputError, MissingExtra: see prepare_plausibility.
-    """
+    """Returns the identity of the model in a setting, as `prepare_plausibility` does."""
     from eqforge.models.spec import identify
 
     spec = _spec_of(text)
@@ -175,13 +170,7 @@ def weighers_of(text: str) -> tuple[Identity, ...]:
 def refuse_implausible(
     scores: Sequence[Score], settings: PlausibilitySettings, captions: Sequence[str]
 ) -> Rejection | None:
-    """Rejects a pair by the least plausible of some captions.
-
-    Args:
-      scores: of these captions, in their order.
-      settings: the limit.
-      captions: those that are to be drawn.
-    """
+    """Rejects a pair by the least plausible of some captions."""
     limit = settings.max_implausibility
     if limit is None:
         return None

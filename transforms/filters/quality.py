@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from eqforge.core.late import Image
 from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
-from eqforge.transforms.filters.image_filter import ImageFilter
-from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
+from eqforge.transforms.filters.image_filter import ImageFilter, check_pixels, mean_luma, scale_to
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,9 +61,6 @@ def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
     Returns:
       Three scores: the mean luma in [0, 255], the standard deviation of a channel in [0, 127.5],
       and the variance of a channel's Laplacian, 0 or more.
-
-    Raises:
-      ValueError: the array is not an RGB image.
     """
     import scipy.ndimage  # type: ignore[import-untyped]
 

@@ -32,7 +32,6 @@ class Estimate:
 
     Attributes:
       questions: those whose answer is not known; equal ones count once.
-      known: those whose answer is.
       tokens_in: of the questions, estimated from their letters.
       tokens_out: of the answers, at most.
       tries: how often a question may be asked until an answer is taken.
@@ -90,14 +89,10 @@ class Counted:
     """A server's model whose answers are counted as they come.
 
     Attributes:
-      model: the model.
       ticker: shows how many answers came.
       expected: how many answers there will be, if each is taken.
       check: raises an error where all that was asked, and is about to be, is more than is allowed.
       works: whether the server is known to answer what it is asked.
-      asked: what was asked.
-      answered: how many answers came.
-      tokens_in, tokens_out: what its server counted.
     """
 
     model: Endpoint
@@ -121,7 +116,6 @@ class Counted:
         Raises:
           InputError: the server refuses everything, as the form of the questions is wrong for it;
             also what `check` raises.
-          BuildError: see `Endpoint.answers`.
         """
         self.asked += _estimate(questions)
         self.check(self.asked)
@@ -166,15 +160,9 @@ def ask_ahead(
     """Asks all that editing captions will ask, so that every answer is known; returns the counts.
 
     Args:
-      model: the server's model.
-      batches: the captions, of whole images.
-      rules: how they are edited.
       found: what was counted before; where answers are known, the server has given some.
       check: see `Counted`; answers that are not taken may be asked for more often than was counted,
         where they are known already or answer equal captions.
-
-    Raises:
-      InputError, BuildError: see `Counted.answers`; what has come so far is kept.
     """
     ticker = Ticker(found.questions, "answers", task="language model")
     counted = Counted(

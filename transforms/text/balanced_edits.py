@@ -54,10 +54,6 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
 
     Args:
       batches: all captions of a dataset; those of an image are in one batch.
-      rules: how captions are edited.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     possible = (each for batch in batches for each in possible_edits(batch, rules))
     captions = [
@@ -81,8 +77,6 @@ def edit_as_drawn(
 
     Args:
       captions: of whole images, as they were drawn.
-      rules: how captions are edited.
-      drawn: what `draw_captions` returned.
     """
     for each in possible_edits(captions, rules):
         place = drawn.get(each.edited.record.caption_id, NO_NEGATIVE)

@@ -87,8 +87,6 @@ class Written:
     """How a language model writes hard positives.
 
     Attributes:
-      model: the language model.
-      asking: how it is asked.
       rest: whether it writes only those for which no rule is found, else all.
       ledger: where the model's answers are kept, so that no run asks twice.
     """
@@ -104,7 +102,6 @@ class EditRules:
     """How captions are edited.
 
     Attributes:
-      seed: of the run.
       lexicon: the user's words and replacements of hard positives, beside the rules; None for none.
       kinds: hard negatives that are tried: negation last, and which of the others is drawn for a
         caption is up to its seed.
@@ -124,8 +121,6 @@ class EditedCaption:
     """A caption with its hard positive and hard negative, or why it has none.
 
     Attributes:
-      record: the caption.
-      positive, negative: the edits.
       of_positive: whether the negative is an edit of the hard positive, not of the caption.
       exchanged: whether the hard positive stands in the caption's place, and the caption in its.
     """
@@ -156,8 +151,6 @@ class RewordedCaption:
     """A caption and what its hard negative is made from.
 
     Attributes:
-      record: the caption.
-      analysis: of the caption.
       positive: its hard positive, or why it has none.
       known: words of the image's captions, which are never put in.
       true: what the image's captions and hard positives say.
@@ -219,8 +212,6 @@ def positives_of(
     """Returns the hard positive of each caption alone, or why it has none.
 
     Args:
-      captions: the captions.
-      rules: how they are edited.
       model: what writes those that a language model writes; None opens that of the rules.
     """
     records = list(captions)

@@ -57,7 +57,6 @@ class _Made:
     """What was made of one record.
 
     Attributes:
-      record: the record.
       candidates: the ids of the samples that could be.
       outcomes: the samples, or why there is none.
     """
@@ -159,11 +158,7 @@ def _with_image(
 
 
 def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[str, int]:
-    """Returns the places of the negatives that captions get, drawn among those of all.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
-    """
+    """Returns the places of the negatives that captions get, drawn among those of all."""
     captions = (
         admit_texts(_captions(batch), LIMITS, None, language=rules.language).records
         for batch in batches

@@ -55,10 +55,8 @@ class NegativeWriting:
     """How a language model writes hard negatives.
 
     Attributes:
-      model: the language model.
       rest: whether it writes only those for which no rule is found, else all.
       retries: how often an answer that is not taken is asked for again.
-      seed: of the run.
       ledger: where the model's answers are kept, so that no run asks twice.
     """
 
@@ -81,9 +79,7 @@ def write_negatives(
     run's, the caption's id and the number of the try.
 
     Args:
-      captions: those that it writes negatives of.
       known: all captions of their images; a negative says what none of them says.
-      writing: how it writes.
       model: the model; None opens that of the settings.
     """
     true: dict[str, set[str]] = {}
@@ -133,11 +129,7 @@ def _edit(
 
 
 def _checked(caption: str, true: set[str], line: str) -> EditedText:
-    """Returns a line of an answer that changes one place of a caption and makes it false.
-
-    Raises:
-      InvalidRewrite: it does not; the reason is one of NEGATIVE_REFUSALS, or TRUE_OF_IMAGE.
-    """
+    """Returns a line of an answer that changes one place of a caption and makes it false."""
     edited = take_rewrite(caption, line)
     if max(len(edited.spans_before), len(edited.spans_after)) > 1:
         raise InvalidRewrite("several_edits")

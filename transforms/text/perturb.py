@@ -8,8 +8,7 @@ from eqforge.generators.text.analysis import Analysis, Tagger
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.granularity import measure_granularity
 from eqforge.generators.text.language import Language
-from eqforge.generators.text.perturbations.catalogue import names_of
-from eqforge.generators.text.perturbations.perturb import perturb_all
+from eqforge.generators.text.perturbations.catalogue import names_of, perturb_all
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.records.books import Reject, Stage
@@ -29,10 +28,7 @@ class PerturbationRules:
     """How captions are perturbed.
 
     Attributes:
-      seed: of the run.
       spacy_model: a spaCy pipeline for the tags; None uses the lexicon tagger.
-      perturbations: mode and strength.
-      captions: which captions are refused.
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
       language: what the captions have to be written in.

@@ -39,8 +39,6 @@ class TrainingRules:
     """How training texts are made.
 
     Attributes:
-      edits: how captions are edited.
-      captions: which captions are refused.
       images: the folder of images, where the user names one.
       only: ids of the samples to make; empty makes all.
       language: what the captions have to be written in.

@@ -73,8 +73,6 @@ class TextWork:
       captions: rows of the captions table, for datasets that have one.
       judgements: what judges say of the samples, where there are judges.
       images: the images of the captions.
-      rejects: what was refused.
-      tallies: the books.
     """
 
     samples: tuple[Any, ...] = ()
@@ -144,9 +142,6 @@ def admit_texts(
     """Checks texts, and finds their images where a folder is named.
 
     Args:
-      records: the texts.
-      settings: what each text may be.
-      images: the folder of images.
       only: ids of the samples asked for; empty asks for all.
       language: what the texts have to be written in.
     """

@@ -40,7 +40,6 @@ class Extraction:
     """What one pass over a video gave.
 
     Attributes:
-      stored, missed: the frames.
       source_sha256: digest of the video's file; None for a folder of frames.
       sources: the pictures of a folder of frames, by the ids of the frames.
     """
@@ -78,13 +77,11 @@ class ClipWork:
     """A clip and what has been made from it so far; every step returns a new one.
 
     Attributes:
-      clip: the plan.
       source: the video file, or the folder of its frames; None if it could not be read.
       encoding: how frames are encoded, as JSON.
       frames: the frames still in play.
       pairs: the pairs still in play, once they are measured.
       rejects: everything refused so far, planning included.
-      tallies: the books so far.
       sources: the pictures of a folder of frames, by the ids of the frames.
     """
 

@@ -43,8 +43,6 @@ def extract_frames(
     Args:
       clip: the video and the frames wanted of it.
       videos: the folder that it lies in, as a file or as a folder of frames.
-      extractor: takes frames out of files.
-      ledger: what was finished before.
       frames_fps: frames a second at which folders of frames were made; None if not known.
 
     Raises:

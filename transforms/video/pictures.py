@@ -1,9 +1,12 @@
 """Takes the planned frames out of a folder of numbered pictures, into the media store."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.core.files.find_file import MissingFile
 from eqforge.core.files.found_file import FoundFile
 from eqforge.core.files.found_frames import FoundFrames
@@ -13,14 +16,19 @@ from eqforge.core.files.source_file import SourceChanged
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
+from eqforge.schemas.records.frames import (
+    CLOCK_GRACE_S,
+    FrameRequest,
+    FrameSettings,
+    MissedFrame,
+    StoredFrame,
+)
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.encode_image import EncodedImage, encode_image
 from eqforge.transforms.dataset.image_folder import UNREADABLE
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.clip_work import Extraction, Source
-from eqforge.transforms.video.frame_numbers import exact_rate, number_of
 
 PASSING = frozenset({"source_changed", "video_unreadable", *STORE_REASONS})
 """Reasons that may not hold in another run."""
@@ -31,7 +39,6 @@ class FrameFolder:
     """A folder of frames, and how a frame is found in it.
 
     Attributes:
-      frames: the folder.
       videos: the folder of videos that it lies in.
       frames_fps: frames a second at which it was made; None if that is not known.
       end_tolerance_s: how long after its end the last frame still answers, in seconds.
@@ -63,7 +70,6 @@ class FramePicture:
 
     Attributes:
       number: in its folder, from 1.
-      file: its file.
     """
 
     number: int
@@ -82,7 +88,6 @@ class _Taken:
     """What came of a picture.
 
     Attributes:
-      source: its file.
       image: what is stored, with its name in the store; or why there is nothing.
       rotation_deg: degrees clockwise that it was turned by.
     """
@@ -101,10 +106,6 @@ def extract_pictures(
 
     Args:
       clip: the video and the frames wanted of it.
-      folder: the folder of its frames.
-      settings: how they are encoded.
-      store: where they go.
-      ledger: what was finished before.
 
     Raises:
       InputError: a time is asked for, and the rate is not known.
@@ -213,4 +214,68 @@ def _answer(
         time_base=None if frame_s is None else str(frame_s),
         frame_index=number - 1,
         rotation_deg=taken.rotation_deg,
+    )
+
+
+def exact_rate(frames_fps: float) -> Fraction:
+    """Returns a rate as it was written: 29.97 is 2997/100."""
+    return Fraction(str(frames_fps))
+
+
+def needs_rate(requests: Iterable[FrameRequest]) -> bool:
+    """Tells whether some frames are asked for by their time."""
+    return any(request.timestamp_s is not None for request in requests)
+
+
+def number_of(
+    request: FrameRequest,
+    frames: FoundFrames,
+    frames_fps: float | None,
+    end_tolerance_s: float,
+) -> int | Rejection:
+    """Returns the number of the picture that a request means, or why there is none.
+
+    Args:
+      request: the frame wanted; its own numbers count from 0, those of pictures from 1.
+      frames_fps: frames a second at which they were taken; None if that is not known.
+      end_tolerance_s: how long after its end the last picture still answers, in seconds.
+
+    Raises:
+      InputError: a time is asked for, and the rate is not known.
+    """
+    if frames.fault:
+        return Rejection(reason="frames_unclear", detail=frames.fault)
+    if not frames.files:
+        return Rejection(reason="video_empty", detail=f"no numbered picture in {frames.name}")
+    number = _number(request, frames, frames_fps, end_tolerance_s)
+    if isinstance(number, int) and number not in frames.files:
+        return Rejection(reason="frame_missing", detail=f"no picture {number} in {frames.name}")
+    return number
+
+
+def _number(
+    request: FrameRequest, frames: FoundFrames, frames_fps: float | None, end_tolerance_s: float
+) -> int | Rejection:
+    if request.frame_index is not None:
+        return request.frame_index + 1
+    if frames_fps is None:
+        raise InputError(rate_missing(frames.name))
+    assert request.timestamp_s is not None
+    time_s, rate = Fraction(request.timestamp_s) + CLOCK_GRACE_S, exact_rate(frames_fps)
+    number, end_s = math.floor(time_s * rate) + 1, frames.last / rate
+    if number < 1:
+        return Rejection(reason="before_first_frame", detail="the first frame is shown at 0 s")
+    if number <= frames.last:
+        return number
+    if time_s < end_s + Fraction(end_tolerance_s):
+        return frames.last
+    detail = f"the last picture, {frames.last}, ends at {float(end_s):.6f} s"
+    return Rejection(reason="after_last_frame", detail=detail)
+
+
+def rate_missing(folder: str) -> str:
+    """Returns what to do where times are asked of a folder of frames whose rate is not known."""
+    return (
+        f"{folder} is a folder of frames, and its moments are given in seconds: --frames-fps has "
+        "to say at how many frames a second it was made"
     )

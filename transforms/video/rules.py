@@ -48,7 +48,6 @@ class VideoPairRules:
     """How the clips of a plan become samples.
 
     Attributes:
-      videos: the folder of videos.
       work: the folder or URL of the media store and of finished work.
       frames: how frames are taken and encoded.
       frames_fps: frames a second at which folders of frames were made; None if not known.

@@ -14,8 +14,7 @@ from eqforge.transforms.video.clip_work import ClipWork
 from eqforge.transforms.video.extract import extract_frames
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from eqforge.transforms.video.images import drop_frames, score_images
-from eqforge.transforms.video.oracle_pairs import score_matches
-from eqforge.transforms.video.pair import drop_pairs, measure_pairs
+from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
 from eqforge.transforms.video.rules import VideoPairRules
 
 

@@ -1,12 +1,16 @@
 """Imports items of VLUE's tasks: finds their images, lints them, and makes their rows."""
 
+import os
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
+from eqforge.core.files.source_folder import SourceFolder
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
+from eqforge.generators.text.words import count_words
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
+from eqforge.schemas.records.values import XywhBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.vlue import (
     TASKS,
@@ -18,13 +22,11 @@ from eqforge.schemas.tables.vlue import (
     VlueSample,
     VqaQuestion,
 )
-from eqforge.sources.vlue import VlueItem
+from eqforge.sources.vlue import VlueItem, canonical_name
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.vlue.images import match_name
-from eqforge.transforms.vlue.lints import MIN_WORDS, lint_item
-from eqforge.transforms.vlue.rows import sample_row, task_row
+from eqforge.transforms.vlue.lints import MIN_WORDS, is_listed, lint_item, size_of
 
 LIMITS = CaptionSettings(max_tokens=None)
 ANNOTATIONS_STAGE = Stage(
@@ -152,3 +154,152 @@ def _admit(item: VlueItem, folder: ImageFolder | None) -> tuple[ImageRow, ...] |
                 return image
             found.append(image)
     return tuple(found)
+
+
+ImageIds = tuple[str | None, ...]
+
+
+def sample_row(item: VlueItem, ids: ImageIds, findings: tuple[Finding, ...]) -> VlueSample:
+    """Returns an item's row of `samples`.
+
+    Args:
+      ids: keys of its images into `images`, each None where no folder was named.
+    """
+    names = [canonical_name(image) for image in item.images]
+    has_two = len(names) > 1
+    return VlueSample(
+        sample_id=item.item_id,
+        task=item.task,
+        split=item.split,
+        group=names[0].partition("/")[0] if "/" in names[0] else "",
+        image=names[0],
+        image_id=ids[0],
+        image_1=names[1] if has_two else None,
+        image_1_id=ids[1] if has_two else None,
+        source_image=item.images[0],
+        source_image_1=item.images[1] if has_two else None,
+        findings=tuple(sorted({finding.rule for finding in findings})),
+    )
+
+
+def task_row(
+    item: VlueItem,
+    ids: ImageIds,
+    *,
+    by_image: bool,
+    answers: frozenset[str] | None,
+    size: tuple[int, int] | None,
+) -> Any:
+    """Returns an item's row of its task's table.
+
+    Args:
+      ids: keys of its images into `images`, each None where no folder was named.
+      by_image: whether all captions of an image belong to one candidate of the retrieval.
+      answers: the list of answers, where there is one.
+      size: width and height in pixels of the image's file, where there is one.
+    """
+    image: dict[str, Any] = {"sample_id": item.item_id, "image": item.image, "image_id": ids[0]}
+    match item.task:
+        case "retrieval":
+            assert item.entry_id is not None
+            assert item.number is not None
+            return RetrievalCaption(
+                **image,
+                entry_id=item.entry_id,
+                gallery_id=item.image if by_image else item.entry_id,
+                number=item.number,
+                caption=item.texts[0],
+                words=count_words(item.texts[0]),
+            )
+        case "nlvr2":
+            return _statement(item, ids)
+        case "vqa":
+            return VqaQuestion(
+                **image,
+                source_id=_source_id(item),
+                question=item.texts[0],
+                answers=item.answers,
+                answer_listed=is_listed(item, answers),
+            )
+        case "captioning":
+            return CaptioningImage(**image, source_id=item.source_id, references=item.texts)
+        case "grounding":
+            return _phrase(item, ids, size)
+
+
+def _source_id(item: VlueItem) -> str:
+    assert item.source_id is not None
+    return item.source_id
+
+
+def _statement(item: VlueItem, ids: ImageIds) -> Nlvr2Statement:
+    assert item.label is not None
+    return Nlvr2Statement(
+        sample_id=item.item_id,
+        source_id=item.source_id,
+        statement=item.texts[0],
+        image_0=item.image,
+        image_0_id=ids[0],
+        image_1=canonical_name(item.images[1]),
+        image_1_id=ids[1],
+        label=item.label,
+    )
+
+
+def _phrase(item: VlueItem, ids: ImageIds, size: tuple[int, int] | None) -> GroundingPhrase:
+    assert item.box is not None
+    x, y, width, height = item.box
+    width_px, height_px = size_of(item, size) or (None, None)
+    return GroundingPhrase(
+        sample_id=item.item_id,
+        source_id=_source_id(item),
+        phrase=item.texts[0],
+        image=item.image,
+        image_id=ids[0],
+        box=XywhBox(x=x, y=y, width=width, height=height),
+        width_px=width_px,
+        height_px=height_px,
+    )
+
+
+FOLDERS_REMEMBERED = 4_096
+
+
+def match_name(folder: SourceFolder, name: str) -> str:
+    """Returns the name under which an image lies in a folder, part by part of its path.
+
+    A part that exists as written is taken; else the one that is equal in Unicode NFC, of several
+    the first in code point order; else it is kept, and opening the file reports what is missing.
+    Archives unpacked on different systems differ only in this.
+
+    Args:
+      folder: the images folder; on a web server, which lists no names, none is matched.
+      name: an image's name, with folders before it, relative to it.
+    """
+    if not folder.is_on_disk:
+        names = folder.names or frozenset((name,))
+        return name if name in names else _canonical(names).get(canonical_name(name), name)
+    place, found = folder.root, []
+    for part in name.split("/"):
+        if part in ("", ".", ".."):
+            return name  # for the images folder to judge
+        by_name = {} if os.path.lexists(os.path.join(place, part)) else _names(place)
+        found.append(by_name.get(canonical_name(part), part))
+        place = os.path.join(place, found[-1])
+    return "/".join(found)
+
+
+@lru_cache
+def _canonical(names: frozenset[str]) -> dict[str, str]:
+    """Returns names by their NFC."""
+    return {canonical_name(name): name for name in sorted(names, reverse=True)}
+
+
+@lru_cache(maxsize=FOLDERS_REMEMBERED)
+def _names(folder: str) -> dict[str, str]:
+    """Returns the names in a folder by their NFC; empty where it cannot be listed."""
+    try:
+        names = sorted(os.listdir(folder), reverse=True)
+    except OSError:
+        return {}
+    return {canonical_name(name): name for name in names}

@@ -33,7 +33,6 @@ def lint_item(
     """Yields every breach of the annotation rules by an item.
 
     Args:
-      item: of any task.
       answers: the list of answers; None leaves answers unchecked.
       size: width and height in pixels of the image's file; None where there is no file.
       min_words: words that a caption has at least.

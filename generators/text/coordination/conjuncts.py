@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal, NoReturn
 
 from eqforge.generators.text.analysis import Analysis, Token
-from eqforge.generators.text.words import read_word_list
+from eqforge.generators.text.words import read_word_list, word_set
 
 Level = Literal["noun_phrase", "adjective", "verb_phrase", "clause"]
 Range = tuple[int, int]
@@ -16,21 +16,10 @@ Range = tuple[int, int]
 OPENERS = ("DT", "PDT", "PRP$", "CD", "WP$")
 ADJECTIVES = ("JJ", "JJR", "JJS")
 PRONOUNS = ("PRP", "PRP$", "WP", "EX")
-PLACES = frozenset(
-    (
-        *("at", "behind", "beside", "by", "in", "inside", "near", "next", "on", "outside"),
-        *("under", "underneath"),
-    )
-)
+PLACES = word_set("conjuncts.places")
 """Prepositions of place; after both sides of an "and" they may apply to both."""
 
-COLOURS = frozenset(
-    (
-        *("beige", "black", "blond", "blonde", "blue", "brown", "gold", "golden", "gray"),
-        *("green", "grey", "maroon", "navy", "orange", "pink", "purple", "red", "silver"),
-        *("tan", "teal", "turquoise", "violet", "white", "yellow"),
-    )
-)
+COLOURS = word_set("conjuncts.colours")
 
 SWAP_REFUSALS: dict[str, str] = {
     "no_and": "The caption has no word 'and'.",
@@ -81,21 +70,13 @@ class CannotTell(Exception):
 
 
 def refuse(reason: str) -> NoReturn:
-    """Gives up on an "and".
-
-    Raises:
-      CannotTell: always.
-    """
+    """Gives up on an "and"."""
     assert reason in SWAP_REFUSALS
     raise CannotTell(reason)
 
 
 def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
-    """Checks that neither side refers to the other: "his", "it", "another" without a noun.
-
-    Raises:
-      CannotTell: one does.
-    """
+    """Checks that neither side refers to the other: "his", "it", "another" without a noun."""
     for index in (index for side in sides for index in range(*side)):
         stands_alone = not tag_at(analysis, index + 1).startswith(("NN", "JJ"))
         if tag_at(analysis, index) in PRONOUNS:
@@ -107,11 +88,7 @@ def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
 
 
 def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
-    """Checks that nothing after the left side refers back to it: "a dog and ... the dog".
-
-    Raises:
-      CannotTell: something does.
-    """
+    """Checks that nothing after the left side refers back to it: "a dog and ... the dog"."""
     nouns = {token.lemma for token in analysis.tokens[slice(*left)] if token.tag.startswith("NN")}
     for index in range(right[0], len(analysis.tokens)):
         if word_at(analysis, index - 1) == "the" and analysis.tokens[index].lemma in nouns:

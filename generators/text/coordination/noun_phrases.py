@@ -23,47 +23,32 @@ from eqforge.generators.text.coordination.conjuncts import (
     word_at,
     words_of,
 )
-from eqforge.generators.text.coordination.modifiers import refuse_shared_modifiers
+from eqforge.generators.text.words import word_set
 
 _FINITE = ("VBD", "VBP", "VBZ", "MD")
 _MODIFIERS = (*ADJECTIVES, "VBG", "VBN")
+PLURALS = ("NNS", "NNPS")
+_MATERIALS = word_set("noun_phrases.materials")
+# Nouns that may modify the other side's noun: "an adult and a juvenile zebra".
+_KINDS = word_set("noun_phrases.kinds")
 _SINGULAR_OPENERS = frozenset(("a", "an", "another", "each", "every", "that", "this"))
 _QUANTITIES = frozenset(("few", "many", "multiple", "numerous", "several", "various"))
 _BINDING_PREPOSITIONS = frozenset(("between", "of", "with"))
 # Nouns that apply to both sides of "of A and B"; in "bags of luggage and purses", bags may not.
-_OF_BOTH = frozenset(
-    (
-        *("array", "arrangement", "assortment", "bouquet", "bunch", "collage", "collection"),
-        *("combination", "couple", "crowd", "display", "drawing", "flock", "front", "full"),
-        *("group", "herd", "image", "intersection", "kind", "layer", "line", "lot", "middle"),
-        *("mix", "mixture", "number", "painting", "pair", "photo", "photograph", "picture"),
-        *("pile", "portrait", "row", "selection", "series", "set", "side", "stack", "ton", "top"),
-        *("type", "variety", "view"),
-    )
-)
+_OF_BOTH = word_set("noun_phrases.of_both")
 # These hold both sides if both are alike: "a bowl of rice and chopsticks" may hold only the rice.
 _VESSELS = frozenset(("basket", "bowl", "box", "dish", "pan", "plate", "platter", "tray"))
 _RELATIVE = frozenset(("that", "which", "who"))
 _OF_ONE = frozenset(("carrying", "dressed", "flying", "holding", "named", "pointing", "wearing"))
 _OF_ALL = frozenset(("displayed", "gathered", "parked", "placed", "posed", "seated", "shown"))
-_CLOTHES = frozenset(
-    (
-        *("bikini", "cap", "clothes", "coat", "costume", "dress", "gear", "glasses", "gown", "hat"),
-        *("helmet", "hoodie", "jacket", "jeans", "kimono", "outfit", "pants", "robe", "shirt"),
-        *("shorts", "skirt", "suit", "sunglasses", "sweater", "tie", "uniform", "vest", "wetsuit"),
-    )
-)
+_CLOTHES = word_set("noun_phrases.clothes")
 
 
 def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     """Returns the noun phrases around an "and".
 
     Args:
-      analysis: the caption's analysis.
       conjunction: index of the "and".
-
-    Raises:
-      CannotTell: a side is not a noun phrase, or where it begins or ends is ambiguous.
     """
     right = _phrase_from(analysis, conjunction + 1)
     left = _phrase_to(analysis, conjunction - (tag_at(analysis, conjunction - 1) == ","))
@@ -104,11 +89,7 @@ def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
 
 
 def _check_comma(analysis: Analysis, conjunction: int, left: Range) -> None:
-    """Checks that a comma before the "and" is part of a list: "a table, a lamp, and a bed".
-
-    Raises:
-      CannotTell: it may open a new clause: "wearing a dress, and young man in a tie".
-    """
+    """Checks that a comma before the "and" is part of a list: "a table, a lamp, and a bed"."""
     if tag_at(analysis, conjunction - 1) == "," and tag_at(analysis, left[0] - 1) != ",":
         refuse("unclear_attachment")
 
@@ -134,17 +115,13 @@ def _has_opener(analysis: Analysis, phrase: Range) -> bool:
 
 
 def _is_plural(analysis: Analysis, phrase: Range) -> bool:
-    return head_of(analysis, phrase).tag in ("NNS", "NNPS")
+    return head_of(analysis, phrase).tag in PLURALS
 
 
 def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Range:
     """Removes from the left side a determiner shared by both: "a knife and fork".
 
     If the right side is a plural or a mass noun such as "rice", an "a" belongs to the left alone.
-
-    Raises:
-      CannotTell: a number or an adjective may belong to one side or to both, or the right side may
-        not be a noun.
     """
     if _has_opener(analysis, right):
         is_open = _has_opener(analysis, left) or _is_plural(analysis, left)
@@ -177,11 +154,7 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
 
 
 def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
-    """Checks that what follows the right side belongs to both, or to neither.
-
-    Raises:
-      CannotTell: it may belong to the right side alone.
-    """
+    """Checks that what follows the right side belongs to both, or to neither."""
     tag, word = tag_at(analysis, right[1]), word_at(analysis, right[1])
     is_subject = _opens_caption(analysis, left)
     rest = analysis.tokens[right[1] :]
@@ -225,11 +198,7 @@ def _may_be_of_one(analysis: Analysis, index: int) -> bool:
 
 
 def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
-    """Checks that the right side is joined to the left one, and to nothing before it.
-
-    Raises:
-      CannotTell: it may be joined to an earlier noun.
-    """
+    """Checks that the right side is joined to the left one, and to nothing before it."""
     tag, word = tag_at(analysis, left[0] - 1), word_at(analysis, left[0] - 1)
     if word == "of" and not _holds_both(analysis, left, right):
         refuse("unclear_attachment")
@@ -279,3 +248,72 @@ def _opens_caption(analysis: Analysis, phrase: Range) -> bool:
         ["there", "is"],
         ["there", "are"],
     )
+
+
+def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> None:
+    """Checks that no modifier, head or "of" phrase of one side may belong to the other too.
+
+    Args:
+      left: the left noun phrase, without a determiner shared by both.
+    """
+    _refuse_missing_commas(analysis, left, right)
+    if tag_at(analysis, left[0] - 1) in ("VBG", "VBN") and tag_at(analysis, left[0] - 2) == "IN":
+        refuse("shared_modifier")  # "in racing gear and number"
+    cores = _core(analysis, left), _core(analysis, right)
+    if tag_at(analysis, right[0]) in OPENERS:
+        if set(words_of(analysis, cores[0])) <= _KINDS and _length(cores[1]) > 1:
+            refuse("shared_modifier")
+        return
+    adds_of = "of" in words_of(analysis, right) and "of" not in words_of(analysis, left)
+    if adds_of and not is_mass(head_of(analysis, left)):
+        refuse("shared_modifier")  # "plates and pans of food", "lots and lots of suitcases"
+    if word_at(analysis, right[0]).endswith("ing"):
+        refuse("unlike_parts")  # "eating pizza and drinking beer", tagged as nouns
+    if "POS" in (tag_at(analysis, index) for index in range(*left)):
+        refuse("shared_modifier")  # "a man's hat and coat"
+    if not _is_parallel(analysis, left, cores):
+        refuse("shared_modifier")
+
+
+def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) -> bool:
+    """Tells whether each side of "X and Y" clearly has its own noun and modifiers."""
+    heads = [head_of(analysis, core) for core in cores]
+    are_plural = [_is_plural(analysis, core) for core in cores]
+    modified = [tag_at(analysis, core[0]) in _MODIFIERS and _length(core) > 1 for core in cores]
+    if _length(cores[1]) == 1:
+        is_bound = tag_at(analysis, left[0]) in OPENERS or (
+            tag_at(analysis, left[0] - 1) == "," and not modified[0]
+        )
+        return _length(cores[0]) == 1 or is_bound
+    if heads[0].lemma in COLOURS | _MATERIALS:
+        return False  # "a large gold and blue clock"
+    if _length(cores[0]) == 1:
+        return are_plural[0] and (modified[1] or are_plural[1])
+    return modified == [True, True] or (modified == [False, False] and all(are_plural))
+
+
+def _refuse_missing_commas(analysis: Analysis, *sides: Range) -> None:
+    """Checks that neither side is two phrases in a row, or a phrase and a verb.
+
+    "Carrots broccoli and rice"; "a skateboarder skates and balances".
+    """
+    for side in sides:
+        core = _core(analysis, side)
+        is_one = word_at(analysis, side[0]) in ("a", "an")
+        if is_one and "of" not in words_of(analysis, side) and _is_plural(analysis, core):
+            refuse("unlike_parts")
+        if any(tag_at(analysis, index) in PLURALS for index in range(core[0], core[1] - 1)):
+            refuse("unlike_parts")
+
+
+def _core(analysis: Analysis, phrase: Range) -> Range:
+    """Returns a noun phrase without its determiners and "of" phrases."""
+    start, end = phrase
+    while start < end - 1 and tag_at(analysis, start) in OPENERS:
+        start += 1
+    words = words_of(analysis, (start, end))
+    return (start, start + words.index("of") if "of" in words[1:] else end)
+
+
+def _length(phrase: Range) -> int:
+    return phrase[1] - phrase[0]

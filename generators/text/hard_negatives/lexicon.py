@@ -7,13 +7,13 @@ role is "source" is only replaced: who throws a ball has held it. One whose role
 neither: a kitchen has a sink and an oven.
 """
 
-import csv
 import functools
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Literal
+
+from eqforge.generators.text.words import read_table
 
 ClassKind = Literal["object", "attribute", "relation", "verb"]
 
@@ -76,5 +76,4 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
 
 def read_rows(name: str, kind: ClassKind) -> list[dict[str, str]]:
     """Returns the rows of a kind of a file that comes with the package."""
-    text = (files("eqforge.generators.text") / "data" / name).read_text(encoding="utf-8")
-    return [row for row in csv.DictReader(text.splitlines(), delimiter="\t") if row["kind"] == kind]
+    return [row for row in read_table(name) if row["kind"] == kind]

@@ -6,20 +6,21 @@ from dataclasses import replace
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.hard_negatives.attributes import attribute_places
 from eqforge.generators.text.hard_negatives.negation import affirm, negate
 from eqforge.generators.text.hard_negatives.objects import object_places
 from eqforge.generators.text.hard_negatives.places import (
     Place,
+    attribute_places,
     every_replacement,
+    preposition_places,
     replace_at,
+    verb_places,
 )
 from eqforge.generators.text.hard_negatives.records import (
     HardNegative,
     NegativeKind,
     NegativeRefusal,
 )
-from eqforge.generators.text.hard_negatives.relations import preposition_places, verb_places
 from eqforge.generators.text.hard_negatives.swap import swap_attributes, swap_objects
 from eqforge.generators.text.taggers import lemmatise
 from eqforge.generators.text.tokenizer import find_tokens
@@ -56,15 +57,8 @@ def make_hard_negative(
     """Returns a hard negative of one kind, or why the caption has none.
 
     Args:
-      analysis: the caption's analysis.
-      kind: what to edit, and how.
-      rng: draws among the possible edits.
       known: words of other captions of the image, from `known_words`; they are never put in, since
         what another caption names is likely to be in the image.
-
-    Raises:
-      InputError: WordNet is needed and not on this machine.
-      MissingExtra: a package of the extra "text" is not installed.
     """
     if reason := unclear_reason(analysis):
         is_affirmed = kind == "negation" and reason == "already_negated"
@@ -83,18 +77,7 @@ def find_hard_negatives(
     rng: random.Random,
     known: frozenset[str] = frozenset(),
 ) -> Iterator[HardNegative]:
-    """Yields every replacement of a kind, or one exchange or negation drawn among the possible.
-
-    Args:
-      analysis: the caption's analysis.
-      kind: what to edit, and how.
-      rng: draws where to exchange or negate.
-      known: see `make_hard_negative`.
-
-    Raises:
-      InputError: WordNet is needed and not on this machine.
-      MissingExtra: a package of the extra "text" is not installed.
-    """
+    """Yields every replacement of a kind, or one exchange or negation drawn among the possible."""
     if kind not in _REPLACED:
         if isinstance(made := make_hard_negative(analysis, kind, rng, known), HardNegative):
             yield made
@@ -108,9 +91,6 @@ def unclear_reason(analysis: Analysis) -> str | None:
     """Returns why what is changed in a caption may be true; None if nothing speaks for that.
 
     "No dog", "lacks windows" and "might be a dog" may be true of an image without dogs and windows.
-
-    Args:
-      analysis: the caption's analysis.
 
     Returns:
       A key of NEGATIVE_REFUSALS: "only_possible" before "already_negated", which can be taken back.

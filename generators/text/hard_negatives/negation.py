@@ -15,24 +15,16 @@ from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
 from eqforge.generators.text.perturbations.synonyms import match_case
-from eqforge.generators.text.words import DENIALS
+from eqforge.generators.text.words import DENIALS, word_set
 
 _AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "was", "were", "will"))
 _SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", "everybody"))
 _OF_SOME = frozenset(("that", "which", "who"))
-_SOME = frozenset(
-    (
-        *("assortment", "bunch", "couple", "different", "few", "lot", "lots", "many"),
-        *("multiple", "number", "numerous", "plenty", "several", "some", "variety", "various"),
-    )
-)
+_SOME = word_set("negation.some")
 _ALL = frozenset(("all", "always", "and", "both", "each", "every", "only", "together"))
-_GROUPS = frozenset(  # "no couple of men" and "no picture of a man" would say something else
-    (
-        *("bowl", "bunch", "cluster", "collection", "flock", "group", "herd", "line", "pile"),
-        *("plate", "row", "slice", "stack", "team"),
-    )
-)
+_GROUPS = word_set(
+    "negation.groups"
+)  # "no couple of men" and "no picture of a man" would say something else
 _SEVERAL = frozenset(("many", "multiple", "numerous", "several", "some", "various"))
 _PLURALS = frozenset(("people", "cattle", "sheep", "police"))
 _HAD = frozenset(("contain", "feature", "have", "include", "show"))
@@ -54,10 +46,6 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
 
     "a man is sitting" becomes "a man is not sitting", "a dog runs" "a dog does not run", "a man
     riding a horse" "a man not riding a horse", "a cup with a lid" "a cup without a lid".
-
-    Args:
-      analysis: the caption's analysis.
-      rng: draws the place to negate.
     """
     words = {token.text.lower() for token in analysis.tokens}
     if words & _SOMEONE:
@@ -70,11 +58,7 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
 
 
 def affirm(analysis: Analysis) -> HardNegative | NegativeRefusal:
-    """Takes back the one thing that a caption denies: "a man without a hat", "with a hat".
-
-    Args:
-      analysis: the caption's analysis.
-    """
+    """Takes back the one thing that a caption denies: "a man without a hat", "with a hat"."""
     denied = [i for i, token in enumerate(analysis.tokens) if token.text.lower() in DENIALS]
     edit = _affirmed(analysis, denied[0]) if len(denied) == 1 else None
     if edit is None:

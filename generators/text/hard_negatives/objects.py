@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.contexts import fitting_words
 from eqforge.generators.text.coordination.conjuncts import (
     OPENERS,
     Range,
@@ -15,43 +16,22 @@ from eqforge.generators.text.coordination.conjuncts import (
     words_of,
 )
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
-from eqforge.generators.text.hard_negatives.fitting import fitting_words
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place
 from eqforge.generators.text.inflection import inflect_word
+from eqforge.generators.text.words import word_set
 
 # Words whose usual sense in captions is not that of their class.
 _NEVER = frozenset(("back", "glasses", "skis"))
 _GENDERED = frozenset(("boy", "gentleman", "girl", "guy", "lady", "man", "woman"))
 _GENDER = frozenset(("he", "her", "hers", "herself", "him", "himself", "his", "she"))
 _ONE = frozenset(("a", "an", "another", "each", "every", "one"))
-_MANY = frozenset(
-    (
-        *("both", "few", "many", "multiple", "numerous", "several", "some", "these", "those"),
-        *("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    )
-)
+_MANY = word_set("objects.many")
 _PICTURES = frozenset(("drawing", "image", "painting", "photo", "photograph", "picture", "shot"))
 _LISTS = frozenset((",", "and", "&", "or"))
-_BESIDE = frozenset(
-    (
-        *("beside", "by", "has", "have", "having", "includes", "including", "near", "of", "sell"),
-        *("selling", "sells", "to", "with"),
-    )
-)
-_INSIDE = frozenset(  # of which nothing is "on"
-    (
-        *("backpack", "bag", "basket", "bottle", "bowl", "bucket", "crate", "cup", "desert"),
-        *("forest", "glass", "mug", "pan", "pot", "suitcase", "tent", "vase"),
-    )
-)
-_UPON = frozenset(  # of which nothing is "in"
-    (
-        *("beach", "bench", "bridge", "counter", "couch", "desk", "hill", "mountain", "path"),
-        *("plate", "shelf", "sidewalk", "skateboard", "snowboard", "sofa", "stool", "surfboard"),
-        *("table", "trail"),
-    )
-)
+_BESIDE = word_set("objects.beside")
+_INSIDE = word_set("objects.inside")  # of which nothing is "on"
+_UPON = word_set("objects.upon")  # of which nothing is "in"
 _NOT_AT = frozenset(("bed", "bench", "chair", "couch", "hill", "mountain", "sofa", "stool"))
 _UNFIT = {
     "at": _NOT_AT,
@@ -73,9 +53,6 @@ class _Noun:
     Attributes:
       phrase: the tokens of the noun phrase.
       start: where the phrase starts if the tagger has cut it: "a snow | covered hill".
-      first: the noun's first token.
-      head: its last token.
-      groups: its closed classes.
       is_opened: whether a determiner opens the phrase.
       is_counted: whether "a", "an" or "one" does, which "rice" cannot follow.
       is_several: whether it names several without an ending: "three sheep", "a group of zebra".
@@ -107,12 +84,6 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
     A compound ("fire hydrant") is replaced as a whole or not at all. Things in a list, or beside
     something, are left alone: what replaces them may be there as well. So is a man with "his" hat,
     and what the caption names twice.
-
-    Args:
-      analysis: the caption's analysis.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     for noun in _nouns(analysis):
         is_left = _is_idiom(analysis, noun) or _may_be_there(analysis, noun)

@@ -1,18 +1,31 @@
 """A place in a caption whose words can be replaced, and the edit that replaces them."""
 
+import functools
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.contexts import fitting_words
+from eqforge.generators.text.coordination.conjuncts import (
+    ADJECTIVES,
+    is_fixed_pair,
+    tag_at,
+    word_at,
+    words_of,
+)
 from eqforge.generators.text.edits import Edit, apply_edits
+from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import (
     HardNegative,
     NegativeKind,
     NegativeRefusal,
 )
+from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.perturbations.synonyms import article_edits, cased
 from eqforge.generators.text.taggers import lemmatise
+from eqforge.generators.text.words import word_set
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,10 +53,6 @@ def replace_at(
     """Draws a place and a word, and makes the replacement.
 
     Args:
-      analysis: the caption's analysis.
-      kind: the kind of the negative.
-      places: where words may be replaced.
-      rng: draws the place, then the word.
       known: words not to put in, in lower case; the caption's own words are not put in either.
       none: the reason to give if there is no place.
     """
@@ -90,3 +99,172 @@ def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:
     first, last = tokens[place.first], tokens[place.last - 1]
     edit = Edit(start=first.start, end=last.end, replacement=cased(word, tokens, place.first))
     return (*article_edits(tokens, place.first, word), edit)
+
+
+_UNCOLOURED = ("black", "and", "white")
+_OF_TWO = frozenset(("both", "each", "either", "one", "other"))
+"""Words that tell how many there are, or tell them apart: "one sits and the other stands"."""
+_PICTURES = frozenset(("image", "images", "photo", "photograph", "photos", "picture", "pictures"))
+
+
+def attribute_places(analysis: Analysis) -> Iterator[Place]:
+    """Yields the adjectives, and the numbers of things, with their replacements.
+
+    A black and white photo becomes a color photo.
+    """
+    for index, token in enumerate(analysis.tokens):
+        end = index + len(_UNCOLOURED)
+        if words_of(analysis, (index, end)) == _UNCOLOURED and word_at(analysis, end) in _PICTURES:
+            yield Place(first=index, last=end, words=("color",))
+            continue
+        word = token.text.lower()
+        is_number = token.tag == "CD" and _counts(analysis, index)
+        if not (token.tag in ADJECTIVES or is_number):
+            continue
+        if word_at(analysis, index - 1) in ("off", "other", "some"):
+            continue  # "off white"; a tower has "other", or "some", short buildings beside it
+        if is_fixed_pair(analysis.text, token.start) or is_in_fixed_expression(
+            analysis.text, token.start, token.end
+        ):
+            continue
+        span = (index, index + 1)
+        found = fitting_words(analysis, span, "attribute", word) or fitting_words(
+            analysis, span, "attribute", token.lemma
+        )
+        forms = [w if token.tag in ("JJ", "CD") else inflect_word(w, token.tag) for w in found]
+        if words := tuple(form for form in forms if form is not None):
+            yield Place(first=index, last=index + 1, words=words)
+
+
+def _counts(analysis: Analysis, number: int) -> bool:
+    """Tells whether a number counts things: "two", or "two big", dogs."""
+    phrase = next((each for each in analysis.noun_phrases if each[0] <= number < each[1]), None)
+    if phrase is None or phrase[1] == number + 1:
+        return False
+    behind = words_of(analysis, (number + 1, len(analysis.tokens)))
+    is_plain = "of" not in words_of(analysis, phrase) and _OF_TWO.isdisjoint(behind)
+    return is_plain and tag_at(analysis, phrase[1] - 1) == "NNS"
+
+
+_VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
+_PLACED = word_set(
+    "places.placed"
+)  # verbs behind which "on" and "in" tell where: not that of "waiting on a bus"
+_OF_BODY = frozenset(("back", "belly", "feet", "head", "knees", "legs", "side", "stomach"))
+_BEFORE = frozenset(("down", "just", "out", "over", "right", "up"))
+_PARTICLES = word_set("places.particles")
+_NOT_WITH = {  # nobody sings to an umpire, or lands in the sky; surfers stand and crouch at once
+    "fly": frozenset(("air", "sky", "skies")),
+    "jump": frozenset(("air",)),
+    "leap": frozenset(("air",)),
+    "stand": frozenset(("board", "boards", "surfboard", "surfboards", "wave", "waves")),
+    "swing": frozenset(("at",)),
+    "talk": frozenset(("to", "with")),
+}
+_POSTURES = frozenset(("crouch", "kneel", "lay", "lie", "sit", "squat", "stand"))
+_HANDS = frozenset(("arm", "arms", "hand", "hands", "mouth"))
+_POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
+
+
+def preposition_places(analysis: Analysis) -> Iterator[Place]:
+    """Yields the prepositions before visible objects, with their replacements."""
+    taken = 0
+    for index in range(len(analysis.tokens)):
+        name = _preposition_at(analysis, index) if index >= taken else None
+        if name is None:
+            continue
+        taken = index + len(name.split())
+        if _is_before_bare_noun(analysis, taken) or _is_of_verb(analysis, index):
+            continue
+        if words := fitting_words(analysis, (index, taken), "relation", name):
+            yield Place(first=index, last=taken, words=words)
+
+
+def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
+    """Tells whether a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
+    if word_at(analysis, preposition - 1) in _BEFORE:
+        return True
+    if tag_at(analysis, preposition - 1) in ("DT", "IN"):
+        return True  # "on the outside of it"
+    if not preposition or word_at(analysis, preposition) not in ("in", "on"):
+        return False
+    verb = analysis.tokens[preposition - 1]
+    return verb.tag in _VERB_TAGS and verb.lemma not in _PLACED
+
+
+def _is_before_bare_noun(analysis: Analysis, index: int) -> bool:
+    """Tells whether one singular noun follows, as in "on display"."""
+    phrase = next((each for each in analysis.noun_phrases if each[0] == index), None)
+    return phrase == (index, index + 1) and analysis.tokens[index].tag == "NN"
+
+
+def _preposition_at(analysis: Analysis, index: int) -> str | None:
+    """Returns the longest preposition of the closed classes that starts at a token."""
+    for words in _prepositions().get(word_at(analysis, index), ()):
+        if words_of(analysis, (index, index + len(words))) == words:
+            return " ".join(words)
+    return None
+
+
+@functools.cache
+def _prepositions() -> Mapping[str, tuple[tuple[str, ...], ...]]:
+    """Returns the prepositions that are replaced, by their first word, the longest first."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for name in sorted(closed_classes("relation").alternatives):
+        words = tuple(name.split())
+        found.setdefault(words[0], []).append(words)
+    return {first: tuple(sorted(own, key=lambda w: -len(w))) for first, own in found.items()}
+
+
+def verb_places(analysis: Analysis) -> Iterator[Place]:
+    """Yields the verbs with their replacements, in the same form."""
+    for index, token in enumerate(analysis.tokens):
+        in_phrase = any(first <= index < last for first, last in analysis.noun_phrases)
+        if token.tag not in _VERB_TAGS or in_phrase or _is_idiom(analysis, index):
+            continue
+        if _has_others(analysis, index) or _is_listed(analysis, index):
+            continue
+        is_base = token.tag == "VBP" or word_at(analysis, index - 1) == "to"
+        tag = "VB" if is_base else token.tag
+        found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)
+        forms = [inflect_word(word, tag) for word in found]
+        if words := tuple(form for form in forms if form is not None):
+            yield Place(first=index, last=index + 1, words=words)
+
+
+def _is_idiom(analysis: Analysis, verb: int) -> bool:
+    """Tells whether the words around a verb go with no other of its class."""
+    token, behind = analysis.tokens[verb], words_of(analysis, (verb + 1, len(analysis.tokens)))
+    if behind[:1] and behind[0] in _PARTICLES:
+        return True  # "looking up"
+    if behind[:1] == ("on",) and behind[2:3] and behind[2] in _OF_BODY:
+        return True  # nobody stands "on its side"
+    if token.lemma in ("catch", "hit", "strike") and word_at(analysis, verb - 1) == "to":
+        return True  # nobody is about to miss
+    if token.tag == "VBN" and token.lemma in _POSTURES and word_at(analysis, verb - 1) != "to":
+        return True  # "crouched" is said of what crouches, "stood" is not
+    is_unfit = not _NOT_WITH.get(token.lemma, frozenset()).isdisjoint(behind)
+    return is_unfit or _is_carried(analysis, verb)
+
+
+def _is_listed(analysis: Analysis, verb: int) -> bool:
+    """Tells whether a verb is one of several: "cows lying down, grazing and walking"."""
+    return bool({word_at(analysis, verb - 1), word_at(analysis, verb + 1)} & {",", "and"})
+
+
+def _has_others(analysis: Analysis, verb: int) -> bool:
+    """Tells whether a caption has several of a verb's subject: "a person next to a person"."""
+    phrase = next((each for each in analysis.noun_phrases if each[1] == verb), None)
+    if phrase is None:
+        return False
+    lemma = analysis.tokens[verb - 1].lemma
+    return sum(token.lemma == lemma for token in analysis.tokens) > 1
+
+
+def _is_carried(analysis: Analysis, verb: int) -> bool:
+    """Tells whether a part of the body holds something: "in the other hand", "in its mouth"."""
+    words = [token.text.lower() for token in analysis.tokens[verb:]]
+    if not _HANDS.isdisjoint(words):
+        return True
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return any(one in ("in", "with") and two in _POSSESSIVES for one, two in pairs)

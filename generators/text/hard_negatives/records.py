@@ -48,7 +48,6 @@ class NegativeRefusal:
     """Why a caption has no hard negative of a kind.
 
     Attributes:
-      kind: the requested kind.
       reason: a key of NEGATIVE_REFUSALS.
     """
 

@@ -14,49 +14,21 @@ from eqforge.generators.text.coordination.conjuncts import (
     word_at,
     words_of,
 )
-from eqforge.generators.text.edits import apply_edits
-from eqforge.generators.text.exchange import exchange_phrases
+from eqforge.generators.text.edits import apply_edits, exchange_phrases
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
 from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
+from eqforge.generators.text.words import word_set
 
 # With one of these between them, exchanging two noun phrases may leave the caption true.
-_SYMMETRIC = frozenset(
-    (
-        *("across", "against", "alongside", "and", "apart", "beside", "between", "by", "each"),
-        *("from", "like", "near", "nearby", "next", "of", "opposite", "or", "together", "with"),
-        *(",", ";", "."),
-    )
-)
-_ASYMMETRIC = frozenset(
-    (
-        *("above", "atop", "behind", "below", "beneath", "in", "inside", "into", "on", "onto"),
-        *("over", "under", "underneath", "without"),
-    )
-)
-_MUTUAL = frozenset(  # what the other may do as well
-    (
-        *("accompany", "embrace", "face", "fight", "greet", "hug", "join", "kiss", "look", "meet"),
-        *("notice", "observe", "photograph", "play", "see", "smile", "talk", "touch", "watch"),
-    )
-)
+_SYMMETRIC = word_set("swap.symmetric") | {","}
+_ASYMMETRIC = word_set("swap.asymmetric")
+_MUTUAL = word_set("swap.mutual")  # what the other may do as well
 _FINITE = ("VB", "VBP", "VBZ", "VBD")  # taggers take "bottles sit" for the infinitive
 _VERBS = (*_FINITE, "VBG", "VBN")
-_PLACES = frozenset(
-    ("building", "ground", "land", "room", "slope or shore", "street furniture", "water", "way")
-)
-_PORTABLE = frozenset(
-    (
-        *("board or ski", "container", "cutlery", "device", "dish", "dish or vessel", "drink"),
-        *("fruit", "headwear", "reading", "stuffed toy", "sweet", "toy or ball", "vegetable"),
-    )
-)
-_QUANTIFIERS = frozenset(
-    (
-        *("different", "few", "first", "last", "many", "more", "most", "much", "next", "only"),
-        *("other", "own", "same", "several", "such", "various"),
-    )
-)
+_PLACES = word_set("swap.places")
+_PORTABLE = word_set("swap.portable")
+_QUANTIFIERS = word_set("swap.quantifiers")
 
 
 def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
@@ -67,7 +39,6 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Negat
     a preposition: "the air jumping in a man" would be no hard negative.
 
     Args:
-      analysis: the caption's analysis.
       rng: draws one of the pairs that can be exchanged.
     """
     pairs = list(_object_pairs(analysis))
@@ -146,7 +117,6 @@ def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Ne
     colours, and sizes with sizes.
 
     Args:
-      analysis: the caption's analysis.
       rng: draws one of the pairs that can be exchanged.
     """
     pairs = list(_attribute_pairs(analysis))

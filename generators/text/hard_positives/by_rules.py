@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Tagger, is_noun
+from eqforge.generators.text.contexts import is_excluded
 from eqforge.generators.text.coordination.conjuncts import Range, is_living, word_at
 from eqforge.generators.text.edits import EditedText, apply_edits
-from eqforge.generators.text.hard_negatives.fitting import is_excluded
-from eqforge.generators.text.hard_positives.corrected import Mended, mend
-from eqforge.generators.text.hard_positives.foils import Foil, find_foil
+from eqforge.generators.text.hard_positives.corrected import Foil, Mended, find_foil, mend
 from eqforge.generators.text.hard_positives.records import Refusal
 from eqforge.generators.text.rewordings.records import Rewording
 from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, find_rewordings
@@ -31,9 +30,6 @@ class RewordedFoil:
 
     Attributes:
       mended: both captions after the repairs.
-      foil: what the negative changes.
-      kind: of the rewording.
-      edited: the caption after it.
     """
 
     mended: Mended
@@ -45,18 +41,7 @@ class RewordedFoil:
 def reword_by_rules(
     record: VlChecklistRecord, name: str, tagger: Tagger, rng: random.Random
 ) -> RewordedFoil | Refusal:
-    """Returns a record's caption with its foiled words reworded, or why that is not possible.
-
-    Args:
-      record: a record of the Visual Genome part: one positive, one negative.
-      name: id of the record.
-      tagger: of the caption.
-      rng: draws the rule, then the place.
-
-    Raises:
-      InputError: WordNet is not on this machine.
-      MissingExtra: a package of the extra "text" is not installed.
-    """
+    """Returns a record's caption with its foiled words reworded, or why that is not possible."""
     mended = mend(record.positives[0], record.negatives[0])
     foil = find_foil(mended.caption, mended.negative)
     if foil is None:

@@ -8,27 +8,106 @@ repaired in the same way, so that neither can be recognised by its spelling; see
 """
 
 import dataclasses
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from eqforge.generators.text.articles import agree_articles, article_for
 from eqforge.generators.text.edits import Edit, Span, apply_edits
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
-from eqforge.generators.text.hard_positives.foils import Foil, find_foil
 from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.generators.text.lints.synonymy import stays_true
 from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
 from eqforge.generators.text.tokenizer import find_tokens
+from eqforge.generators.text.words import word_set
 from eqforge.sources.vl_checklist import VlChecklistRecord
 
-_PREPOSITIONS = frozenset(
-    (
-        *("above", "across", "against", "along", "among", "around", "at", "atop", "behind"),
-        *("beneath", "beside", "between", "by", "from", "in", "inside", "into", "near", "next"),
-        *("on", "onto", "outside", "over", "past", "through", "to", "toward", "towards"),
-        *("under", "underneath", "upon", "with", "within"),
+DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its"))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Foil:
+    """The one span in which a caption and its negative differ, without determiners at its ends.
+
+    Attributes:
+      words: the foiled words of the caption, in lower case.
+      span: of these words, in the caption; empty, after a word, if the negative only adds words.
+      negative_words: the words that replace them, in lower case.
+      negative_span: of those words, in the negative.
+      lost_determiner: a determiner after the foiled words that the negative lacks: "a" in "on a
+        bench", where the negative has "beside bench"; otherwise empty.
+    """
+
+    words: tuple[str, ...]
+    span: Span
+    negative_words: tuple[str, ...]
+    negative_span: Span
+    lost_determiner: str
+
+
+def find_foil(caption: str, negative: str) -> Foil | None:
+    """Returns the foil between a caption and its negative, None if they have the same words.
+
+    Letter case is ignored, and so is the difference between "a" and "an". The span is the shortest
+    one outside which the two captions have the same words.
+    """
+    tokens, negative_tokens = list(find_tokens(caption)), list(find_tokens(negative))
+    words, negative_words = (
+        [_key(token[0]) for token in found] for found in (tokens, negative_tokens)
     )
-)
+    if words == negative_words:
+        return None
+    first = _common_prefix(words, negative_words)
+    last = _common_prefix(words[first:][::-1], negative_words[first:][::-1])
+    ends, negative_ends = (first, len(words) - last), (first, len(negative_words) - last)
+    loses = _loses_determiner(words, negative_words, ends, negative_ends)
+    start, end = _without_determiners(words, *ends)
+    negative_start, negative_end = _without_determiners(negative_words, *negative_ends)
+    return Foil(
+        words=tuple(words[start:end]),
+        span=_span(tokens, start, end),
+        negative_words=tuple(negative_words[negative_start:negative_end]),
+        negative_span=_span(negative_tokens, negative_start, negative_end),
+        lost_determiner=words[ends[1] - 1] if loses else "",
+    )
+
+
+def _key(word: str) -> str:
+    lower = word.lower()
+    return "a" if lower == "an" else lower
+
+
+def _common_prefix(left: list[str], right: list[str]) -> int:
+    pairs = enumerate(zip(left, right, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(left), len(right)))
+
+
+def _loses_determiner(
+    words: list[str], negative_words: list[str], ends: tuple[int, int], negative: tuple[int, int]
+) -> bool:
+    """Tells whether the foil ends in a determiner in the caption but not in the negative."""
+    ends_in_determiner = ends[1] - ends[0] > 1 and words[ends[1] - 1] in DETERMINERS
+    has_own = negative[1] > negative[0] and negative_words[negative[1] - 1] in DETERMINERS
+    return ends_in_determiner and negative[1] > negative[0] and not has_own
+
+
+def _without_determiners(words: list[str], start: int, end: int) -> tuple[int, int]:
+    while start < end and words[end - 1] in DETERMINERS:
+        end -= 1
+    while start < end and words[start] in DETERMINERS:
+        start += 1
+    return start, end
+
+
+def _span(tokens: Sequence[re.Match[str]], start: int, end: int) -> Span:
+    if start < end:
+        return Span(start=tokens[start].start(), end=tokens[end - 1].end())
+    offset = tokens[start - 1].end() if start else 0
+    return Span(start=offset, end=offset)
+
+
+_PREPOSITIONS = word_set("corrected.prepositions")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,14 +143,10 @@ def reword_foil(
     """Returns a record's caption with its foiled words replaced, or why that is not possible.
 
     Args:
-      record: a record of the Visual Genome part: one positive, one negative.
       kind: whether its file is of relations or attributes.
       group: the name of its file, such as `color`.
       lexicon: the whole lexicon, with inflections if wanted.
       allow_weak: whether entries marked as weak synonyms are used.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     name = record_id(record, kind, group)
     mended = mend(record.positives[0], record.negatives[0])
@@ -114,11 +189,7 @@ def _hard_positive(
 
 
 def mend_caption(text: str) -> tuple[str, tuple[str, ...]]:
-    """Returns a Visual Genome caption with case, spacing and articles repaired, and the repairs.
-
-    Raises:
-      MissingExtra: inflect is not installed.
-    """
+    """Returns a Visual Genome caption with case, spacing and articles repaired, and the repairs."""
     squeezed = " ".join(text.split())
     lower = squeezed.lower()
     agreed = apply_edits(lower, agree_articles(lower)).text

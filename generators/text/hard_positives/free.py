@@ -28,7 +28,6 @@ class Rewording:
 
     Attributes:
       edited: the caption after the edit, with the spans of the edit before and after.
-      entry: the lexicon entry used.
     """
 
     edited: EditedText
@@ -39,12 +38,8 @@ def reword_caption(analysis: Analysis, lexicon: Lexicon) -> Iterator[Rewording]:
     """Yields a free caption with each of its words of the lexicon replaced, one at a time.
 
     Args:
-      analysis: the caption's analysis.
       lexicon: words and replacements; entries of the groups color, size, state, action and
         spatial are used where the word's tag fits.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     for start, end, entry in _places(analysis, lexicon):
         edits = _edits(analysis, start, end, entry)

@@ -44,7 +44,6 @@ class PublishedTriple:
       image: the image's path in VL-CheckList.
       caption, hard_negative: the positive and the negative.
       hard_positive: the positive after the replacement.
-      entry: the lexicon entry used.
     """
 
     kind: Kind
@@ -80,7 +79,6 @@ def replace_as_published(
     """Returns the rows that the published rule makes from a record: none, one, or two.
 
     Args:
-      record: a record of the Visual Genome part: one positive, one negative.
       kind: whether its file is of relations or attributes.
       group: the name of its file, such as `color`.
       lexicon: the whole lexicon; the entries of the kind and group are used, in order.

@@ -44,7 +44,6 @@ class HardPositive:
       caption: the true caption, after the repairs.
       hard_positive: the caption with the foiled words replaced.
       hard_negative: the source's negative, after the repairs.
-      entry: the lexicon entry used.
       caption_spans: what the hard positive changes, in the caption.
       hard_positive_spans: the same edits in the hard positive.
       foil_span: what the negative changes, in the caption.

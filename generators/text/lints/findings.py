@@ -65,7 +65,6 @@ class Finding:
         "other_caption" where that of a second image stands in place of a negative.
       detail: the text at fault, or how it differs.
       twin: the id of the first record that a duplicate repeats; empty for other kinds.
-      severity: of the kind.
     """
 
     record_id: str

@@ -1,10 +1,25 @@
 """Lints a stream of text pairs."""
 
+import dataclasses
+import hashlib
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from eqforge.core.identity import picture_key
+from eqforge.generators.text.articles import agree_articles
+from eqforge.generators.text.caption_lint import normalize_caption
+from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_tokens
 from eqforge.generators.text.lints.findings import Finding
-from eqforge.generators.text.lints.pair_checks import check_record
-from eqforge.generators.text.lints.set_checks import SetChecks
+from eqforge.generators.text.lints.synonymy import stays_true
+from eqforge.generators.text.lints.vocabulary import is_known_word
+from eqforge.generators.text.lints.word_edits import (
+    PartialEdit,
+    WordExchange,
+    exchanged_words,
+    find_partial_edits,
+    words_of,
+)
 from eqforge.sources.labelled_captions import LabelledCaptions, label_pair
 from eqforge.sources.text_pairs import TextPair
 
@@ -15,9 +30,6 @@ def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Fin
     A record's findings are yielded as it is read, contradictions between records at the end. The
     same records in the same order give the same findings.
 
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
-
     Source: defects found in VL-CheckList, ARO and the published hard-positive sets.
     """
     others = SetChecks()
@@ -26,3 +38,223 @@ def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Fin
         yield from check_record(record)
         yield from others.add(record)
     yield from others.finish()
+
+
+_LENGTH_GAP_WORDS = 4
+_LENGTH_GAP_RATIO = 1.5
+# Words of grammar that no sentence has twice in a row, as it may have "that that" and "had had".
+_TWICE = re.compile(
+    r"\b(a|an|and|at|by|for|from|his|is|it|near|of|or|the|their|to|with)\s+\1\b(?![-\w'])",
+    re.IGNORECASE,
+)
+# What no article stands before: a word is missing, or the article is written twice.
+_MISSING_NOUN = re.compile(r"\s+(a|an|and|are|as|at|if|in|into|is|of|on|onto|or)\b", re.IGNORECASE)
+_EQUAL_KINDS = {
+    ("positive", "negative"): "negative_equals_positive",
+    ("positive", "hard_positive"): "unchanged",
+    ("positive", "perturbed"): "unchanged",
+    ("negative", "hard_positive"): "hard_positive_equals_negative",
+}
+
+
+def captions_of(record: LabelledCaptions) -> dict[str, str]:
+    """Returns a record's captions by field, without those it lacks."""
+    fields = ("positive", "negative", "hard_positive", "perturbed")
+    texts = ((field, getattr(record, field)) for field in fields)
+    return {field: text for field, text in texts if text is not None}
+
+
+def check_record(record: LabelledCaptions) -> Iterator[Finding]:
+    """Yields the findings that a single record gives.
+
+    Edits inside words that only other records can prove are left to `set_checks`. A perturbed
+    caption may have any words and grammar.
+    """
+    captions = captions_of(record)
+    for (left, right), kind in _EQUAL_KINDS.items():
+        if left in captions and right in captions:
+            yield from _check_equal(record, kind, right, captions[left], captions[right])
+    for field, text in captions.items():
+        if field != "perturbed":
+            yield from _check_articles(record, field, text)
+            yield from _check_repetition(record, field, text)
+        if field != "positive" and text != record.positive:
+            yield from _check_edit(record, field, text)
+
+
+def _finding(record: LabelledCaptions, kind: str, field: str, detail: str) -> Finding:
+    called = record.called(field)
+    return Finding(record_id=record.record_id, kind=kind, field=called, detail=detail)
+
+
+def _check_equal(
+    record: LabelledCaptions, kind: str, field: str, left: str, right: str
+) -> Iterator[Finding]:
+    if left == right:
+        yield _finding(record, kind, field, right)
+    elif not exchanged_words(left, right):
+        yield _finding(record, "case_or_spacing_only", field, f"{left!r} | {right!r}")
+
+
+def _check_articles(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
+    for edit in agree_articles(text):
+        if _MISSING_NOUN.match(text, edit.end):
+            continue
+        yield _finding(record, "article", field, text[edit.start : edit.end + 20])
+
+
+def _check_repetition(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
+    for match in _TWICE.finditer(text):
+        yield _finding(record, "word_twice", field, match[0])
+
+
+def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
+    exchanges = exchanged_words(record.positive, text)
+    if exchanges and _first_difference_is_cut_off(record.positive, text):
+        yield _finding(record, "edit_beyond_context", field, text[-60:])
+    if field == "perturbed":
+        return
+    if field == "negative":
+        yield from _check_meaning(record, text, exchanges)
+    is_made = record.is_made or field != "negative"
+    for word in _invented(record.positive, exchanges) if is_made else ():
+        yield _finding(record, "invented_word", field, word)
+    lengths = sorted((len(record.positive.split()), len(text.split())))
+    gap = lengths[1] - lengths[0]
+    if gap >= _LENGTH_GAP_WORDS and lengths[1] >= _LENGTH_GAP_RATIO * lengths[0]:
+        yield _finding(record, "length_gap", field, f"{lengths[0]} and {lengths[1]} words")
+
+
+def _check_meaning(
+    record: LabelledCaptions, negative: str, exchanges: tuple[WordExchange, ...]
+) -> Iterator[Finding]:
+    """Yields what the negative has in common with the positive: its words, or their meaning."""
+    if not exchanges:
+        return
+    words, other = words_of(record.positive), words_of(negative)
+    if len(words) == len(other) and sorted(words) == sorted(other):
+        yield _finding(record, "word_order_only", "negative", negative)
+    elif stays_true(words, exchanges):
+        detail = "; ".join(f"{' '.join(e.before)} -> {' '.join(e.after)}" for e in exchanges)
+        yield _finding(record, "near_synonym_negative", "negative", detail)
+
+
+def _invented(positive: str, exchanges: tuple[WordExchange, ...]) -> list[str]:
+    """Returns the words of an edit that no dictionary has, without those it only moved."""
+    words = (word for exchange in exchanges for word in exchange.after)
+    unknown = [word for word in words if word.isascii() and not is_known_word(word)]
+    given = {word.removesuffix("s") for word in words_of(positive)} if unknown else set()
+    return [word for word in unknown if word.removesuffix("s") not in given]
+
+
+def _first_difference_is_cut_off(left: str, right: str) -> bool:
+    """Tells whether CLIP reads the same tokens of two texts, since they differ only beyond them."""
+    shared = next(
+        (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
+        min(len(left), len(right)),
+    )
+    if shared < CONTEXT_TOKENS - 2:  # a token has at least one character
+        return False
+    prefix = left[: left.rfind(" ", 0, shared + 1) + 1]
+    return count_clip_tokens(prefix) >= CONTEXT_TOKENS
+
+
+# Records with equal positives are duplicates if the first of these that they have is equal too.
+_MADE = ("negative", "perturbed", "hard_positive")
+
+
+@dataclass(slots=True)
+class SetChecks:
+    """Collects what records say of their images, and checks it at the end."""
+
+    _pairs: dict[bytes, str] = dataclasses.field(default_factory=dict)
+    _normal_pairs: dict[bytes, str] = dataclasses.field(default_factory=dict)
+    _true: dict[bytes, str] = dataclasses.field(default_factory=dict)
+    _false: dict[bytes, str] = dataclasses.field(default_factory=dict)
+    _negatives: list[tuple[bytes, str, str]] = dataclasses.field(default_factory=list)
+    _hard_positives: list[tuple[bytes, str, str]] = dataclasses.field(default_factory=list)
+    _whole_words: set[tuple[str, str]] = dataclasses.field(default_factory=set)
+    _partial_edits: list[tuple[str, str, PartialEdit]] = dataclasses.field(default_factory=list)
+
+    def add(self, record: LabelledCaptions) -> Iterator[Finding]:
+        """Adds a record; yields the findings that it gives with the records before it."""
+        captions = captions_of(record)
+        normal = {name: normalize_caption(text) for name, text in captions.items()}
+        made = next((name for name in _MADE if name in captions), "positive")
+        picture = _picture(record)
+        exact = _digest(picture, made, record.positive, captions[made])
+        near = _digest(picture, made, normal["positive"], normal[made])
+        if near in self._normal_pairs:
+            kind = "duplicate" if exact in self._pairs else "near_duplicate"
+            yield Finding(
+                record_id=record.record_id,
+                kind=kind,
+                field="positive",
+                detail=f"{record.image}: {record.positive} | {captions[made]}",
+                twin=self._pairs.get(exact, self._normal_pairs[near]),
+            )
+        self._pairs.setdefault(exact, record.record_id)
+        self._normal_pairs.setdefault(near, record.record_id)
+        self._remember(record, normal)
+        yield from self._add_edits(record)
+
+    def _remember(self, record: LabelledCaptions, normal: dict[str, str]) -> None:
+        image, record_id = _picture(record), record.record_id
+        self._true.setdefault(_digest(image, normal["positive"]), record_id)
+        negative, called = normal.get("negative"), record.called("negative")
+        if negative is not None:
+            self._false.setdefault(_digest(image, negative), record_id)
+            if negative != normal["positive"]:
+                self._negatives.append((_digest(image, negative), record_id, called))
+        if "hard_positive" in normal and normal["hard_positive"] != negative:
+            digest = _digest(image, normal["hard_positive"])
+            self._hard_positives.append((digest, record_id, "hard_positive"))
+
+    def _add_edits(self, record: LabelledCaptions) -> Iterator[Finding]:
+        for name in ("negative", "hard_positive") if record.is_made else ("hard_positive",):
+            text, called = getattr(record, name), record.called(name)
+            for exchange in () if text is None else exchanged_words(record.positive, text):
+                self._whole_words.add((" ".join(exchange.before), " ".join(exchange.after)))
+                for edit in find_partial_edits(exchange):
+                    if edit.damaged == "after":
+                        yield _inside_word(record.record_id, called, edit)
+                    else:
+                        self._partial_edits.append((record.record_id, called, edit))
+
+    def finish(self) -> Iterator[Finding]:
+        """Yields the findings that need all records: each kind in the order of the records."""
+        for kind, mine, others in (
+            ("negative_true_elsewhere", self._negatives, self._true),
+            ("hard_positive_false_elsewhere", self._hard_positives, self._false),
+        ):
+            for digest, record_id, name in mine:
+                if digest in others:
+                    detail = f"as record {others[digest]} says"
+                    yield Finding(record_id=record_id, kind=kind, field=name, detail=detail)
+        for record_id, name, edit in self._partial_edits:
+            parts = edit.part_before, edit.part_after
+            if edit.damaged == "before" and {parts, parts[::-1]} & self._whole_words:
+                yield _inside_word(record_id, "positive", edit)
+            elif edit.damaged == "neither" and parts in self._whole_words:
+                yield _inside_word(record_id, name, edit, "edit_maybe_inside_word")
+
+
+def _picture(record: LabelledCaptions) -> str:
+    """Returns a key of the picture: the image, with the box if it is a part of it."""
+    box, image = record.box, picture_key(record.image, record.record_id)
+    return image if box is None else f"{image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
+
+
+def _inside_word(
+    record_id: str, name: str, edit: PartialEdit, kind: str = "edit_inside_word"
+) -> Finding:
+    detail = f"{edit.before} -> {edit.after} ({edit.part_before} -> {edit.part_after})"
+    return Finding(record_id=record_id, kind=kind, field=name, detail=detail)
+
+
+def _digest(*texts: str) -> bytes:
+    digest = hashlib.blake2b(digest_size=12)
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big") + data)
+    return digest.digest()

@@ -6,16 +6,14 @@ the broader one: a man is a person. WordNet is not asked: in the first senses of
 a woman, and a bike a motorcycle.
 """
 
-import csv
 import functools
-from importlib.resources import files
 
 from eqforge.generators.text.caption_synonyms import PartOfSpeech, caption_synonyms
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.lints.word_edits import WordExchange
 from eqforge.generators.text.parts import lemmatizer
-from eqforge.generators.text.words import DENIALS
+from eqforge.generators.text.words import DENIALS, read_table
 
 _ARTICLES = frozenset(("a", "an", "the"))
 
@@ -26,13 +24,6 @@ def stays_true(words: tuple[str, ...], exchanges: tuple[WordExchange, ...]) -> b
     It is if every exchange is one of articles, or of a word or phrase for a synonym of the same
     number, for another form of the same verb ("holds", "holding"), or for a broader word. A broader
     word does not do in a caption that denies something: "no dog" does not say "no animal".
-
-    Args:
-      words: the caption's, in lower case.
-      exchanges: one or more.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     is_denial = not DENIALS.isdisjoint(words)
     return bool(exchanges) and all(_keeps_truth(each, is_denial) for each in exchanges)
@@ -108,6 +99,5 @@ def _phrases() -> frozenset[tuple[str, str]]:
 
 @functools.cache
 def _narrower() -> dict[str, frozenset[str]]:
-    resource = files("eqforge.generators.text") / "data" / "broader_words.tsv"
-    rows = csv.DictReader(resource.read_text(encoding="utf-8").splitlines(), delimiter="\t")
+    rows = read_table("broader_words.tsv")
     return {row["broader"]: frozenset(row["narrower"].split(",")) for row in rows}

@@ -21,9 +21,6 @@ def is_known_word(word: str) -> bool:
     words and names of wordfreq, each found in several large corpora, or if the same with "man" or
     "boy" for "woman" or "girl" is one of these ("snowwoman"). Every part of a hyphenated word has
     to be known. A string without a letter, or with a digit, counts as known.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     return _is_known(word.lower().replace("\u2019", "'"), 0)
 
@@ -34,9 +31,6 @@ def is_sure_word(word: str) -> bool:
 
     Among words of up to five letters wordfreq has many typing errors and syllables ("ofe", "plon"):
     these have to occur there three times in ten million words, or in one of the other sources.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     return _is_known(word.lower().replace("\u2019", "'"), _SHORT_FREQUENCY)
 
@@ -70,9 +64,6 @@ def in_dictionary(word: str) -> bool:
     """Tells whether textblob's or lemminflect's dictionary has a word, given in lower case.
 
     They hold 94,000 words of newspapers, and the inflected forms of 40,000 lemmas.
-
-    Raises:
-      MissingExtra: one of the two is not installed.
     """
     return word in _newspaper_words() or bool(_lemmas(word))
 

@@ -31,7 +31,6 @@ def open_client(base: str, key: str, at_once: int, timeout_s: float) -> openai.A
     Args:
       base: the server's address up to `/v1`.
       key: empty for none; the variables that openai reads are ignored.
-      at_once: requests under way at a time.
       timeout_s: how long each try may take, to the last byte of its answer.
     """
     limits = httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once)

@@ -38,7 +38,6 @@ class DecodingSettings:
 
     Attributes:
       max_new_tokens: maximum number of tokens of a completion.
-      batch_size: rows of every batch.
       temperature: divides the logits of sampled records; above 0.
       top_p: samples from the fewest likeliest tokens with at least this total probability, in
         (0, 1].
@@ -64,8 +63,6 @@ def complete(
 
     Args:
       model: a causal language model of transformers, in evaluation mode.
-      requests: the prompts.
-      settings: how to decode.
       is_done: tells from a completion's tokens so far whether it ends there.
     """
     results: list[list[int]] = [[] for _ in requests]

@@ -250,16 +250,7 @@ class Endpoint:
     async def _request(
         self, client: "openai.AsyncOpenAI", path: str, body: dict[str, Any] | None
     ) -> tuple[int, Any]:
-        """Returns the status and the JSON that a server answers, or its text.
-
-        Args:
-          client: of the server.
-          path: below its address.
-          body: of a question; None asks for the list of models, once.
-
-        Raises:
-          InputError, BuildError: it cannot be reached, before any work or later.
-        """
+        """Returns the status and the JSON that a server answers, or its text."""
         import httpx2
         import openai
 

@@ -16,7 +16,6 @@ class Question:
     """A prompt to complete; equal questions have one answer.
 
     Attributes:
-      prompt: the text.
       seed: draws the answer, in [0, 2**63); None takes the likeliest tokens.
       max_new_tokens: maximum number of tokens of the answer.
     """
@@ -31,7 +30,6 @@ class Answer:
     """What a model wrote; it is somebody else's text, and nothing in it is ever followed.
 
     Attributes:
-      text: the answer.
       model: the model and its version, as stored in rows; a server's as it reports them.
       refusal: why there is no answer, in the server's words; empty where there is one.
       is_cut: whether it had no token left to come to an end.
@@ -77,7 +75,6 @@ def ask(
     """Returns the answers to questions, in order; each is asked once and kept when it comes.
 
     Args:
-      model: the model.
       questions: what to ask; equal ones are asked once.
       memory: where answers are kept, by model and question; None keeps none.
     """

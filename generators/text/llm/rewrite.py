@@ -44,7 +44,6 @@ class Prompt:
     """A prompt with one gap for the caption.
 
     Attributes:
-      name: the name users give.
       template: the text; `{example}` stands for the caption.
       max_new_tokens: maximum number of tokens of an answer, as in the paper.
     """
@@ -136,7 +135,6 @@ class Asking:
       prompts: what it may be asked for; SWAP is for captions with "and".
       sample: whether the first answer is sampled too.
       retries: how many more answers to ask for if one is rejected.
-      taken: which answers are taken.
     """
 
     run_seed: int
@@ -176,7 +174,6 @@ class Rewrite:
     """A caption as a language model rewrote it.
 
     Attributes:
-      prompt: the prompt used.
       edited: the caption with the model's one edit, and the spans of the edit before and after.
       attempt: number of answers rejected before this one.
       seed: of this answer; None if the likeliest tokens were taken.
@@ -195,9 +192,7 @@ class RewriteRefusal:
     """Why a caption has no rewrite.
 
     Attributes:
-      prompt: the prompt used.
       reason: a key of REWRITE_REFUSALS, for the last answer.
-      attempts: number of answers rejected.
       answer: the last answer, or the server's words where it refused.
     """
 
@@ -213,14 +208,7 @@ def rewrite_captions(
     asking: Asking,
     memory: Memory | None = None,
 ) -> list[Rewrite | RewriteRefusal]:
-    """Return one result per caption, in order; none depends on the other captions.
-
-    Args:
-      captions: their ids and analyses.
-      model: the language model.
-      asking: how it is asked.
-      memory: where its answers are kept.
-    """
+    """Return one result per caption, in order; none depends on the other captions."""
     items = list(captions)
     prompts = [asking.prompt_of(name, analysis.text).name for name, analysis in items]
     results: list[Rewrite | RewriteRefusal] = [

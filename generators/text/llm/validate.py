@@ -14,14 +14,13 @@ from typing import Final, Literal
 
 from eqforge.generators.text.analysis import Analysis, Token, is_word
 from eqforge.generators.text.articles import agree_articles
-from eqforge.generators.text.edits import Edit, EditedText, apply_edits
-from eqforge.generators.text.exchange import exchange_phrases
+from eqforge.generators.text.edits import Edit, EditedText, apply_edits, exchange_phrases
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
 from eqforge.generators.text.hard_negatives.records import NegativeKind
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.generators.text.words import word_edit
+from eqforge.generators.text.words import word_edit, word_set
 from eqforge.schemas.records.values import spans_of
 
 PromptName = Literal["swap", "replace", "replace_printed", "replace_verb", "replace_spatial"]
@@ -62,14 +61,7 @@ REWRITE_REFUSALS: dict[str, str] = {
 }
 """The closed list of reasons why an answer is rejected, each in one sentence."""
 
-_SPATIAL = frozenset(
-    (
-        *("above", "across", "against", "along", "alongside", "among", "around", "at", "atop"),
-        *("behind", "below", "beneath", "beside", "between", "by", "down", "in", "inside", "into"),
-        *("near", "next", "on", "onto", "outside", "over", "past", "through", "toward"),
-        *("towards", "under", "underneath", "up", "upon", "within"),
-    )
-)
+_SPATIAL = word_set("validate.spatial")
 
 
 class InvalidRewrite(Exception):
@@ -106,8 +98,6 @@ def first_valid(
     """Returns what a check makes of the first line of an answer that it does not reject.
 
     Args:
-      answer: what the model wrote.
-      caption: the caption.
       check: returns the caption as a line has it, or raises.
       is_cut: whether the answer ends in the middle of its last line.
 
@@ -128,11 +118,6 @@ def first_valid(
 
 def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedText:
     """Returns the caption with the one edit of a line of an answer.
-
-    Args:
-      analysis: the caption's analysis.
-      line: a line that the model wrote.
-      prompt: the prompt that was used.
 
     Raises:
       InvalidRewrite: the answer is not the caption with one edit of the prompt's kind.
@@ -169,10 +154,6 @@ def _is_made_false(analysis: Analysis, text: str) -> bool:
 
 def take_rewrite(caption: str, line: str) -> EditedText:
     """Returns a line of an answer with whatever it changes, as the authors took it.
-
-    Args:
-      caption: the caption.
-      line: a line that the model wrote.
 
     Raises:
       InvalidRewrite: it is empty, says the same word by word, or is no text like the caption.

@@ -55,7 +55,6 @@ def open_model(settings: WriterSettings) -> LanguageModel:
 
     Raises:
       InputError: the model cannot be loaded, or its address is wrong.
-      MissingExtra: torch or transformers is not installed.
     """
     if not is_endpoint(settings.model):
         return CaptionWriter(settings)
@@ -71,12 +70,8 @@ def open_model(settings: WriterSettings) -> LanguageModel:
 class CaptionWriter:
     """Completes prompts with a causal language model from transformers.
 
-    Args:
-      settings: the model, and how it decodes.
-
     Raises:
       InputError: the model or its tokenizer cannot be loaded.
-      MissingExtra: torch or transformers is not installed.
     """
 
     def __init__(self, settings: WriterSettings) -> None:
@@ -127,7 +122,6 @@ class CaptionWriter:
         Beside each stands whether it had no token left to come to an end.
 
         Args:
-          prompts: texts to complete.
           seeds: one per prompt; None takes the likeliest token at every step.
           max_new_tokens: maximum number of tokens of a completion.
         """

@@ -6,12 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from eqforge.core.identity import derive_seed
 from eqforge.generators.text.analysis import Analysis, is_word
-from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.perturbations import published, shuffles, typos
 from eqforge.generators.text.perturbations import published_typos as old
-from eqforge.generators.text.perturbations.record import Mode, PerturbationSettings, Reason
+from eqforge.generators.text.perturbations.published import perturb_as_published
+from eqforge.generators.text.perturbations.record import (
+    VERSIONS,
+    Mode,
+    Perturbation,
+    PerturbationSettings,
+    Reason,
+)
 from eqforge.generators.text.perturbations.synonyms import replace_by_synonyms
+from eqforge.generators.text.words import has_same_words
 
 _ENDS_SENTENCE = re.compile(r"[.!?\u2026][^\w\s]*\s*\Z")
 
@@ -21,10 +30,6 @@ def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
 
     After any other mark that ends a sentence it becomes its own sentence. The edit is an insertion:
     nothing in the caption changes, not even white space at its end.
-
-    Args:
-      analysis: the caption's analysis.
-      statement: in lower case, without punctuation.
     """
     if not any(is_word(token) for token in analysis.tokens):
         return Reason.NO_WORDS
@@ -108,3 +113,61 @@ def names_of(mode: Mode) -> tuple[str, ...]:
     """Returns the names of a mode's perturbations."""
     every = mode == "corrected"
     return tuple(n for n, rules in PERTURBATIONS.items() if every or rules.published is not None)
+
+
+_DEFAULTS = PerturbationSettings()
+
+
+def perturb(
+    name: str,
+    analysis: Analysis,
+    seed: int,
+    settings: PerturbationSettings = _DEFAULTS,
+) -> Perturbation:
+    """Applies one perturbation to a caption; the same arguments always give the same result.
+
+    Args:
+      seed: for this caption and perturbation; `perturb_all` derives it.
+
+    Raises:
+      KeyError: the mode has no perturbation of that name.
+    """
+    rules, rng = PERTURBATIONS[name], random.Random(seed)
+    if settings.mode == "paper":
+        if rules.published is None:
+            raise KeyError(name)
+        return perturb_as_published(name, rules.published, analysis, rng)
+    outcome = rules.edit(analysis, rng, settings)
+    reason = outcome if isinstance(outcome, Reason) else None
+    edited = apply_edits(analysis.text, [] if isinstance(outcome, Reason) else outcome)
+    return Perturbation(
+        name=name,
+        mode="corrected",
+        version=VERSIONS["corrected"],
+        text=edited.text,
+        applied=reason is None,
+        words_changed=not has_same_words(analysis.text, edited.text),
+        reason=reason,
+        spans_before=edited.spans_before,
+        spans_after=edited.spans_after,
+    )
+
+
+def perturb_all(
+    analysis: Analysis,
+    record_id: str,
+    run_seed: int,
+    settings: PerturbationSettings = _DEFAULTS,
+) -> list[Perturbation]:
+    """Returns all perturbations of a caption, in the order of `PERTURBATIONS`.
+
+    Args:
+      record_id: the caption's id; each of its perturbations has its own random numbers, seeded from
+        run seed, id, name and version.
+    """
+    version = VERSIONS[settings.mode]
+    names = names_of(settings.mode)
+    seeds = (derive_seed(run_seed, record_id, f"perturb/{name}", version) for name in names)
+    return [
+        perturb(name, analysis, seed, settings) for name, seed in zip(names, seeds, strict=True)
+    ]

@@ -53,13 +53,8 @@ def perturb_as_published(
     """Returns what the published code would have sent to the model instead of a caption.
 
     Args:
-      name: of the perturbation.
       published: returns the published code's text for a caption.
-      analysis: the caption's analysis.
       rng: draws the orders of the shuffles; nothing else is random.
-
-    Raises:
-      InputError: WordNet is needed and not on this machine.
     """
     before, reason = analysis.text, None
     try:
@@ -96,11 +91,7 @@ def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def first_synonym(word: str) -> str | None:
-    """Returns the first lemma other than the word, over its senses of any part of speech.
-
-    Raises:
-      InputError: WordNet is not on this machine.
-    """
+    """Returns the first lemma other than the word, over its senses of any part of speech."""
     wordnet = open_wordnet()
     with WORDNET_LOCK:
         for sense in wordnet.synsets(word):
@@ -161,11 +152,7 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) ->
 
 
 def tokenize_words(text: str) -> list[str]:
-    """Returns the tokens of NLTK's word tokenizer, sentence by sentence.
-
-    Raises:
-      MissingExtra: NLTK is not installed.
-    """
+    """Returns the tokens of NLTK's word tokenizer, sentence by sentence."""
     tokenizer = _word_tokenizer()
     return [word for part in _SENTENCE_END.split(text) for word in tokenizer(part)]
 

@@ -11,7 +11,7 @@ Source: mariyahendriksen/model-robustness-for-itr, src/perturbations/perturbatio
 import random
 import re
 
-from eqforge.generators.text.perturbations.keyboard import (
+from eqforge.generators.text.perturbations.typos import (
     NEIGHBOURING_LETTERS,
     NEIGHBOURING_NUMPAD_DIGITS,
 )

@@ -53,7 +53,6 @@ class Perturbation:
     """A caption after one perturbation.
 
     Attributes:
-      name: see `catalogue`.
       mode: "corrected" or "paper".
       version: version of the rules of that mode.
       text: the perturbed caption; the caption itself if nothing was applied.

@@ -91,8 +91,6 @@ def _rearrange(
     """Returns the edits that put the words at some places in a random order.
 
     Args:
-      analysis: the caption's analysis.
-      places: of words, not overlapping.
       draw: returns the same words in a new list, in a random order; called until the order reads
         differently, at most `_ATTEMPTS` times.
     """

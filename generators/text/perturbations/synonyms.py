@@ -34,8 +34,6 @@ def replace_by_synonyms(
     """Replaces up to `max_words` words of a part of speech, drawn from those with a synonym.
 
     Args:
-      analysis: the caption's analysis.
-      rng: draws the words and their synonyms.
       pos: "n" for common nouns, "a" for adjectives.
       max_words: 1 or more; fewer are replaced if fewer have a synonym.
     """
@@ -54,7 +52,6 @@ def synonym_places(analysis: Analysis, pos: PartOfSpeech) -> dict[int, tuple[tup
     """Returns the words of a caption that have synonyms, by token.
 
     Args:
-      analysis: the caption's analysis.
       pos: "n" for common nouns, "a" for adjectives.
 
     Returns:
@@ -84,8 +81,6 @@ def synonyms_at(
     """Returns the words that can replace a token, and in its form, without those that are there.
 
     Args:
-      tokens: the caption's tokens.
-      index: of the token.
       pos: "n" for common nouns, "a" for adjectives.
       there: the texts, in lower case, and lemmas of the caption's words.
     """
@@ -111,8 +106,6 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
     """Returns the edits that replace a token and make an article before it agree.
 
     Args:
-      tokens: the caption's tokens.
-      index: of the token to replace.
       replacement: inflected, in lower case; it takes the letter case of the token.
     """
     token = tokens[index]
@@ -124,8 +117,6 @@ def article_edits(tokens: Sequence[Token], index: int, replacement: str) -> list
     """Returns the edit of an "a" or "an" right before a token, if it has to agree anew.
 
     Args:
-      tokens: the caption's tokens.
-      index: of the token.
       replacement: the words that will stand in its place.
     """
     article = tokens[index - 1] if index > 0 else None

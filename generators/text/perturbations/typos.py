@@ -10,7 +10,6 @@ import re
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit
-from eqforge.generators.text.perturbations.keyboard import NEIGHBOURING_LETTERS
 from eqforge.generators.text.perturbations.record import Reason
 
 _WORD = re.compile(r"[^\W_]{2,}")
@@ -92,3 +91,46 @@ def _cased_as(character: str, place: str) -> str:
     """Returns a character in the case of another, if that is still a single character."""
     cased = character.upper() if place.isupper() else character.lower()
     return cased if len(cased) == 1 and place.lower() != place.upper() else character
+
+
+# As in the package `typo` 0.1.7 (MIT); the order determines what a seeded choice returns.
+NEIGHBOURING_LETTERS = {
+    "a": "qwsz",
+    "b": "vghn",
+    "c": "xdfv",
+    "d": "serfcx",
+    "e": "rdsw",
+    "f": "drtgvc",
+    "g": "ftyhbv",
+    "h": "nbgyuj",
+    "i": "okju",
+    "j": "huikmn",
+    "k": "jiolm",
+    "l": "kop",
+    "m": "njk",
+    "n": "bhjm",
+    "o": "iklp",
+    "p": "ol",
+    "q": "aw",
+    "r": "edft",
+    "s": "azxdew",
+    "t": "rfgy",
+    "u": "yhji",
+    "v": "cfgb",
+    "w": "qasde",
+    "x": "zsdc",
+    "y": "tghu",
+    "z": "asx",
+}
+NEIGHBOURING_NUMPAD_DIGITS = {
+    "0": "12",
+    "1": "4520",
+    "2": "014563",
+    "3": "256",
+    "4": "78521",
+    "5": "78946123",
+    "6": "98523",
+    "7": "854",
+    "8": "74569",
+    "9": "856",
+}

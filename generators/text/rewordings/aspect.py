@@ -23,8 +23,12 @@ from eqforge.generators.text.rewordings.clauses import (
 )
 from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.rewordings.participles import can_do, fits_behind
-from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.records import (
+    Rewording,
+    Rule,
+    has_plain_spacing,
+    replacement,
+)
 
 _GROUND = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 4: the "

@@ -16,12 +16,11 @@ from eqforge.generators.text.rewordings.nominals import (
     names_person,
     nominal_from,
 )
+from eqforge.generators.text.words import word_set
 
 _FINITE = ("VBZ", "VBP", "VBD", "MD", "VB")
 _RELATIVE = frozenset(("that", "where", "which", "who"))
-_SUBORDINATING = frozenset(
-    ("after", "although", "as", "because", "before", "if", "since", "so", "until", "when", "while")
-)
+_SUBORDINATING = word_set("clauses.subordinating")
 _MANY = frozenset(("many", "several", "some", "these", "those"))
 _PREPOSITIONS = frozenset(("at", "in", "inside", "near", "on", "outside", "under", "with"))
 _BEFORE_NOUNS = ("VBG", "VBZ", "VBP", "VB", "PRP$")
@@ -156,10 +155,6 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
     """Returns the finite verbs from a token on that may be the main clause's.
 
     Those of relative clauses, and what follows "while", "as" and the like, are left out.
-
-    Args:
-      analysis: the caption's analysis.
-      start: index of the first token.
     """
     found = []
     for index in range(start, len(analysis.tokens)):
@@ -197,13 +192,7 @@ def is_one_sentence(analysis: Analysis) -> bool:
 
 
 def _may_end_in_verb(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a noun phrase may end in a verb: not "a surf board" of one man.
-
-    Args:
-      analysis: the caption's analysis.
-      first: index of the phrase's first token.
-      last: index after its last token.
-    """
+    """Tells whether a noun phrase may end in a verb: not "a surf board" of one man."""
     verb, be = finite_forms().get(word_at(analysis, last - 1), (None, ""))
     if verb is None or last - first < 2 or not tag_at(analysis, last - 2).startswith("NN"):
         return False
@@ -226,8 +215,6 @@ def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) ->
     "A man riding a bike and a dog": the dog rides nothing, or is ridden.
 
     Args:
-      analysis: the caption's analysis.
-      subject: what opens the caption.
       start: index of the first token behind the verb.
     """
     for index in range(start, len(analysis.tokens)):
@@ -252,7 +239,6 @@ def joins_verb(analysis: Analysis, start: int) -> bool:
     """Tells whether another verb may share the subject: "eating and drinking".
 
     Args:
-      analysis: the caption's analysis.
       start: index of the first token behind the verb.
     """
     return any(

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.contexts import classes_of
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
     COLOURS,
@@ -20,23 +21,16 @@ from eqforge.generators.text.coordination.conjuncts import (
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.noun_classes import classes_of
 from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.words import word_set
 
 _COLORED = re.compile(
     r"(?i)(?<![\w-])(?P<name>{})[ -]colou?red(?![\w-])".format("|".join(sorted(COLOURS)))
 )
 # Nouns of these classes have a colour that is theirs by nature, or that names their kind.
-_NATURAL = frozenset(
-    (
-        *("animal", "body", "living", "person", "plant", "substance", "phenomenon", "drink"),
-        *("food", "fruit", "vegetable", "ground", "land", "water", "slope or shore"),
-    )
-)
+_NATURAL = word_set("colors.natural")
 _METALS = frozenset(("gold", "golden", "silver"))
-_VARIED = frozenset(
-    ("photo", "photograph", "picture", "image", "light", "traffic", "wood", "stone")
-)
+_VARIED = word_set("colors.varied")
 
 
 def _add(analysis: Analysis) -> Iterator[Rewording]:

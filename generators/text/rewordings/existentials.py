@@ -25,13 +25,15 @@ from eqforge.generators.text.rewordings.introduced import (
 )
 from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.rewordings.participles import describes, has_second_participle
-from eqforge.generators.text.rewordings.places import (
+from eqforge.generators.text.rewordings.records import (
+    Rewording,
+    Rule,
     deletion,
     has_plain_spacing,
     insertion,
     replacement,
 )
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.words import word_set
 
 _SHOWN: Final = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 6: 'this' points at "
@@ -39,30 +41,14 @@ _SHOWN: Final = (
 )
 """Why both rules keep what is said."""
 
-_PICTURES = frozenset(
-    (
-        *("close", "close-up", "closeup", "collage", "drawing", "illustration", "image"),
-        *("painting", "photo", "photograph", "picture", "portrait", "scene", "screenshot"),
-        *("selfie", "shot", "sketch", "up", "view"),
-    )
-)
-_SIDES = frozenset(
-    (
-        *("back", "bottom", "corner", "edge", "end", "entrance", "front", "inside", "interior"),
-        *("outside", "rear", "reflection", "side", "storefront", "tail", "top", "underside"),
-    )
-)
+_PICTURES = word_set("existentials.pictures")
+_SIDES = word_set("existentials.sides")
 _ARTICLES = ("a", "an", "the")
 _SHOWN_ALL = ("complete", "of", "with", "showing", "from", "that", "through", "in", "at")
 
 
 def _add_this_is(rule: str, analysis: Analysis) -> Iterator[Rewording]:
-    """Yields "this is a view of a street" for "a view of a street".
-
-    Args:
-      rule: name of the rule.
-      analysis: the caption's analysis.
-    """
+    """Yields "this is a view of a street" for "a view of a street"."""
     if not (is_single_phrase(analysis, 0, _ARTICLES) and has_plain_spacing(analysis, 0, 2)):
         return
     last = analysis.noun_phrases[0][1]
@@ -81,12 +67,7 @@ def _add_this_is(rule: str, analysis: Analysis) -> Iterator[Rewording]:
 
 
 def _drop_this_is(rule: str, analysis: Analysis) -> Iterator[Rewording]:
-    """Yields "a view of a street" for "this is a view of a street".
-
-    Args:
-      rule: name of the rule.
-      analysis: the caption's analysis.
-    """
+    """Yields "a view of a street" for "this is a view of a street"."""
     opening = [word_at(analysis, index) for index in range(2)]
     if opening != ["this", "is"] or not is_single_phrase(analysis, 2, _ARTICLES):
         return

@@ -31,13 +31,15 @@ from eqforge.generators.text.rewordings.participles import (
     has_second_participle,
     may_describe,
 )
-from eqforge.generators.text.rewordings.places import (
+from eqforge.generators.text.rewordings.records import (
+    Rewording,
+    Rule,
     deletion,
     has_plain_spacing,
     insertion,
     replacement,
 )
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.words import word_set
 
 _GROUND = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 11: in block "
@@ -47,29 +49,12 @@ _CLAUSE = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 17: participles "
     "behind a noun stand for relative clauses in the simple present, too."
 )
-_GARMENTS = frozenset(
-    (
-        *("apron", "attire", "bikini", "blouse", "cap", "clothes", "clothing", "coat", "costume"),
-        *("dress", "gear", "glasses", "goggles", "gown", "hat", "helmet", "hoodie", "jacket"),
-        *("jean", "jeans", "jersey", "jumpsuit", "kimono", "outfit", "overalls", "pajamas"),
-        *("pants", "pant", "robe", "shirt", "short", "shorts", "skirt", "suit", "sunglasses"),
-        *("sweater", "sweatshirt", "swimsuit", "t-shirt", "tuxedo", "uniform", "vest"),
-        *("wetsuit",),
-    )
-)
+_GARMENTS = word_set("headlines.garments")
 _ARTICLES = frozenset(("a", "an", "the"))
 _NOT_COUNTED = frozenset(("dish", "drink", "food", "fruit", "sweet", "vegetable"))
-_COUNTED = frozenset(
-    (
-        *("adult", "blender", "building", "collage", "district", "engine", "hotdog", "hydrant"),
-        *("image", "photo", "photograph", "picture", "restroom", "room", "scene", "sculpture"),
-        *("shot", "sign", "statue", "table", "view", "windshield"),
-    )
-)
+_COUNTED = word_set("headlines.counted")
 _PRONOUNS = ("anyone", "everybody", "everyone", "somebody", "someone", "something")
-_AMOUNTS = frozenset(
-    ("bunch", "couple", "crowd", "flock", "group", "herd", "number", "pair", "row", "set")
-)
+_AMOUNTS = word_set("headlines.amounts")
 
 
 def _add(rule: str, analysis: Analysis) -> Iterator[Rewording]:

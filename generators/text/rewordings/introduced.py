@@ -9,25 +9,11 @@ from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
 from eqforge.generators.text.rewordings.nominals import Nominal, names_living, nominal_from
 from eqforge.generators.text.rewordings.participles import active_verb, describes
+from eqforge.generators.text.words import word_set
 
 # What a caption calls the picture itself, or a time: "a view of a street", "a day at the beach".
-_NO_THINGS = frozenset(
-    (
-        *("close", "close-up", "closeup", "collage", "concept", "day", "drawing", "evening"),
-        *("event", "example", "game", "illustration", "image", "look", "match", "moment"),
-        *("morning", "night", "painting", "photo", "photograph", "picture", "portrait", "scene"),
-        *("screenshot", "selfie", "shot", "side", "sketch", "time", "type", "up", "version"),
-        *("video", "view", "way"),
-    )
-)
-_PREPOSITIONS = frozenset(
-    (
-        *("above", "across", "against", "along", "alongside", "among", "around", "at", "atop"),
-        *("behind", "below", "beneath", "beside", "between", "by", "close", "full", "in"),
-        *("for", "from", "inside", "into", "near", "next", "on", "outside", "over", "that"),
-        *("under", "underneath", "which", "who", "with", "without"),
-    )
-)
+_NO_THINGS = word_set("introduced.no_things")
+_PREPOSITIONS = word_set("introduced.prepositions")
 PLACES: Final = _PREPOSITIONS - {
     *("close", "for", "from", "full", "into", "next", "that", "which", "who", "with", "without")
 }
@@ -38,34 +24,15 @@ _NO_PARTICIPLES = frozenset(("according", "concerning", "during", "following", "
 _BEHIND_PARTICIPLES = ("DT", "PRP$", "CD", "NN", "NNS", "IN", "TO", "JJ", "RB", "RP")
 _BEHIND_STATES = ("IN", "TO", "RP", ".", "")
 _MANY = frozenset(("bunch", "couple", "lot", "number", "pair", "variety"))
-_MADE = frozenset(
-    (
-        *("arranged", "attached", "broken", "built", "buried", "carved", "clogged", "covered"),
-        *("cut", "embedded", "focused", "parked", "seen", "stowed", "stuck"),
-        *("decorated", "designed", "displayed", "done", "draped", "drawn", "illuminated", "laid"),
-        *("lit", "made", "mounted", "painted", "placed", "posed", "posted", "printed", "served"),
-        *("set", "sliced", "surrounded", "suspended", "tied", "topped", "wrapped", "written"),
-    )
-)
+_MADE = word_set("introduced.made")
 """Past participles of what is done to things, which are no verbs in the past without an object."""
-_DRESSED = frozenset(
-    (
-        *("bundled", "crouched", "draped", "dressed", "engaged", "perched", "poised", "posed"),
-        *("sprawled",),
-    )
-)
+_DRESSED = word_set("introduced.dressed")
 
 
 def is_single_phrase(
     analysis: Analysis, start: int, articles: Collection[str] = ("a", "an")
 ) -> bool:
-    """Tells whether a caption is a noun phrase of one thing from a token on.
-
-    Args:
-      analysis: the caption's analysis.
-      start: index of the phrase's first token.
-      articles: one of which it begins with.
-    """
+    """Tells whether a caption is a noun phrase of one thing from a token on."""
     last = dict(analysis.noun_phrases).get(start, start)
     tags = [tag_at(analysis, index) for index in range(start, last)]
     if word_at(analysis, start) not in articles or len(tags) < 2:
@@ -80,10 +47,6 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
     "A statue of a man reading a book", "a herd of zebra", "a cat and a mouse on the ground": it is
     there, whichever of its parts what follows is said of.
-
-    Args:
-      analysis: the caption's analysis.
-      start: index of the phrase's first token.
     """
     if not is_single_phrase(analysis, start):
         return None
@@ -122,12 +85,7 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Returns the noun phrase that a caption consists of from a token on, with its modifiers.
-
-    Args:
-      analysis: the caption's analysis.
-      start: index of the phrase's first token.
-    """
+    """Returns the noun phrase that a caption consists of from a token on, with its modifiers."""
     noun = new_nominal(analysis, start)
     if noun is None or not _is_modified(analysis, noun) or finite_verbs(analysis, noun.last):
         return None
@@ -135,12 +93,7 @@ def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def new_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Returns the noun phrase at a token if it introduces a thing, and not the picture itself.
-
-    Args:
-      analysis: the caption's analysis.
-      start: index of the phrase's first token.
-    """
+    """Returns the noun phrase at a token if it introduces a thing, and not the picture itself."""
     if tag_at(analysis, start).startswith("NNP"):
         return None
     noun = nominal_from(analysis, start)
@@ -155,7 +108,6 @@ def is_active(analysis: Analysis, index: int) -> bool:
     """Tells whether a token is any present participle: "leaking water", not "going to leak".
 
     Args:
-      analysis: the caption's analysis.
       index: of the token; behind the last one there is none.
     """
     word, behind = word_at(analysis, index), tag_at(analysis, index + 1)

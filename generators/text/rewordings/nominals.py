@@ -11,7 +11,7 @@ from typing import Literal
 
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at
-from eqforge.generators.text.words import read_word_list
+from eqforge.generators.text.words import read_word_list, word_set
 
 Kind = Literal["person", "animal", "thing"]
 Be = Literal["is", "are"]
@@ -21,71 +21,17 @@ _PLURAL_TAGS = ("NNS", "NNPS")
 _PLURALS = frozenset(("cattle", "people", "police"))
 _INVARIANT = frozenset(("bison", "buffalo", "deer", "elk", "fish", "moose", "sheep"))
 _ONE = frozenset(("a", "an", "another", "each", "every", "one", "that", "this"))
-_SEVERAL = frozenset(
-    (
-        *("assorted", "different", "few", "many", "multiple", "numerous", "several", "these"),
-        *("those", "various"),
-    )
-)
-_INDEFINITE = frozenset(
-    ("a", "an", "many", "multiple", "numerous", "one", "several", "some", "various")
-)
+_SEVERAL = word_set("nominals.several")
+_INDEFINITE = word_set("nominals.indefinite")
 # What is compared with something named before, or with all there is.
-_NOT_NEW = frozenset(
-    (
-        *("all", "any", "both", "either", "last", "more", "most", "next", "no", "only", "other"),
-        *("own", "same", "such"),
-    )
-)
+_NOT_NEW = word_set("nominals.not_new")
 # May name people or animals, or one or many of them.
-_UNCLEAR = frozenset(
-    (
-        *("adult", "baby", "band", "character", "class", "couple", "crew", "crowd", "family"),
-        *("female", "figure", "flock", "group", "herd", "male", "model", "other", "pack", "pair"),
-        *("party", "pitcher", "team", "trio", "young"),
-    )
-)
-_FRAMES = frozenset(
-    (
-        *("close-up", "closeup", "image", "photo", "photograph", "picture", "shot", "up"),
-        *("view",),
-    )
-)
-_DEPICTIONS = frozenset(
-    (
-        *("art", "artwork", "cartoon", "collage", "cutout", "depiction", "doll", "drawing"),
-        *("figurine", "illustration", "model", "mural", "painting", "portrait", "poster"),
-        *("reflection", "scene", "sculpture", "shadow", "sign", "sketch", "statue", "video"),
-    )
-)
-_GROUPS = frozenset(
-    (
-        *("bunch", "couple", "crowd", "family", "flock", "gaggle", "group", "herd", "lot", "lots"),
-        *("number", "pair", "trio"),
-    )
-)
+_UNCLEAR = word_set("nominals.unclear")
+_FRAMES = word_set("nominals.frames")
+_DEPICTIONS = word_set("nominals.depictions")
+_GROUPS = word_set("nominals.groups")
 _AMOUNTS = frozenset(("couple", "lot", "lots", "number"))
-_HOLDERS = frozenset(
-    (
-        *("bag", "basket", "batch", "bottle", "bouquet", "bowl", "box", "bucket", "bunch"),
-        *("carton", "case", "cluster", "collection", "container", "cup", "dish", "display"),
-        *("fleet", "formation", "glass", "jar", "line", "loaf", "mug"),
-        *(
-            "pack",
-            "pan",
-            "piece",
-            "pile",
-            "pitcher",
-            "plate",
-            "platter",
-            "pot",
-            "row",
-            "selection",
-            "set",
-        ),
-        *("slice", "stack", "tray", "vase"),
-    )
-)
+_HOLDERS = word_set("nominals.holders")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,12 +83,7 @@ class _Part:
 
 
 def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
-    """Returns the noun phrase that starts at a token, with its "of" phrases; None if unclear.
-
-    Args:
-      analysis: the caption's analysis.
-      start: index of its first token.
-    """
+    """Returns the noun phrase that starts at a token, with its "of" phrases; None if unclear."""
     parts = []
     ends = dict(analysis.noun_phrases)
     here = start
@@ -186,7 +127,6 @@ def joined_start(analysis: Analysis, first: int) -> int:
     """Returns where a noun phrase starts whose adjectives are joined: "a black and white cat".
 
     Args:
-      analysis: the caption's analysis.
       first: the start of the phrase in the analysis, which may be behind the "and".
     """
     here = first

@@ -9,8 +9,13 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
-from eqforge.generators.text.rewordings.places import has_plain_spacing, replacement
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.records import (
+    Rewording,
+    Rule,
+    has_plain_spacing,
+    replacement,
+)
+from eqforge.generators.text.words import word_set
 
 _GROUND = (
     "The Chicago Manual of Style, 17th ed., ch. 9: words or numerals, as a style asks; words where "
@@ -22,26 +27,7 @@ _WORDS = (
 _DIGITS = {word: str(number) for number, word in enumerate(_WORDS, start=2)}
 _SPELT = {number: word for word, number in _DIGITS.items()}
 # "two story houses" are not two; nor is "a size 2 shoe", where the number is in no phrase's front.
-_UNITS = frozenset(
-    (
-        *("bedroom", "burner", "car", "day", "deck", "decker", "door", "engine", "foot", "hand"),
-        *("hour", "inch", "lane", "layer", "leaf", "legged", "level", "man", "minute", "month"),
-        *("part", "person", "piece", "point", "propeller", "pronged", "row", "seat", "seater"),
-        *(
-            "section",
-            "side",
-            "sided",
-            "slice",
-            "story",
-            "storey",
-            "tier",
-            "tiered",
-            "tone",
-            "toned",
-        ),
-        *("toed", "way", "week", "wheel", "wheeled", "wheeler", "year"),
-    )
-)
+_UNITS = word_set("numerals.units")
 _NAMED_BY = ("CD", "SYM", "#", "$", "HYPH", "NN", "NNS", "NNP", "NNPS", ".", ":")
 
 

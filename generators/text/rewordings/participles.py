@@ -1,115 +1,28 @@
 """Participles that describe the noun before them: "riding a wave", "topped with food"."""
 
+from typing import Final
+
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import CaptionVerb, participles
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.rewordings.nominals import Nominal
+from eqforge.generators.text.words import read_table, word_set
 
-_PLACES = frozenset(
-    (
-        *("above", "against", "along", "alongside", "around", "at", "atop", "behind", "beside"),
-        *("between", "by", "in", "inside", "near", "next", "on", "outside", "side", "together"),
-        *("under", "underneath", "upon"),
-    )
-)
-_STATES: dict[str, frozenset[str]] = {
-    **dict.fromkeys(
-        (
-            *("arranged", "crouched", "displayed", "docked", "gathered", "grouped", "huddled"),
-            *("located", "parked", "perched", "placed", "positioned", "posted"),
-            *("seated", "stacked", "stationed", "tied"),
-        ),
-        _PLACES,
-    ),
-    "adorned": frozenset(("with",)),
-    "anchored": frozenset(("in", "to")),
-    "attached": frozenset(("to",)),
-    "buried": frozenset(("in", "under")),
-    "bundled": frozenset(("up",)),
-    "chained": frozenset(("to",)),
-    "coated": frozenset(("in", "with")),
-    "covered": frozenset(("by", "in", "with")),
-    "crowded": frozenset(("with",)),
-    "curled": frozenset(("up",)),
-    "decorated": frozenset(("in", "with")),
-    "draped": frozenset(("in", "over", "with")),
-    "dressed": frozenset(("in",)),
-    "equipped": frozenset(("with",)),
-    "filled": frozenset(("with",)),
-    "garnished": frozenset(("with",)),
-    "hitched": frozenset(("to",)),
-    "hooked": frozenset(("to", "up")),
-    "leashed": frozenset(("to",)),
-    "lined": frozenset(("with", "up")),
-    "loaded": frozenset(("with",)),
-    "locked": frozenset(("to",)),
-    "made": frozenset(("from", "of", "out")),
-    "mounted": _PLACES | {"to"},
-    "packed": frozenset(("with",)),
-    "painted": frozenset(("in", "on", "with")),
-    "piled": frozenset(("on", "with")),
-    "plugged": frozenset(("into",)),
-    "propped": frozenset(("against", "up")),
-    "reflected": frozenset(("in",)),
-    "served": frozenset(("in", "on", "with")),
-    "shaped": frozenset(("like",)),
-    "stocked": frozenset(("with",)),
-    "stopped": frozenset(("at", "in", "on")),
-    "strewn": frozenset(("about", "across", "on")),
-    "stuck": frozenset(("in", "on", "to", "under")),
-    "stuffed": frozenset(("with",)),
-    "submerged": frozenset(("in",)),
-    "surrounded": frozenset(("by",)),
-    "suspended": frozenset(("above", "from", "over")),
-    "topped": frozenset(("with",)),
-    "wrapped": frozenset(("in",)),
+_STATES: Final = {
+    word: frozenset(row["followed_by"].split(","))
+    for row in read_table("states.tsv")
+    for word in row["participles"].split(",")
 }
 """Past participles of states, with the words that follow them."""
-CONTENTS = frozenset(
-    (
-        *("adorned", "coated", "covered", "crowded", "decorated", "draped", "filled"),
-        *(
-            "garnished",
-            "lined",
-            "loaded",
-            "made",
-            "packed",
-            "shaped",
-            "stocked",
-            "stuffed",
-            "topped",
-        ),
-    )
-)
+CONTENTS = word_set("participles.contents")
 """States that are said of the noun right before them."""
 _OBJECTS = ("DT", "PRP$", "CD", "JJ", "JJR", "JJS", "NN", "NNS", "NNP", "NNPS", "PRP", "VBG", "VBN")
-_ADVERBS = frozenset(
-    (
-        *("alone", "close", "down", "high", "low", "next", "side", "still", "together", "up"),
-        *("upright", "upside"),
-    )
-)
-_DIRECTIONS = frozenset(
-    (
-        *("around", "at", "away", "back", "down", "for", "in", "into", "off", "on", "out", "over"),
-        *("through", "toward", "towards", "up"),
-    )
-)
+_ADVERBS = word_set("participles.adverbs")
+_DIRECTIONS = word_set("participles.directions")
 _MOVING = frozenset(("craft", "land vehicle", "two-wheeler"))
-_MOVERS = frozenset(
-    (
-        *("aircraft", "airliner", "balloon", "biplane", "blimp", "cab", "canoe", "carriage"),
-        *("cart", "cloud", "ferry", "jetliner", "kayak", "kite", "locomotive", "motorboat"),
-        *("raft", "sailboat", "taxi", "traffic", "tram", "trolley", "vehicle", "wagon"),
-    )
-)
-_FIXED = frozenset(
-    (
-        *("bathroom fixture", "building", "ground", "land", "opening", "plant", "room"),
-        *("slope or shore", "water", "way"),
-    )
-)
+_MOVERS = word_set("participles.movers")
+_FIXED = word_set("participles.fixed")
 _DOUBTFUL = frozenset((".", "POS", "HYPH", "SYM", "VBZ", "VBP", "VBD", "MD"))
 
 
@@ -122,7 +35,6 @@ def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
     """Returns the verb of a present participle of what a picture shows, None for other words.
 
     Args:
-      analysis: the caption's analysis.
       index: of the participle; what follows it has to suit the verb.
     """
     verb = participles().get(word_at(analysis, index))
@@ -132,13 +44,7 @@ def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
 
 
 def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
-    """Tells whether what follows a form of a verb suits it: "sitting on", not "sitting area".
-
-    Args:
-      analysis: the caption's analysis.
-      index: of the form.
-      verb: the verb.
-    """
+    """Tells whether what follows a form of a verb suits it: "sitting on", not "sitting area"."""
     word, tag = word_at(analysis, index + 1), tag_at(analysis, index + 1)
     if word in ("not", "n't", "n\u2019t"):
         return False
@@ -161,8 +67,6 @@ def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
     """Tells whether the word right behind a noun phrase is a participle that describes it.
 
     Args:
-      analysis: the caption's analysis.
-      index: of the word.
       noun: the noun phrase, which ends somewhere before it.
     """
     word = word_at(analysis, index)
@@ -181,12 +85,7 @@ def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
 
 
 def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
-    """Tells whether a verb says of what a noun phrase names what it does at the moment.
-
-    Args:
-      verb: the verb.
-      noun: its subject.
-    """
+    """Tells whether a verb says of what a noun phrase names what it does at the moment."""
     if noun.is_living or verb.subject == "any":
         return True
     groups = set(closed_classes("object").groups.get(noun.head.lemma, ()))
@@ -202,10 +101,6 @@ def has_second_participle(analysis: Analysis, index: int) -> bool:
     "A man holding a cup sitting on a bench" becomes odd with "is holding" or "who is holding". What
     is joined by "and" or "while", or can be said of the object alone ("a plate filled with food"),
     does not count, nor does what follows a verb without an object: "sitting on a bench reading".
-
-    Args:
-      analysis: the caption's analysis.
-      index: of the first participle.
     """
     verb = participles().get(word_at(analysis, index))
     if verb is not None and (verb.takes == "none" or tag_at(analysis, index + 1) in ("IN", "RP")):

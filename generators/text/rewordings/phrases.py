@@ -5,11 +5,9 @@ ways the replacement may become the word, too. `tag` names tags of the first wor
 start; V stands for a verb in any form. `where` is a context, as `contexts` has it.
 """
 
-import csv
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
@@ -22,8 +20,8 @@ from eqforge.generators.text.fixed_expressions import (
 )
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.perturbations.synonyms import article_edits, match_case
-from eqforge.generators.text.rewordings.places import has_plain_spacing
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.records import Rewording, Rule, has_plain_spacing
+from eqforge.generators.text.words import read_table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,8 +104,7 @@ def _edits(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> tuple[
 
 
 def _rules() -> Iterator[Rule]:
-    text = (files("eqforge.generators.text") / "data" / "rewordings.tsv").read_text("utf-8")
-    for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+    for row in read_table("rewordings.tsv"):
         pairs = [(row["word"], row["replacement"]), (row["replacement"], row["word"])]
         is_both = row["ways"] == "both"
         for word, other in pairs if is_both else pairs[:1]:

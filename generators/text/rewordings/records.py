@@ -25,7 +25,6 @@ class Rule:
     """A way to reword captions.
 
     Attributes:
-      name: the rule's name.
       reverse: name of the rule that undoes it; None if none does.
       ground: why the rewording says the same, with a source.
       find: yields the rewordings of a caption, in the order of their places.
@@ -35,3 +34,34 @@ class Rule:
     reverse: str | None
     ground: str
     find: Callable[[Analysis], Iterator[Rewording]]
+
+
+def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
+    """Tells whether the tokens of a range are in no capitals and have one space between them.
+
+    Words are put in and taken out with the space behind them, so that either can be undone.
+    """
+    if first < 0 or last > len(analysis.tokens) or analysis.text.isupper():
+        return False
+    tokens = analysis.tokens[first:last]
+    written = analysis.text[tokens[0].start : tokens[-1].end]
+    capitals = any(len(token.text) > 1 and token.text.isupper() for token in tokens)
+    return written == " ".join(token.text for token in tokens) and not capitals
+
+
+def insertion(analysis: Analysis, index: int, words: str) -> Edit:
+    """Returns the edit that puts words in before a token."""
+    start = analysis.tokens[index].start
+    return Edit(start=start, end=start, replacement=f"{words} ")
+
+
+def deletion(analysis: Analysis, first: int, last: int) -> Edit:
+    """Returns the edit that takes out tokens, with the space behind them; `last` exclusive."""
+    tokens = analysis.tokens
+    return Edit(start=tokens[first].start, end=tokens[last].start, replacement="")
+
+
+def replacement(analysis: Analysis, first: int, last: int, words: str) -> Edit:
+    """Returns the edit that puts words in the place of tokens; `last` exclusive."""
+    tokens = analysis.tokens
+    return Edit(start=tokens[first].start, end=tokens[last - 1].end, replacement=words)

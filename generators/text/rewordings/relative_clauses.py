@@ -32,8 +32,13 @@ from eqforge.generators.text.rewordings.participles import (
     has_second_participle,
     may_describe,
 )
-from eqforge.generators.text.rewordings.places import deletion, has_plain_spacing, insertion
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.records import (
+    Rewording,
+    Rule,
+    deletion,
+    has_plain_spacing,
+    insertion,
+)
 
 _GROUND = (
     "Huddleston and Pullum 2002, The Cambridge Grammar of the English Language, ch. 14: "
@@ -45,7 +50,6 @@ _OF_CAPTION = (
     "phrase alone may be a caption."
 )
 _HAS_CLAUSE = re.compile(r"(?i)\b(?:that|which|who) (?:is|are)\b")
-_JOINING = frozenset(("and", "or", "but", ","))
 _FINITE = ("VBZ", "VBP", "VBD", "MD")
 _RELATIVES = frozenset(("that", "what", "where", "which", "who", "whose"))
 _BE = frozenset(("are", "is"))
@@ -97,14 +101,7 @@ def _clause(noun: Nominal) -> tuple[str, str]:
 
 
 def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], index: int) -> bool:
-    """Tells whether a token is a participle that describes a noun phrase and no other.
-
-    Args:
-      analysis: the caption's analysis.
-      noun: the noun phrase.
-      before: those before it.
-      index: of the token.
-    """
+    """Tells whether a token is a participle that describes a noun phrase and no other."""
     if not describes(analysis, index, noun) or has_second_participle(analysis, index):
         return False
     opening = [word_at(analysis, i) for i in range(min(noun.first, 3))]

@@ -12,7 +12,7 @@ from eqforge.generators.text.rewordings.existentials import EXISTENTIALS
 from eqforge.generators.text.rewordings.headlines import HEADLINES
 from eqforge.generators.text.rewordings.numerals import NUMERALS
 from eqforge.generators.text.rewordings.phrases import PHRASES
-from eqforge.generators.text.rewordings.phrasings.rules import PHRASINGS
+from eqforge.generators.text.rewordings.phrasings import PHRASINGS
 from eqforge.generators.text.rewordings.records import Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
 from eqforge.generators.text.rewordings.synonyms import SYNONYMS
@@ -44,12 +44,6 @@ def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
     """Yields the rewordings of a caption by all rules, rule by rule.
 
     One in capitals is read as if it were not, and stays in capitals.
-
-    Args:
-      analysis: the caption's analysis.
-
-    Raises:
-      MissingExtra: a package of the extra "text" is not installed.
     """
     is_in_capitals = analysis.text.isupper() and analysis.text.isascii()
     written = with_first_participle(_in_lower_case(analysis) if is_in_capitals else analysis)

@@ -20,8 +20,8 @@ from eqforge.generators.text.perturbations.synonyms import (
     synonyms_at,
     words_there,
 )
-from eqforge.generators.text.rewordings.places import has_plain_spacing
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.records import Rewording, Rule, has_plain_spacing
+from eqforge.generators.text.words import word_set
 
 _GROUND: Final = "Both words name the same, as the list of synonyms for captions has it."
 _NAMES: Final[tuple[tuple[PartOfSpeech, str], ...]] = (
@@ -34,12 +34,7 @@ _LEFT_OUT: Final = (
     *({"foggy", "misty"}, {"part", "portion"}, {"phone", "telephone"}, {"cop", "policeman"}),
     *({"cloudy", "overcast"}, {"home", "house"}, {"carpet", "rug"}, {"bookcase", "bookshelf"}),
 )
-_SLICED: Final = frozenset(
-    (
-        *("apple", "bacon", "banana", "bread", "cake", "cheese", "cheesecake", "cucumber", "ham"),
-        *("lemon", "lime", "melon", "orange", "pie", "pizza", "tomato", "toast", "watermelon"),
-    )
-)
+_SLICED: Final = word_set("synonyms.sliced")
 _OF_FAMILY: Final = frozenset(("boy", "brother", "girl", "lady", "man", "sister", "woman"))
 
 

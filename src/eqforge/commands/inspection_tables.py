@@ -64,8 +64,7 @@ def findings(dataset: Dataset) -> Table:
 def granularity(dataset: Dataset) -> Table:
     """Returns the mean granularity of the captions, with 95 % bootstrap intervals over images."""
     from eqforge.core.identity import picture_key
-    from eqforge.generators.text.granularity import Granularity
-    from eqforge.generators.text.granularity_table import summarise_granularity
+    from eqforge.generators.text.granularity import Granularity, summarise_granularity
 
     names = [field.name for field in dataclasses.fields(Granularity)]
     measured = (

@@ -12,7 +12,7 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.files.trimmed_clips import TrimmedClips
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameRequest
 from eqforge.schemas.records.scores import Rejection
-from eqforge.transforms.video.frame_numbers import number_of
+from eqforge.transforms.video.pictures import number_of
 
 
 @pytest.mark.parametrize("name", ["{:d}.png", "{:05d}.jpg", "img_{:06d}.JPEG", "a1b-{:d}.tif"])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from eqforge.transforms.filters.luma import check_pixels, mean_luma, scale_to
+from eqforge.transforms.filters.image_filter import check_pixels, mean_luma, scale_to
 
 
 @pytest.mark.parametrize(

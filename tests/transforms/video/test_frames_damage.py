@@ -10,7 +10,7 @@ import pytest
 
 from eqforge.schemas.records.frames import FRAME_REASONS, FrameNumber, FrameSettings
 from eqforge.transforms.video.frames import DecodedFrame, UndecodedFrame, decode_frames
-from eqforge.transforms.video.frames.h264 import is_idr
+from eqforge.transforms.video.frames.video import is_idr
 from tests import clips
 
 SETTINGS = FrameSettings()

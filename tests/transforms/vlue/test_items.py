@@ -12,8 +12,14 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.tables.vlue import Finding, Task
 from eqforge.sources.vlue import VlueItem
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.vlue.images import match_name
-from eqforge.transforms.vlue.items import Imported, VlueBatch, VlueRules, import_batch, import_item
+from eqforge.transforms.vlue.items import (
+    Imported,
+    VlueBatch,
+    VlueRules,
+    import_batch,
+    import_item,
+    match_name,
+)
 from eqforge.transforms.vlue.lints import RULES, lint_item
 
 EIGHT = "one two three four five six seven eight"

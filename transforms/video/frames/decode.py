@@ -54,7 +54,6 @@ def decode_frames(
 
     Raises:
       ValueError: a time is not finite.
-      MissingExtra: PyAV is not installed.
     """
     if not all(isinstance(at, FrameNumber) or math.isfinite(at) for at in moments):
         raise ValueError(f"a time asked of {os.path.basename(path)} is not finite")

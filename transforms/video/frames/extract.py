@@ -99,7 +99,6 @@ class FrameExtractor:
     images back. It may be pickled; one thread may use it at a time.
 
     Attributes:
-      store: where the frames go.
       folder: where most of the videos lie. One that lies elsewhere, or is led to by a link, costs
         the start of another child, which may read that video's folder, too.
       settings: how they are decoded and encoded.
@@ -148,13 +147,10 @@ class FrameExtractor:
         """Returns one answer for each request, in their order.
 
         Args:
-          video_path: the file.
-          requests: the frames wanted of it.
           expected: the state that the file has to be in when it is opened; None for any.
 
         Raises:
           ValueError: two requests have the same frame_id.
-          MissingExtra: PyAV is not installed.
           OSError: the store cannot be written to.
           BuildError: the child process does not start.
         """
@@ -182,11 +178,7 @@ class FrameExtractor:
         ]
 
     def _take(self, value: Any, images: set[tuple[str, str]]) -> StoredFrame | MissedFrame:
-        """Stores the image that came with an answer, and adds it to those of the video.
-
-        Raises:
-          ChildFailed: it is not an answer, or refers to an image that was not sent.
-        """
+        """Stores the image that came with an answer, and adds it to those of the video."""
         try:
             answer = msgspec.convert(value, _Answer)
         except msgspec.ValidationError as error:
@@ -215,7 +207,6 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What the child sends for each frame; a video that took it over may have it send anything.
 
     Attributes:
-      stored, missed: one of the two.
       image: the file of the image of `stored`, if this is its first frame.
     """
 

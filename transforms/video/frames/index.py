@@ -169,7 +169,6 @@ def plan_runs(
     """Yields the stretches of packets that give the wanted frames, in the order of the stream.
 
     Args:
-      index: a sound index.
       wanted: presentation timestamps of frames in the index.
       min_skipped: a stretch goes on to the next keyframe rather than skip so few packets.
     """

@@ -52,11 +52,6 @@ def can_walk(video: Video, index: PacketIndex) -> bool:
 def walk(video: Video, index: PacketIndex, wanted: Collection[int]) -> Iterator["VideoFrame"]:
     """Yields the wanted frames, except damaged ones.
 
-    Args:
-      video: the open video, standing anywhere.
-      index: its index, for which `can_walk` holds.
-      wanted: presentation timestamps of frames shown.
-
     Raises:
       Surprise: the container does not match its index; the frames yielded before are right.
     """
@@ -100,11 +95,7 @@ def _runs_around(
 
 
 def _decode_run(video: Video, index: PacketIndex, run: Run) -> Iterator["VideoFrame"]:
-    """Yields a run's frames, wanted or not.
-
-    Raises:
-      _Damage: a packet cannot be decoded, or gives a damaged frame.
-    """
+    """Yields a run's frames, wanted or not."""
     from av.error import FFmpegError
 
     codec = video.stream.codec_context

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from eqforge.core.errors import EqforgeError, MissingExtra
 from eqforge.core.files.source_file import SourceFile, open_source
 from eqforge.schemas.records.frames import CLOCK_GRACE_S, FrameSettings
-from eqforge.transforms.video.frames.h264 import is_idr
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -36,7 +35,6 @@ class VideoUnusable(EqforgeError):
 
     Args:
       reason: a key of FRAME_REASONS.
-      detail: what was found.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
@@ -54,7 +52,6 @@ class Video:
       stream: the stream that players show.
       time_base: seconds per tick of the stream's timestamps.
       zero_s: time 0 of the requests, on the stream's own clock.
-      reformatter: converts the video's frames.
       settings: the tolerance at the end and the limit of pixels.
       alive: called for each packet read, so that a watcher can tell slow from stuck.
     """
@@ -149,7 +146,6 @@ def open_video(
 
     Raises:
       VideoUnusable: none of the file can be decoded.
-      MissingExtra: PyAV is not installed.
     """
     try:
         import av
@@ -252,3 +248,43 @@ def error_text(error: Exception) -> str:
     """Returns an error as one line without the path of the file, which differs by machine."""
     reason = getattr(error, "strerror", None) or str(error) or "no message"
     return f"{type(error).__name__}: {reason}"
+
+
+SLICE, IDR_SLICE = 1, 5
+
+
+def is_idr(packet: bytes, record: bytes) -> bool:
+    """Tells whether a packet is an IDR picture: nothing after it refers to what came before.
+
+    Containers also mark other pictures as keyframes: those of an open GOP, whose successors carry
+    commands about older pictures, and the start of a gradual refresh, which is incomplete.
+
+    Args:
+      packet: one picture's NAL units, each after its length or a start code.
+      record: the stream's AVCDecoderConfigurationRecord, which begins with 1 and tells the size of
+        the lengths; anything else means start codes.
+
+    Source: ITU-T H.264, table 7-1 and annex B; ISO/IEC 14496-15, 5.3.3.1.
+    """
+    is_record = len(record) > 4 and record[0] == 1
+    units = _by_length(packet, (record[4] & 3) + 1) if is_record else _by_start_code(packet)
+    for kind in units:
+        if SLICE <= kind <= IDR_SLICE:
+            return kind == IDR_SLICE
+    return False
+
+
+def _by_length(packet: bytes, size: int) -> Iterator[int]:
+    """Yields the types of units that follow their length."""
+    at = 0
+    while at + size < len(packet):
+        yield packet[at + size] & 31
+        at += size + int.from_bytes(packet[at : at + size], "big")
+
+
+def _by_start_code(packet: bytes) -> Iterator[int]:
+    """Yields the types of units that follow the bytes 0, 0, 1."""
+    at = packet.find(b"\0\0\1")
+    while 0 <= at < len(packet) - 3:
+        yield packet[at + 3] & 31
+        at = packet.find(b"\0\0\1", at + 3)

@@ -38,13 +38,11 @@ class BoundaryRules:
     """How boundaries become pairs.
 
     Attributes:
-      dataset: prefix of the ids.
       split: split of the annotation file.
       action_words: words whose captions are dropped, in lower case.
       with_subject: whether a caption is subject and status, or the status alone.
       at_middle: whether a frame lies in the middle of its stretch, at most FARTHEST_S from the
         boundary, or FARTHEST_S from the boundary but within the stretch, as GEB+'s features do.
-      captions: the caption lint's limits.
     """
 
     dataset: str

@@ -1,15 +1,11 @@
 """Pairs of frames between which a person's relations to an object change: Eq-AG."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from eqforge.generators.text.scene_graph_captions import (
-    canonical_object,
-    canonical_relation,
-    english_captions,
-    template_captions,
-)
+from eqforge.generators.text.words import word_set
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
@@ -36,13 +32,27 @@ OBJECTS_STAGE = Stage(
     },
 )
 
+OBJECT_NAMES = word_set("scene_graphs.objects")
+"""The published class names."""
+
+_FIRST_SLOT = word_set("scene_graphs.first_slot")
+"""Relations that stand after "The person is"."""
+_SECOND_SLOT = word_set("scene_graphs.second_slot")
+"""Relations that say where the object is."""
+_UNTOLD = ("unsure", "other_relationship")
+_REPHRASED = {
+    "have_it_on_the_back": "carrying the {} on the back",
+    "not_contacting": "not touching the {}",
+    "in": "around",
+}
+"""How relations read whose names are no English there."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SceneGraphRules:
     """How scene graphs become pairs.
 
     Attributes:
-      dataset: prefix of the ids.
       min_changed_relations: of the three kinds of relation, how many have to differ.
       skip_frames: annotated frames skipped after a chosen one.
       english: whether captions are English, or the template filled with the published names.
@@ -246,3 +256,64 @@ def _boxes(sight: Sight, side: str) -> dict[str, str]:
         f"person_boxes_xyxy_{side}": sight.person_boxes_xyxy,
     }
     return {name: json.dumps(box) for name, box in boxes.items() if box is not None}
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
+_OBJECTS_BY_BARE = {_bare(name): name for name in OBJECT_NAMES}
+_RELATIONS_BY_BARE = {_bare(name): name for name in (*_FIRST_SLOT, *_SECOND_SLOT, *_UNTOLD)}
+
+
+def canonical_object(name: str) -> str | None:
+    """Return the published class name for any spelling of it; None for an unknown class."""
+    return _OBJECTS_BY_BARE.get(_bare(name))
+
+
+def canonical_relation(name: str) -> str | None:
+    """Return the published relation name for any spelling of it; None for an unknown one."""
+    return _RELATIONS_BY_BARE.get(_bare(name))
+
+
+def english_captions(
+    name: str, attention: tuple[str, ...], spatial: tuple[str, ...], contacting: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return every caption of one object, in English, attention relations first.
+
+    `unsure` and `other_relationship` give no caption.
+
+    Source: EqBen, appendix B.1, "The person is {attention} {object} which is {spatial} him/her.";
+    the published captions also put contacting relations in the first slot.
+    """
+    noun = _noun(name)
+    return tuple(
+        f"The person is {_REPHRASED.get(first, f'{_spaced(first)} the {{}}').format(noun)} "
+        f"which is {_REPHRASED.get(second, _spaced(second))} him/her."
+        for first in (*attention, *contacting)
+        for second in spatial
+        if first in _FIRST_SLOT and second in _SECOND_SLOT
+    )
+
+
+def template_captions(
+    name: str, attention: tuple[str, ...], spatial: tuple[str, ...], contacting: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the captions with the relation names put into the template unchanged.
+
+    This is the paper's wording, with "The person is unsure the book" if the scene graph says so.
+    """
+    return tuple(
+        f"The person is {_spaced(first)} the {_noun(name)} which is {_spaced(second)} him/her."
+        for first in (*attention, *contacting)
+        for second in spatial
+    )
+
+
+def _noun(name: str) -> str:
+    """Return what captions call a class: "sofa" for "sofa/couch"."""
+    return name.partition("/")[0]
+
+
+def _spaced(name: str) -> str:
+    return name.replace("_", " ")
