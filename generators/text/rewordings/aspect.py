@@ -5,7 +5,6 @@ those of the table that say the same of one moment; "has", "looks like" and "con
 is "stands" of a tower, and bare plurals may speak of all there are ("giraffes eat leaves").
 """
 
-import functools
 from collections.abc import Iterator
 from typing import Final
 
@@ -24,7 +23,7 @@ from eqforge.generators.text.rewordings.clauses import (
 from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.rewordings.participles import can_do, fits_behind
 from eqforge.generators.text.rewordings.records import (
-    Rewording,
+    Edits,
     Rule,
     has_plain_spacing,
     replacement,
@@ -40,7 +39,7 @@ _EITHER = frozenset(("bunch", "crowd", "flock", "group", "herd", "pair"))
 _FURNITURE = frozenset(("appliance", "seat or bed", "table"))
 
 
-def _to_progressive(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _to_progressive(analysis: Analysis) -> Iterator[Edits]:
     analysis = with_first_verb(analysis)
     subject, index = _subject_and_verb(analysis)
     if subject is None:
@@ -52,10 +51,10 @@ def _to_progressive(rule: str, analysis: Analysis) -> Iterator[Rewording]:
         return
     if has_plain_spacing(analysis, index, index + 1):
         edit = replacement(analysis, index, index + 1, f"{be} {verb.participle}")
-        yield Rewording(rule=rule, edits=(edit,))
+        yield (edit,)
 
 
-def _to_simple(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _to_simple(analysis: Analysis) -> Iterator[Edits]:
     subject, index = _subject_and_verb(analysis)
     be = word_at(analysis, index)
     verb = participles().get(word_at(analysis, index + 1))
@@ -65,7 +64,7 @@ def _to_simple(rule: str, analysis: Analysis) -> Iterator[Rewording]:
         return
     if has_plain_spacing(analysis, index, index + 2):
         form = verb.third if be == "is" else verb.lemma
-        yield Rewording(rule=rule, edits=(replacement(analysis, index, index + 2, form),))
+        yield (replacement(analysis, index, index + 2, form),)
 
 
 def _subject_and_verb(analysis: Analysis) -> tuple[Subject | None, int]:
@@ -103,7 +102,7 @@ def _is_furniture(noun: Nominal) -> bool:
 
 
 ASPECT: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=_GROUND, find=functools.partial(find, name))
+    Rule(name=name, reverse=reverse, ground=_GROUND, find=find)
     for name, reverse, find in (
         ("simple_to_progressive", "progressive_to_simple", _to_progressive),
         ("progressive_to_simple", "simple_to_progressive", _to_simple),

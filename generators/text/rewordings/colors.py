@@ -21,7 +21,7 @@ from eqforge.generators.text.coordination.conjuncts import (
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.records import Edits, Rule
 from eqforge.generators.text.words import word_set
 
 _COLORED = re.compile(
@@ -33,7 +33,7 @@ _METALS = frozenset(("gold", "golden", "silver"))
 _VARIED = word_set("colors.varied")
 
 
-def _add(analysis: Analysis) -> Iterator[Rewording]:
+def _add(analysis: Analysis) -> Iterator[Edits]:
     for index, token in enumerate(analysis.tokens):
         name = token.text.lower()
         is_repeated = sum(token.text.lower() == name for token in analysis.tokens) > 1
@@ -42,13 +42,13 @@ def _add(analysis: Analysis) -> Iterator[Rewording]:
         if name in COLOURS - _METALS and token.tag in ADJECTIVES and _is_plain(analysis, index):
             added = "-COLORED" if token.text.isupper() else "-colored"
             edit = Edit(start=token.end, end=token.end, replacement=added)
-            yield Rewording(rule="colored", edits=(edit,))
+            yield (edit,)
 
 
-def _leave_out(analysis: Analysis) -> Iterator[Rewording]:
+def _leave_out(analysis: Analysis) -> Iterator[Edits]:
     for found in _COLORED.finditer(analysis.text):
         edit = Edit(start=found.end("name"), end=found.end(), replacement="")
-        yield Rewording(rule="not_colored", edits=(edit,))
+        yield (edit,)
 
 
 def _is_plain(analysis: Analysis, index: int) -> bool:

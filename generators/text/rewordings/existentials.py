@@ -7,7 +7,6 @@ is not made of it. What a caption calls the picture itself is not there, but sho
 of a street".
 """
 
-import functools
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,7 +25,7 @@ from eqforge.generators.text.rewordings.introduced import (
 from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.rewordings.participles import describes, has_second_participle
 from eqforge.generators.text.rewordings.records import (
-    Rewording,
+    Edits,
     Rule,
     deletion,
     has_plain_spacing,
@@ -47,7 +46,21 @@ _ARTICLES = ("a", "an", "the")
 _SHOWN_ALL = ("complete", "of", "with", "showing", "from", "that", "through", "in", "at")
 
 
-def _add_this_is(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _opened(analysis: Analysis, words: str) -> Edit:
+    """Return the edit that opens a caption with some words; its capital goes to them."""
+    start, letter = analysis.tokens[0].start, analysis.tokens[0].text[0]
+    opening = words if letter.islower() else words.capitalize()
+    return Edit(start=start, end=start + 1, replacement=f"{opening} {letter.lower()}")
+
+
+def _without_opening(analysis: Analysis) -> Edit:
+    """Return the edit that takes out the two words that open a caption, but for their capital."""
+    opening, _, first = analysis.tokens[:3]
+    letter = first.text[0] if opening.text.islower() else first.text[0].upper()
+    return Edit(start=opening.start, end=first.start + 1, replacement=letter)
+
+
+def _add_this_is(analysis: Analysis) -> Iterator[Edits]:
     """Yields "this is a view of a street" for "a view of a street"."""
     if not (is_single_phrase(analysis, 0, _ARTICLES) and has_plain_spacing(analysis, 0, 2)):
         return
@@ -59,23 +72,16 @@ def _add_this_is(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     is_side = head.text.lower() in _SIDES and word_at(analysis, last) == "of"
     if not (is_picture or is_side):
         return
-    first = analysis.tokens[0]
-    this = "this" if first.text[0].islower() else "This"
-    words = f"{this} is {first.text[0].lower()}"
-    edit = Edit(start=first.start, end=first.start + 1, replacement=words)
-    yield Rewording(rule=rule, edits=(edit,))
+    yield (_opened(analysis, "this is"),)
 
 
-def _drop_this_is(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _drop_this_is(analysis: Analysis) -> Iterator[Edits]:
     """Yields "a view of a street" for "this is a view of a street"."""
     opening = [word_at(analysis, index) for index in range(2)]
     if opening != ["this", "is"] or not is_single_phrase(analysis, 2, _ARTICLES):
         return
-    this, first = analysis.tokens[0], analysis.tokens[2]
-    if has_plain_spacing(analysis, 0, 4) and first.text[0].islower():
-        letter = first.text[0] if this.text[0].islower() else first.text[0].upper()
-        edit = Edit(start=this.start, end=first.start + 1, replacement=letter)
-        yield Rewording(rule=rule, edits=(edit,))
+    if has_plain_spacing(analysis, 0, 4) and analysis.tokens[2].text[0].islower():
+        yield (_without_opening(analysis),)
 
 
 _GROUND = (
@@ -90,55 +96,42 @@ _THERE_IS = ("there", "is")
 _THERES = (("there", "'s"), ("there", "\u2019s"))
 
 
-def _add(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _add(analysis: Analysis) -> Iterator[Edits]:
     noun = whole_nominal(analysis, 0) or single_nominal(analysis, 0)
     if noun is None or not has_plain_spacing(analysis, 0, 1):
         return
-    first = analysis.tokens[0]
-    letter = first.text[0]
-    there = "there" if letter.islower() else "There"
-    words = f"{there} {noun.there} {letter.lower()}"
-    edit = Edit(start=first.start, end=first.start + 1, replacement=words)
-    yield Rewording(rule=rule, edits=(edit,))
+    yield (_opened(analysis, f"there {noun.there}"),)
 
 
-def _drop(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _drop(analysis: Analysis) -> Iterator[Edits]:
     if word_at(analysis, 0) != "there" or word_at(analysis, 1) not in ("is", "are"):
         return
     noun = whole_nominal(analysis, 2) or single_nominal(analysis, 2)
     if noun is None or word_at(analysis, 1) != noun.there or not has_plain_spacing(analysis, 0, 3):
         return
-    there, first = analysis.tokens[0].text, analysis.tokens[2]
-    letter = first.text[0]
-    if letter.isupper() or (there == "there" and not letter.islower()):
-        return
-    word = letter if there == "there" else letter.upper()
-    edit = Edit(start=analysis.tokens[0].start, end=first.start + 1, replacement=word)
-    yield Rewording(rule=rule, edits=(edit,))
+    letter = analysis.tokens[2].text[0]
+    if not letter.isupper() and (letter.islower() or analysis.tokens[0].text != "there"):
+        yield (_without_opening(analysis),)
 
 
-def _from_clause(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _from_clause(analysis: Analysis) -> Iterator[Edits]:
     noun = _subject(analysis)
     if noun is None:
         return
     if [word_at(analysis, noun.last + place) for place in (1, 2)] == ["going", "to"]:
         return  # what is going to happen is not there yet
     if describes(analysis, noun.last + 1, noun) or is_active(analysis, noun.last + 1):
-        yield Rewording(rule=rule, edits=_with_there(analysis, noun))
+        yield _with_there(analysis, noun)
 
 
-def _from_place(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _from_place(analysis: Analysis) -> Iterator[Edits]:
     noun = _subject(analysis)
     if noun is not None and _names_place(analysis, noun.last + 1):
-        yield Rewording(rule=rule, edits=_with_there(analysis, noun))
+        yield _with_there(analysis, noun)
 
 
 def _with_there(analysis: Analysis, noun: Nominal) -> tuple[Edit, Edit]:
-    first = analysis.tokens[0]
-    letter = first.text[0]
-    there = "there" if letter.islower() else "There"
-    words = f"{there} {noun.there} {letter.lower()}"
-    opening = Edit(start=first.start, end=first.start + 1, replacement=words)
+    opening = _opened(analysis, f"there {noun.there}")
     return opening, deletion(analysis, noun.last, noun.last + 1)
 
 
@@ -174,7 +167,7 @@ def _goes_on(analysis: Analysis, start: int) -> bool:
     )
 
 
-def _to_clause(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _to_clause(analysis: Analysis) -> Iterator[Edits]:
     if word_at(analysis, 0) != "there":
         return
     noun = whole_nominal(analysis, 2)
@@ -183,11 +176,7 @@ def _to_clause(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     if not (describes(analysis, noun.last, noun) or is_active(analysis, noun.last)):
         return
     if not has_second_participle(analysis, noun.last):
-        there, first = analysis.tokens[0].text, analysis.tokens[2]
-        letter = first.text[0] if there == "there" else first.text[0].upper()
-        opening = Edit(start=analysis.tokens[0].start, end=first.start + 1, replacement=letter)
-        edits = (opening, insertion(analysis, noun.last, noun.be))
-        yield Rewording(rule=rule, edits=edits)
+        yield _without_opening(analysis), insertion(analysis, noun.last, noun.be)
 
 
 def _is_plain(analysis: Analysis, noun: Nominal) -> bool:
@@ -196,24 +185,24 @@ def _is_plain(analysis: Analysis, noun: Nominal) -> bool:
     return is_lower and behind and has_plain_spacing(analysis, 0, 3)
 
 
-def _contract(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _contract(analysis: Analysis) -> Iterator[Edits]:
     opening = tuple(word_at(analysis, index) for index in range(2))
     is_of_one = word_at(analysis, 2) in ("a", "an")
     if opening == _THERE_IS and is_of_one and has_plain_spacing(analysis, 0, 3):
         words = f"{analysis.tokens[0].text}'s"
-        yield Rewording(rule=rule, edits=(replacement(analysis, 0, 2, words),))
+        yield (replacement(analysis, 0, 2, words),)
 
 
-def _spell_out(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _spell_out(analysis: Analysis) -> Iterator[Edits]:
     opening = tuple(word_at(analysis, index) for index in range(2))
     is_of_one = word_at(analysis, 2) in ("a", "an")
     if opening in _THERES and is_of_one and not analysis.text.isupper():
         words = f"{analysis.tokens[0].text} is"
-        yield Rewording(rule=rule, edits=(replacement(analysis, 0, 2, words),))
+        yield (replacement(analysis, 0, 2, words),)
 
 
 EXISTENTIALS: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=ground, find=functools.partial(find, name))
+    Rule(name=name, reverse=reverse, ground=ground, find=find)
     for name, reverse, ground, find in (
         ("add_there_is", "drop_there_is", _GROUND, _add),
         ("drop_there_is", "add_there_is", _GROUND, _drop),

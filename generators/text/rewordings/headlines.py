@@ -5,7 +5,6 @@ cat on a bed". No article is left out, since that is no style for all captions.
 """
 
 import dataclasses
-import functools
 from collections.abc import Iterator
 from typing import Final
 
@@ -32,7 +31,7 @@ from eqforge.generators.text.rewordings.participles import (
     may_describe,
 )
 from eqforge.generators.text.rewordings.records import (
-    Rewording,
+    Edits,
     Rule,
     deletion,
     has_plain_spacing,
@@ -57,19 +56,19 @@ _PRONOUNS = ("anyone", "everybody", "everyone", "somebody", "someone", "somethin
 _AMOUNTS = word_set("headlines.amounts")
 
 
-def _add(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _add(analysis: Analysis) -> Iterator[Edits]:
     subject = _described_subject(analysis, 0)
     if subject is not None and has_plain_spacing(analysis, subject.last - 1, subject.last + 1):
-        yield Rewording(rule=rule, edits=(insertion(analysis, subject.last, subject.be),))
+        yield (insertion(analysis, subject.last, subject.be),)
 
 
-def _drop(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _drop(analysis: Analysis) -> Iterator[Edits]:
     subject = _described_subject(analysis, 1)
     if subject is None or word_at(analysis, subject.last) != subject.be:
         return
     if has_plain_spacing(analysis, subject.last - 1, subject.last + 2):
         edit = deletion(analysis, subject.last, subject.last + 1)
-        yield Rewording(rule=rule, edits=(edit,))
+        yield (edit,)
 
 
 def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
@@ -102,7 +101,7 @@ def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
     return verb.subject == "living" or are_clothes
 
 
-def _to_participle(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _to_participle(analysis: Analysis) -> Iterator[Edits]:
     analysis = with_first_verb(analysis)
     verbs = finite_verbs(analysis, 0)
     verb, be = finite_forms().get(word_at(analysis, verbs[0]), (None, "")) if verbs else (None, "")
@@ -111,10 +110,10 @@ def _to_participle(rule: str, analysis: Analysis) -> Iterator[Rewording]:
     here = _put(analysis, verbs[0], verb.participle, "VBG")
     if _is_said_of_subject(here, verbs[0], verb, be):
         edit = replacement(analysis, verbs[0], verbs[0] + 1, verb.participle)
-        yield Rewording(rule=rule, edits=(edit,))
+        yield (edit,)
 
 
-def _to_present(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _to_present(analysis: Analysis) -> Iterator[Edits]:
     subject = read_subject(analysis)
     if subject is None or subject.parts[0].is_bare or finite_verbs(analysis, 0):
         return
@@ -128,7 +127,7 @@ def _to_present(rule: str, analysis: Analysis) -> Iterator[Rewording]:
         return
     if _is_said_of_subject(analysis, index, verb, subject.be):
         form = verb.third if subject.be == "is" else verb.lemma
-        yield Rewording(rule=rule, edits=(replacement(analysis, index, index + 1, form),))
+        yield (replacement(analysis, index, index + 1, form),)
 
 
 def _put(analysis: Analysis, index: int, word: str, tag: str) -> Analysis:
@@ -168,7 +167,7 @@ def _has_article(analysis: Analysis, start: int) -> bool:
     return any(word_at(analysis, i) in _ARTICLES for i in range(start, len(analysis.tokens)))
 
 
-def _add_article(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _add_article(analysis: Analysis) -> Iterator[Edits]:
     if not analysis.noun_phrases or analysis.noun_phrases[0][0] != 0 or len(analysis.tokens) < 2:
         return
     last = analysis.noun_phrases[0][1]
@@ -181,7 +180,7 @@ def _add_article(rule: str, analysis: Analysis) -> Iterator[Rewording]:
         is_capital = first.text[0].isupper()
         words = f"{article.capitalize() if is_capital else article} {first.text[0].lower()}"
         edit = Edit(start=first.start, end=first.start + 1, replacement=words)
-        yield Rewording(rule=rule, edits=(edit,))
+        yield (edit,)
 
 
 def _is_bare_thing(analysis: Analysis, phrase: Range) -> bool:
@@ -218,7 +217,7 @@ def _lacks_article(analysis: Analysis, last: int) -> bool:
 
 
 HEADLINES: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=ground, find=functools.partial(find, name))
+    Rule(name=name, reverse=reverse, ground=ground, find=find)
     for name, reverse, ground, find in (
         ("headline_to_sentence", "sentence_to_headline", _GROUND, _add),
         ("sentence_to_headline", "headline_to_sentence", _GROUND, _drop),

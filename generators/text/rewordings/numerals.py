@@ -10,7 +10,7 @@ from typing import Final
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.rewordings.records import (
-    Rewording,
+    Edits,
     Rule,
     has_plain_spacing,
     replacement,
@@ -31,9 +31,7 @@ _UNITS = word_set("numerals.units")
 _NAMED_BY = ("CD", "SYM", "#", "$", "HYPH", "NN", "NNS", "NNP", "NNPS", ".", ":")
 
 
-def _find(
-    rule: str, forms: dict[str, str], is_first: bool, analysis: Analysis
-) -> Iterator[Rewording]:
+def _find(forms: dict[str, str], is_first: bool, analysis: Analysis) -> Iterator[Edits]:
     if sum(token.tag == "CD" for token in analysis.tokens) > 1:
         return  # "two dogs and 2 cats"
     for first, last in analysis.noun_phrases:
@@ -47,7 +45,7 @@ def _find(
         if has_plain_spacing(analysis, number, number + 1):
             cased = other.capitalize() if number == 0 else other
             edit = replacement(analysis, number, number + 1, cased)
-            yield Rewording(rule=rule, edits=(edit,))
+            yield (edit,)
 
 
 def _counts(analysis: Analysis, number: int, last: int) -> bool:
@@ -70,7 +68,7 @@ NUMERALS: Final = tuple(
         name=name,
         reverse=reverse,
         ground=_GROUND,
-        find=functools.partial(_find, name, forms, is_first),
+        find=functools.partial(_find, forms, is_first),
     )
     for name, reverse, forms, is_first in (
         ("number_to_digits", "digits_to_number", _DIGITS, False),

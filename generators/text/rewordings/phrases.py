@@ -20,7 +20,7 @@ from eqforge.generators.text.fixed_expressions import (
 )
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.perturbations.synonyms import article_edits, match_case
-from eqforge.generators.text.rewordings.records import Rewording, Rule, has_plain_spacing
+from eqforge.generators.text.rewordings.records import Edits, Rule, exchange_name, has_plain_spacing
 from eqforge.generators.text.words import read_table
 
 
@@ -49,7 +49,7 @@ class _Phrase:
         return self.replacement.startswith(f"{' '.join(self.word)} ")
 
 
-def _find(rule: str, phrase: _Phrase, analysis: Analysis) -> Iterator[Rewording]:
+def _find(phrase: _Phrase, analysis: Analysis) -> Iterator[Edits]:
     first, is_verb = phrase.word[0], phrase.is_verb
     for index, token in enumerate(analysis.tokens):
         if (token.lemma if is_verb else token.text.lower()) != first:
@@ -58,7 +58,7 @@ def _find(rule: str, phrase: _Phrase, analysis: Analysis) -> Iterator[Rewording]
         if not (_is_at(analysis, index, phrase) and _fits(analysis, span, phrase)):
             continue
         if edits := _edits(analysis, *span, phrase):
-            yield Rewording(rule=rule, edits=edits)
+            yield edits
 
 
 def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
@@ -114,17 +114,13 @@ def _rules() -> Iterator[Rule]:
                 tags=tuple(filter(None, row["tag"].split(","))),
                 where=parse_context(row["where"]),
             )
-            name = _name(word, other)
+            name = exchange_name(word, other)
             yield Rule(
                 name=name,
-                reverse=_name(other, word) if is_both else None,
+                reverse=exchange_name(other, word) if is_both else None,
                 ground=row["ground"],
-                find=functools.partial(_find, name, phrase),
+                find=functools.partial(_find, phrase),
             )
-
-
-def _name(word: str, other: str) -> str:
-    return f"{word}_as_{other}".replace(" ", "_").replace("-", "_")
 
 
 PHRASES: Final = tuple(_rules())

@@ -15,8 +15,9 @@ from eqforge.generators.text.coordination.conjuncts import PRONOUNS, tag_at, wor
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.perturbations.synonyms import article_edits, match_case
 from eqforge.generators.text.rewordings.records import (
-    Rewording,
+    Edits,
     Rule,
+    exchange_name,
     has_plain_spacing,
     replacement,
 )
@@ -280,7 +281,7 @@ _PAIRS: Final = (
 )
 
 
-def _find(rule: str, pair: Pair, phrase: str, analysis: Analysis) -> Iterator[Rewording]:
+def _find(pair: Pair, phrase: str, analysis: Analysis) -> Iterator[Edits]:
     if not _pattern(phrase).search(analysis.text):
         return
     other = pair.other if phrase == pair.one else pair.one
@@ -299,7 +300,7 @@ def _find(rule: str, pair: Pair, phrase: str, analysis: Analysis) -> Iterator[Re
         if analysis.tokens[first].text == "A":
             cased = other[0].upper() + other[1:]
         edit = replacement(analysis, first, last, cased)
-        yield Rewording(rule=rule, edits=(*article_edits(analysis.tokens, first, other), edit))
+        yield (*article_edits(analysis.tokens, first, other), edit)
 
 
 @functools.cache
@@ -318,17 +319,13 @@ def _is_part(analysis: Analysis, first: int, other: str) -> bool:
 def _rules() -> Iterator[Rule]:
     for pair in _PAIRS:
         for phrase, other in ((pair.one, pair.other), (pair.other, pair.one)):
-            name = _name(phrase, other)
+            name = exchange_name(phrase, other)
             yield Rule(
                 name=name,
-                reverse=_name(other, phrase),
+                reverse=exchange_name(other, phrase),
                 ground=pair.ground,
-                find=functools.partial(_find, name, pair, phrase),
+                find=functools.partial(_find, pair, phrase),
             )
-
-
-def _name(phrase: str, other: str) -> str:
-    return f"{phrase}_as_{other}".replace(" ", "_")
 
 
 PHRASINGS: Final = tuple(_rules())

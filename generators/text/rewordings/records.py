@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.edits import Edit
 
+Edits = tuple[Edit, ...]
+"""The edits of one rewording: in order, not overlapping, and together they change the caption."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rewording:
-    """Edits after which a caption says the same in other words.
-
-    Attributes:
-      rule: name of the rule that found it.
-      edits: in order, not overlapping; at least one, and together they change the caption.
-    """
+    """Edits after which a caption says the same in other words, and the rule that found them."""
 
     rule: str
-    edits: tuple[Edit, ...]
+    edits: Edits
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +31,12 @@ class Rule:
     name: str
     reverse: str | None
     ground: str
-    find: Callable[[Analysis], Iterator[Rewording]]
+    find: Callable[[Analysis], Iterator[Edits]]
+
+
+def exchange_name(phrase: str, other: str) -> str:
+    """Return the name of the rule that puts one phrase in the place of another."""
+    return f"{phrase}_as_{other}".replace(" ", "_").replace("-", "_")
 
 
 def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:

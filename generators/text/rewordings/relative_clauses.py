@@ -9,7 +9,6 @@ with a pronoun: "a man who rides a wave".
 """
 
 import dataclasses
-import functools
 import re
 from collections.abc import Iterator
 from typing import Final
@@ -33,7 +32,7 @@ from eqforge.generators.text.rewordings.participles import (
     may_describe,
 )
 from eqforge.generators.text.rewordings.records import (
-    Rewording,
+    Edits,
     Rule,
     deletion,
     has_plain_spacing,
@@ -59,7 +58,7 @@ _JOINING = frozenset(("and", "but", "or"))
 _TIES = frozenset(("having", "of", "with", "holding", "carrying", "eating"))
 
 
-def _add(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _add(analysis: Analysis) -> Iterator[Edits]:
     for noun, before in _readable(analysis):
         here = noun.last
         if (
@@ -69,10 +68,10 @@ def _add(rule: str, analysis: Analysis) -> Iterator[Rewording]:
             and not _goes_on(analysis, here)
         ):
             words = " ".join(_clause(noun))
-            yield Rewording(rule=rule, edits=(insertion(analysis, here, words),))
+            yield (insertion(analysis, here, words),)
 
 
-def _drop(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _drop(analysis: Analysis) -> Iterator[Edits]:
     for noun, before in _readable(analysis):
         here = noun.last
         words = (word_at(analysis, here), word_at(analysis, here + 1))
@@ -82,7 +81,7 @@ def _drop(rule: str, analysis: Analysis) -> Iterator[Rewording]:
             and has_plain_spacing(analysis, here - 1, here + 3)
             and not _goes_on(analysis, here + 2)
         ):
-            yield Rewording(rule=rule, edits=(deletion(analysis, here, here + 2),))
+            yield (deletion(analysis, here, here + 2),)
 
 
 def _readable(analysis: Analysis) -> Iterator[tuple[Nominal, list[Nominal]]]:
@@ -133,24 +132,24 @@ def _goes_on(analysis: Analysis, index: int) -> bool:
     )
 
 
-def _to_noun_phrase(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _to_noun_phrase(analysis: Analysis) -> Iterator[Edits]:
     analysis = with_first_verb(analysis)
     subject = _opening(analysis)
     if subject is None or not _is_predicate(analysis, subject, subject.last):
         return
     if has_plain_spacing(analysis, subject.last - 1, subject.last + 1):
         edit = insertion(analysis, subject.last, _pronoun(subject))
-        yield Rewording(rule=rule, edits=(edit,))
+        yield (edit,)
 
 
-def _to_clause(rule: str, analysis: Analysis) -> Iterator[Rewording]:
+def _to_clause(analysis: Analysis) -> Iterator[Edits]:
     subject = _opening(analysis)
     if subject is None or word_at(analysis, subject.last) != _pronoun(subject):
         return
     here = subject.last
     is_plain = has_plain_spacing(analysis, here - 1, here + 2)
     if is_plain and _is_predicate(analysis, subject, here + 1):
-        yield Rewording(rule=rule, edits=(deletion(analysis, here, here + 1),))
+        yield (deletion(analysis, here, here + 1),)
 
 
 def _opening(analysis: Analysis) -> Subject | None:
@@ -221,7 +220,7 @@ def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
 
 
 RELATIVE_CLAUSES: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=ground, find=functools.partial(find, name))
+    Rule(name=name, reverse=reverse, ground=ground, find=find)
     for name, reverse, ground, find in (
         ("participle_to_relative", "relative_to_participle", _GROUND, _add),
         ("relative_to_participle", "participle_to_relative", _GROUND, _drop),

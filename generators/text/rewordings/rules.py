@@ -13,7 +13,7 @@ from eqforge.generators.text.rewordings.headlines import HEADLINES
 from eqforge.generators.text.rewordings.numerals import NUMERALS
 from eqforge.generators.text.rewordings.phrases import PHRASES
 from eqforge.generators.text.rewordings.phrasings import PHRASINGS
-from eqforge.generators.text.rewordings.records import Rewording, Rule
+from eqforge.generators.text.rewordings.records import Edits, Rewording, Rule
 from eqforge.generators.text.rewordings.relative_clauses import RELATIVE_CLAUSES
 from eqforge.generators.text.rewordings.synonyms import SYNONYMS
 
@@ -41,15 +41,15 @@ KINDS: Final[Mapping[str, str]] = {
 
 
 def find_rewordings(analysis: Analysis) -> Iterator[Rewording]:
-    """Yields the rewordings of a caption by all rules, rule by rule.
+    """Yield the rewordings of a caption by all rules, rule by rule.
 
     One in capitals is read as if it were not, and stays in capitals.
     """
     is_in_capitals = analysis.text.isupper() and analysis.text.isascii()
     written = with_first_participle(_in_lower_case(analysis) if is_in_capitals else analysis)
     for rule in RULES.values():
-        for found in rule.find(written):
-            yield _in_capitals(found) if is_in_capitals else found
+        for edits in rule.find(written):
+            yield Rewording(rule=rule.name, edits=_upper(edits) if is_in_capitals else edits)
 
 
 def _in_lower_case(analysis: Analysis) -> Analysis:
@@ -57,8 +57,5 @@ def _in_lower_case(analysis: Analysis) -> Analysis:
     return dataclasses.replace(analysis, text=analysis.text.lower(), tokens=tuple(tokens))
 
 
-def _in_capitals(found: Rewording) -> Rewording:
-    edits = (
-        dataclasses.replace(edit, replacement=edit.replacement.upper()) for edit in found.edits
-    )
-    return dataclasses.replace(found, edits=tuple(edits))
+def _upper(edits: Edits) -> Edits:
+    return tuple(dataclasses.replace(e, replacement=e.replacement.upper()) for e in edits)

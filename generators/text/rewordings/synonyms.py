@@ -20,7 +20,7 @@ from eqforge.generators.text.perturbations.synonyms import (
     synonyms_at,
     words_there,
 )
-from eqforge.generators.text.rewordings.records import Rewording, Rule, has_plain_spacing
+from eqforge.generators.text.rewordings.records import Edits, Rule, has_plain_spacing
 from eqforge.generators.text.words import word_set
 
 _GROUND: Final = "Both words name the same, as the list of synonyms for captions has it."
@@ -38,14 +38,14 @@ _SLICED: Final = word_set("synonyms.sliced")
 _OF_FAMILY: Final = frozenset(("boy", "brother", "girl", "lady", "man", "sister", "woman"))
 
 
-def _find(rule: str, pos: PartOfSpeech, analysis: Analysis) -> Iterator[Rewording]:
+def _find(pos: PartOfSpeech, analysis: Analysis) -> Iterator[Edits]:
     for index, synonyms in synonym_places(analysis, pos).items():
         for word, form in synonyms if has_plain_spacing(analysis, index, index + 1) else ():
             if _is_exchanged(analysis, index, word) and _is_mutual(
                 analysis, index, pos, word, form
             ):
                 edits = tuple(replacement_edits(analysis.tokens, index, form))
-                yield Rewording(rule=rule, edits=edits)
+                yield edits
 
 
 def _is_mutual(analysis: Analysis, index: int, pos: PartOfSpeech, word: str, form: str) -> bool:
@@ -100,6 +100,6 @@ def _lemmas(analysis: Analysis, start: int) -> list[str]:
 
 
 SYNONYMS: Final = tuple(
-    Rule(name=name, reverse=name, ground=_GROUND, find=functools.partial(_find, name, pos))
+    Rule(name=name, reverse=name, ground=_GROUND, find=functools.partial(_find, pos))
     for pos, name in _NAMES
 )
