@@ -9,19 +9,19 @@ from hypothesis import strategies as st
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.coordination.swap import (
     Swap,
-    SwapRefusal,
     swap_coordination,
     swap_phrases,
 )
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.generators.text.tokenizer import find_tokens
+from eqforge.schemas.records.scores import Rejection
 from tests.undone import invert
 
 TAGGER = load_tagger()
 
 
-def _swap(caption: str) -> Swap | SwapRefusal:
+def _swap(caption: str) -> Swap | Rejection:
     return swap_coordination(TAGGER.analyse([caption])[0])
 
 
@@ -33,7 +33,7 @@ def _swapped(caption: str) -> str:
 
 def _reason(caption: str) -> str:
     refusal = _swap(caption)
-    assert isinstance(refusal, SwapRefusal), refusal
+    assert isinstance(refusal, Rejection), refusal
     assert refusal.reason in SWAP_REFUSALS
     return refusal.reason
 
@@ -202,7 +202,7 @@ def test_aro_captions_are_swapped_by_their_form_alone() -> None:
         ("the cat and the cat", "same_words"),
     ):
         refusal = swap_phrases(caption)
-        assert isinstance(refusal, SwapRefusal)
+        assert isinstance(refusal, Rejection)
         assert refusal.reason == reason
 
 
@@ -213,7 +213,7 @@ def _words(text: str) -> Counter[str]:
 
 def _check(caption: str) -> None:
     swap = _swap(caption)
-    if isinstance(swap, SwapRefusal):
+    if isinstance(swap, Rejection):
         assert swap.reason in SWAP_REFUSALS
         return
     assert swap.edited.text != caption

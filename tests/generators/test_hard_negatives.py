@@ -22,9 +22,9 @@ from eqforge.generators.text.hard_negatives.records import (
     NEGATIVE_REFUSALS,
     HardNegative,
     NegativeKind,
-    NegativeRefusal,
 )
 from eqforge.generators.text.taggers import load_tagger
+from eqforge.schemas.records.scores import Rejection
 from tests.undone import invert
 
 TAGGER = load_tagger()
@@ -34,7 +34,7 @@ def _analysis(caption: str) -> Analysis:
     return TAGGER.analyse([caption])[0]
 
 
-def _negatives(analysis: Analysis, seed: int) -> list[HardNegative | NegativeRefusal]:
+def _negatives(analysis: Analysis, seed: int) -> list[HardNegative | Rejection]:
     """One result per kind, of which each draws from a seed of its own."""
     return [
         make_hard_negative(analysis, kind, random.Random(f"{seed}/{kind}"))
@@ -331,7 +331,7 @@ def test_another_process_with_another_hash_seed_makes_the_same_negatives() -> No
 def _check(caption: str, seed: int) -> collections.Counter[str]:
     counts: collections.Counter[str] = collections.Counter()
     for result in _negatives(_analysis(caption), seed):
-        if isinstance(result, NegativeRefusal):
+        if isinstance(result, Rejection):
             assert result.reason in NEGATIVE_REFUSALS
             counts["refused"] += 1
             continue

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from eqforge.generators.text.hard_positives.by_rules import RewordedFoil, reword_by_rules
-from eqforge.generators.text.hard_positives.records import REFUSALS, Refusal
+from eqforge.generators.text.hard_positives.records import REFUSALS
 from eqforge.generators.text.taggers import load_tagger
+from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.vl_checklist import VlChecklistRecord
 
 DRAWS = 20
@@ -15,9 +16,7 @@ DRAWS = 20
 def _outcomes(positive: str, negative: str) -> set[str]:
     """Returns the hard positives that seeds draw, or the reason why there is none."""
     record = VlChecklistRecord(index=0, image="1.jpg", positives=(positive,), negatives=(negative,))
-    made = [
-        reword_by_rules(record, "name", load_tagger(), random.Random(seed)) for seed in range(DRAWS)
-    ]
+    made = [reword_by_rules(record, load_tagger(), random.Random(seed)) for seed in range(DRAWS)]
     return {each.edited.text if isinstance(each, RewordedFoil) else each.reason for each in made}
 
 
@@ -59,5 +58,5 @@ def test_a_refusal_names_the_words() -> None:
     record = VlChecklistRecord(
         index=0, image="1.jpg", positives=("white couch",), negatives=("beige couch",)
     )
-    refusal = reword_by_rules(record, "name", load_tagger(), random.Random(0))
-    assert refusal == Refusal(record_id="name", reason="negative_not_clear", detail="white | beige")
+    refusal = reword_by_rules(record, load_tagger(), random.Random(0))
+    assert refusal == Rejection(reason="negative_not_clear", detail="white | beige")

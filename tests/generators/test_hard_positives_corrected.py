@@ -16,7 +16,7 @@ from eqforge.generators.text.edits import Edit, EditedText
 from eqforge.generators.text.hard_positives.corrected import find_foil, reword_foil
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
-from eqforge.generators.text.hard_positives.records import REFUSALS, HardPositive, Refusal
+from eqforge.generators.text.hard_positives.records import REFUSALS, HardPositive
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.generators.text.lints.lint import lint_records
@@ -34,7 +34,7 @@ def _lexicon() -> Lexicon:
 
 def _reword(
     kind: Kind, group: str, positive: str, negative: str, *, index: int = 0, weak: bool = True
-) -> HardPositive | Refusal:
+) -> HardPositive | Rejection:
     record = VlChecklistRecord(
         index=index, image="1.jpg", positives=(positive,), negatives=(negative,)
     )
@@ -49,7 +49,7 @@ def _made(kind: Kind, group: str, positive: str, negative: str) -> HardPositive:
 
 def _reason(kind: Kind, group: str, positive: str, negative: str) -> str:
     refusal = _reword(kind, group, positive, negative)
-    assert isinstance(refusal, Refusal), refusal
+    assert isinstance(refusal, Rejection), refusal
     return refusal.reason
 
 
@@ -142,7 +142,7 @@ def test_weak_synonyms_can_be_switched_off() -> None:
     arguments: tuple[Kind, str, str, str] = ("attribute", "color", "silver car", "red car")
     assert isinstance(_reword(*arguments), HardPositive)
     refusal = _reword(*arguments, weak=False)
-    assert isinstance(refusal, Refusal)
+    assert isinstance(refusal, Rejection)
     assert refusal.reason == "weak_replacement"
 
 

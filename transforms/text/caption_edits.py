@@ -10,7 +10,7 @@ from typing import Final
 from eqforge.core.identity import derive_seed, picture_key
 from eqforge.core.visible import shortened
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.swap import Swap, SwapRefusal, swap_coordination
+from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
 from eqforge.generators.text.hard_negatives.records import (
@@ -291,7 +291,7 @@ def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionE
         family = families.setdefault(edit.kind.partition("/")[0], {})
         family.setdefault(edit.kind, []).append(edit)
     if not families:
-        detail = swap.detail[:200] if isinstance(swap, SwapRefusal) else ""
+        detail = swap.detail[:200] if isinstance(swap, Rejection) else ""
         return Rejection(reason=NO_REWORDING, detail=detail)
     rng = random.Random(derive_seed(rules.seed, caption_id, "hard_positive", _DRAWS))
     by_kind = families[rng.choice(sorted(families.keys() - _RARELY_DRAWN) or sorted(families))]
@@ -299,7 +299,7 @@ def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionE
 
 
 def _rewordings(
-    analysis: Analysis, swap: Swap | SwapRefusal, lexicon: Lexicon | None
+    analysis: Analysis, swap: Swap | Rejection, lexicon: Lexicon | None
 ) -> Iterator[CaptionEdit]:
     """Yields every rewording of a caption, by rules and by the user's lexicon."""
     if isinstance(swap, Swap):

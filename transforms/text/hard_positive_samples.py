@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from eqforge.core.identity import derive_seed
-from eqforge.generators.text.coordination.swap import SwapRefusal, swap_coordination, swap_phrases
+from eqforge.generators.text.coordination.swap import swap_coordination, swap_phrases
 from eqforge.generators.text.hard_positives.by_rules import reword_by_rules
 from eqforge.generators.text.hard_positives.corrected import record_id, reword_foil
 from eqforge.generators.text.hard_positives.published import (
@@ -14,7 +14,7 @@ from eqforge.generators.text.hard_positives.published import (
     published_place,
     replace_as_published,
 )
-from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
+from eqforge.generators.text.hard_positives.records import HardPositive
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
@@ -124,17 +124,17 @@ def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
         return _sample_by_rules(foil, rules)
     lexicon = _inflected(rules.edits.lexicon)
     made = reword_foil(foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak)
-    if isinstance(made, Refusal):
-        return Rejection(reason=made.reason, detail=made.detail)
+    if isinstance(made, Rejection):
+        return made
     return _corrected_sample(made, foil)
 
 
 def _sample_by_rules(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
     name = record_id(foil.record, foil.kind, foil.group)
     rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", _DRAWS))
-    made = reword_by_rules(foil.record, name, tagger_of(rules.edits.spacy_model), rng)
-    if isinstance(made, Refusal):
-        return Rejection(reason=made.reason, detail=made.detail)
+    made = reword_by_rules(foil.record, tagger_of(rules.edits.spacy_model), rng)
+    if isinstance(made, Rejection):
+        return made
     return HardPositiveSample(
         sample_id=name,
         image=foil.record.image,
@@ -175,11 +175,11 @@ def _corrected_sample(found: HardPositive, foil: FoilRecord) -> HardPositiveSamp
 def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
     """Returns a text pair with its positive swapped around "and", as in SWAP."""
     swap = swap_phrases(pair.positive)
-    if isinstance(swap, SwapRefusal) and not rules.published:
+    if isinstance(swap, Rejection) and not rules.published:
         (analysis,) = tagger_of(rules.edits.spacy_model).analyse([pair.positive])
         swap = swap_coordination(analysis)
-    if isinstance(swap, SwapRefusal):
-        return Rejection(reason=swap.reason, detail=swap.detail)
+    if isinstance(swap, Rejection):
+        return swap
     foiled = word_edit(pair.positive, pair.negative)
     return HardPositiveSample(
         sample_id=pair.pair_id,

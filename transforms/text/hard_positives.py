@@ -238,10 +238,7 @@ def _reconciled(outcomes: dict[str, Outcome], true: list[str]) -> dict[str, Outc
     refusals = guarded(lambda: reconcile_image(samples, true))
     if isinstance(refusals, Rejection):
         return outcomes | dict.fromkeys(samples, refusals)
-    return outcomes | {
-        name: Rejection(reason=refusal.reason, detail=refusal.detail)
-        for name, refusal in refusals.items()
-    }
+    return outcomes | refusals
 
 
 def _one(record: Text, outcome: Outcome) -> _Made:

@@ -31,6 +31,7 @@ from eqforge.generators.text.coordination.conjuncts import (
 from eqforge.generators.text.coordination.noun_phrases import join_noun_phrases
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits, exchange_phrases
 from eqforge.generators.text.words import word_set
+from eqforge.schemas.records.scores import Rejection
 
 _BE = frozenset(("is", "are", "was", "were"))
 _ARO = re.compile(r"(the .+?)( and )(the .+)", re.DOTALL)
@@ -49,20 +50,7 @@ class Swap:
     level: Level
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SwapRefusal:
-    """Why a caption is not swapped.
-
-    Attributes:
-      reason: a key of SWAP_REFUSALS.
-      detail: the words around the "and".
-    """
-
-    reason: str
-    detail: str
-
-
-def swap_phrases(caption: str) -> Swap | SwapRefusal:
+def swap_phrases(caption: str) -> Swap | Rejection:
     """Swaps the two phrases of an ARO caption: "the crouched cat and the open door".
 
     Args:
@@ -70,9 +58,9 @@ def swap_phrases(caption: str) -> Swap | SwapRefusal:
     """
     found = _ARO.fullmatch(caption)
     if found is None or " and the " in found[3]:
-        return SwapRefusal(reason="unlike_parts" if "and" in caption else "no_and", detail=caption)
+        return Rejection(reason="unlike_parts" if "and" in caption else "no_and", detail=caption)
     if found[1] == found[3]:
-        return SwapRefusal(reason="same_words", detail=caption)
+        return Rejection(reason="same_words", detail=caption)
     edits = (
         Edit(start=0, end=found.end(1), replacement=found[3]),
         Edit(start=found.start(3), end=len(caption), replacement=found[1]),
@@ -80,14 +68,14 @@ def swap_phrases(caption: str) -> Swap | SwapRefusal:
     return Swap(edited=apply_edits(caption, edits), level="noun_phrase")
 
 
-def swap_coordination(analysis: Analysis) -> Swap | SwapRefusal:
+def swap_coordination(analysis: Analysis) -> Swap | Rejection:
     """Swaps the two sides of an "and" where that keeps the caption's meaning.
 
     Noun phrases, adjectives, verb phrases and whole clauses are swapped with their own modifiers,
     around the first "and" whose sides are unambiguous; if there is none, the first "and" gives the
     reason.
     """
-    refusal: SwapRefusal | None = None
+    refusal: Rejection | None = None
     for index, token in enumerate(analysis.tokens):
         if token.text.lower() != "and":
             continue
@@ -99,8 +87,8 @@ def swap_coordination(analysis: Analysis) -> Swap | SwapRefusal:
             )
         except CannotTell as error:
             around = analysis.text[max(0, token.start - 30) : token.end + 30]
-            refusal = refusal or SwapRefusal(reason=error.reason, detail=around)
-    return refusal or SwapRefusal(reason="no_and", detail=analysis.text[:60])
+            refusal = refusal or Rejection(reason=error.reason, detail=around)
+    return refusal or Rejection(reason="no_and", detail=analysis.text[:60])
 
 
 def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:

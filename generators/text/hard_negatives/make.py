@@ -19,12 +19,12 @@ from eqforge.generators.text.hard_negatives.places import (
 from eqforge.generators.text.hard_negatives.records import (
     HardNegative,
     NegativeKind,
-    NegativeRefusal,
 )
 from eqforge.generators.text.hard_negatives.swap import swap_attributes, swap_objects
 from eqforge.generators.text.taggers import lemmatise
 from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.generators.text.words import DENIALS
+from eqforge.schemas.records.scores import Rejection
 
 
 def _relation_places(analysis: Analysis) -> Iterator[Place]:
@@ -40,7 +40,7 @@ _REPLACED: Final[Mapping[NegativeKind, tuple[Callable[[Analysis], Iterator[Place
 """Where each kind replaces words, and the reason if there is no place."""
 
 _CHANGED: Final[
-    Mapping[NegativeKind, Callable[[Analysis, random.Random], HardNegative | NegativeRefusal]]
+    Mapping[NegativeKind, Callable[[Analysis, random.Random], HardNegative | Rejection]]
 ] = {"swap_object": swap_objects, "swap_attribute": swap_attributes, "negation": negate}
 """The other kinds."""
 
@@ -53,7 +53,7 @@ def make_hard_negative(
     kind: NegativeKind,
     rng: random.Random,
     known: frozenset[str] = frozenset(),
-) -> HardNegative | NegativeRefusal:
+) -> HardNegative | Rejection:
     """Returns a hard negative of one kind, or why the caption has none.
 
     Args:
@@ -62,7 +62,7 @@ def make_hard_negative(
     """
     if reason := unclear_reason(analysis):
         is_affirmed = kind == "negation" and reason == "already_negated"
-        made = affirm(analysis) if is_affirmed else NegativeRefusal(kind=kind, reason=reason)
+        made = affirm(analysis) if is_affirmed else Rejection(reason=reason)
     elif kind in _REPLACED:
         places_of, none = _REPLACED[kind]
         made = replace_at(analysis, kind, places_of(analysis), rng, known, none)

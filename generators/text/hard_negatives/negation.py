@@ -13,9 +13,10 @@ from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at, words_of
 from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
+from eqforge.generators.text.hard_negatives.records import HardNegative
 from eqforge.generators.text.perturbations.synonyms import match_case
 from eqforge.generators.text.words import DENIALS, word_set
+from eqforge.schemas.records.scores import Rejection
 
 _AUXILIARIES = frozenset(("am", "are", "can", "could", "is", "was", "were", "will"))
 _SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", "everybody"))
@@ -41,7 +42,7 @@ _QUANTITIES = tuple(
 """What opens a caption of several things, none of which its negation has."""
 
 
-def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
+def negate(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
     """Negates a verb, a "with", or the first noun phrase of a caption without either.
 
     "a man is sitting" becomes "a man is not sitting", "a dog runs" "a dog does not run", "a man
@@ -49,20 +50,20 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRef
     """
     words = {token.text.lower() for token in analysis.tokens}
     if words & _SOMEONE:
-        return NegativeRefusal(kind="negation", reason="nothing_to_negate")
+        return Rejection(reason="nothing_to_negate")
     options = [*_verb_edits(analysis), *_with_edits(analysis)] or [*_phrase_edits(analysis)]
     if not options:
-        return NegativeRefusal(kind="negation", reason="nothing_to_negate")
+        return Rejection(reason="nothing_to_negate")
     edited = apply_edits(analysis.text, [rng.choice(options)])
     return HardNegative(kind="negation", edited=edited)
 
 
-def affirm(analysis: Analysis) -> HardNegative | NegativeRefusal:
+def affirm(analysis: Analysis) -> HardNegative | Rejection:
     """Takes back the one thing that a caption denies: "a man without a hat", "with a hat"."""
     denied = [i for i, token in enumerate(analysis.tokens) if token.text.lower() in DENIALS]
     edit = _affirmed(analysis, denied[0]) if len(denied) == 1 else None
     if edit is None:
-        return NegativeRefusal(kind="negation", reason="already_negated")
+        return Rejection(reason="already_negated")
     return HardNegative(kind="negation", edited=apply_edits(analysis.text, [edit]))
 
 

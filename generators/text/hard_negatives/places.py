@@ -20,12 +20,12 @@ from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import (
     HardNegative,
     NegativeKind,
-    NegativeRefusal,
 )
 from eqforge.generators.text.inflection import inflect_word
 from eqforge.generators.text.perturbations.synonyms import article_edits, cased
 from eqforge.generators.text.taggers import lemmatise
 from eqforge.generators.text.words import word_set
+from eqforge.schemas.records.scores import Rejection
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +49,7 @@ def replace_at(
     rng: random.Random,
     known: frozenset[str],
     none: str,
-) -> HardNegative | NegativeRefusal:
+) -> HardNegative | Rejection:
     """Draws a place and a word, and makes the replacement.
 
     Args:
@@ -58,10 +58,10 @@ def replace_at(
     """
     options = sorted(places, key=lambda place: place.first)
     if not options:
-        return NegativeRefusal(kind=kind, reason=none)
+        return Rejection(reason=none)
     open_options = _open(analysis, options, known)
     if not open_options:
-        return NegativeRefusal(kind=kind, reason="all_known")
+        return Rejection(reason="all_known")
     place, words = rng.choice(open_options)
     edits = _edits(analysis.tokens, place, rng.choice(words))
     return HardNegative(kind=kind, edited=apply_edits(analysis.text, edits))

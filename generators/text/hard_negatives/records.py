@@ -41,15 +41,3 @@ class HardNegative:
 
     kind: NegativeKind
     edited: EditedText
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NegativeRefusal:
-    """Why a caption has no hard negative of a kind.
-
-    Attributes:
-      reason: a key of NEGATIVE_REFUSALS.
-    """
-
-    kind: NegativeKind
-    reason: str

@@ -16,9 +16,10 @@ from eqforge.generators.text.coordination.conjuncts import (
 )
 from eqforge.generators.text.edits import apply_edits, exchange_phrases
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeRefusal
+from eqforge.generators.text.hard_negatives.records import HardNegative
 from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
 from eqforge.generators.text.words import word_set
+from eqforge.schemas.records.scores import Rejection
 
 # With one of these between them, exchanging two noun phrases may leave the caption true.
 _SYMMETRIC = word_set("swap.symmetric") | {","}
@@ -31,7 +32,7 @@ _PORTABLE = word_set("swap.portable")
 _QUANTIFIERS = word_set("swap.quantifiers")
 
 
-def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
+def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
     """Exchanges two neighbouring noun phrases whose relation has a direction.
 
     "a dog chasing two cats" becomes "two cats chasing a dog", and "a cup on a book" "a book on a
@@ -43,10 +44,10 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Negat
     """
     pairs = list(_object_pairs(analysis))
     if not pairs:
-        return NegativeRefusal(kind="swap_object", reason="no_pair")
+        return Rejection(reason="no_pair")
     options = [pair for pair in pairs if _changes_meaning(analysis, *pair)]
     if not options:
-        return NegativeRefusal(kind="swap_object", reason="same_meaning")
+        return Rejection(reason="same_meaning")
     edited = apply_edits(analysis.text, exchange_phrases(analysis, *rng.choice(options)))
     return HardNegative(kind="swap_object", edited=edited)
 
@@ -110,7 +111,7 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
     return bool(words & _ASYMMETRIC) and ("behind" in words or carries)
 
 
-def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | NegativeRefusal:
+def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
     """Exchanges two adjectives of one kind that stand before different nouns.
 
     "a black cat and a white dog" becomes "a white cat and a black dog": colours are exchanged with
@@ -121,10 +122,10 @@ def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Ne
     """
     pairs = list(_attribute_pairs(analysis))
     if not pairs:
-        return NegativeRefusal(kind="swap_attribute", reason="no_pair")
+        return Rejection(reason="no_pair")
     options = [pair for pair in pairs if _are_exchangeable(analysis, *pair)]
     if not options:
-        return NegativeRefusal(kind="swap_attribute", reason="same_meaning")
+        return Rejection(reason="same_meaning")
     left, right = rng.choice(options)
     words = [
         match_case(analysis.tokens[i].text.lower(), analysis.tokens[j].text)

@@ -14,10 +14,10 @@ from eqforge.generators.text.contexts import is_excluded
 from eqforge.generators.text.coordination.conjuncts import Range, is_living, word_at
 from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.hard_positives.corrected import Foil, Mended, find_foil, mend
-from eqforge.generators.text.hard_positives.records import Refusal
 from eqforge.generators.text.rewordings.records import Rewording
 from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, find_rewordings
 from eqforge.generators.text.taggers import lemmatise
+from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.vl_checklist import VlChecklistRecord
 
 _OF_ALL: Final = frozenset((*(rule.name for rule in FAMILIES["existential"]), "add_article"))
@@ -39,25 +39,23 @@ class RewordedFoil:
 
 
 def reword_by_rules(
-    record: VlChecklistRecord, name: str, tagger: Tagger, rng: random.Random
-) -> RewordedFoil | Refusal:
+    record: VlChecklistRecord, tagger: Tagger, rng: random.Random
+) -> RewordedFoil | Rejection:
     """Returns a record's caption with its foiled words reworded, or why that is not possible."""
     mended = mend(record.positives[0], record.negatives[0])
     foil = find_foil(mended.caption, mended.negative)
     if foil is None:
-        return Refusal(
-            record_id=name, reason="negative_equals_positive", detail=record.negatives[0]
-        )
+        return Rejection(reason="negative_equals_positive", detail=record.negatives[0])
     detail = f"{' '.join(foil.words)} | {' '.join(foil.negative_words)}"
     (analysis,) = tagger.analyse([mended.caption])
     if not _excludes(analysis, foil):
-        return Refusal(record_id=name, reason="negative_not_clear", detail=detail)
+        return Rejection(reason="negative_not_clear", detail=detail)
     by_rule: dict[str, list[Rewording]] = {}
     for found in find_rewordings(analysis):
         if found.rule not in _OF_ALL and _touches(found, foil):
             by_rule.setdefault(found.rule, []).append(found)
     if not by_rule:
-        return Refusal(record_id=name, reason="foil_not_reworded", detail=detail)
+        return Rejection(reason="foil_not_reworded", detail=detail)
     chosen = rng.choice(by_rule[rng.choice(sorted(by_rule))])
     edited = apply_edits(mended.caption, chosen.edits)
     return RewordedFoil(mended=mended, foil=foil, kind=KINDS[chosen.rule], edited=edited)

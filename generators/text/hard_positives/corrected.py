@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from eqforge.generators.text.articles import agree_articles, article_for
 from eqforge.generators.text.edits import Edit, Span, apply_edits
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
-from eqforge.generators.text.hard_positives.records import HardPositive, Refusal
+from eqforge.generators.text.hard_positives.records import HardPositive
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.generators.text.lints.synonymy import stays_true
 from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
 from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.generators.text.words import word_set
+from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.vl_checklist import VlChecklistRecord
 
 DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its"))
@@ -139,7 +140,7 @@ def reword_foil(
     lexicon: Lexicon,
     *,
     allow_weak: bool = True,
-) -> HardPositive | Refusal:
+) -> HardPositive | Rejection:
     """Returns a record's caption with its foiled words replaced, or why that is not possible.
 
     Args:
@@ -152,9 +153,7 @@ def reword_foil(
     mended = mend(record.positives[0], record.negatives[0])
     foil = find_foil(mended.caption, mended.negative)
     if foil is None:
-        return Refusal(
-            record_id=name, reason="negative_equals_positive", detail=record.negatives[0]
-        )
+        return Rejection(reason="negative_equals_positive", detail=record.negatives[0])
     entries = select(lexicon, kind, group)
     target = _find_target(mended.caption, foil, entries)
     if target is None:
@@ -163,7 +162,7 @@ def reword_foil(
         reason = _refuse(mended, foil, target, entries, allow_weak)
     if target is None or reason is not None:
         detail = f"{' '.join(foil.words)} | {' '.join(foil.negative_words)}"
-        return Refusal(record_id=name, reason=str(reason), detail=detail)
+        return Rejection(reason=str(reason), detail=detail)
     return _hard_positive(name, record, mended, foil, target)
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from eqforge.generators.text.caption_lint import normalize_caption
-from eqforge.generators.text.hard_positives.records import Refusal
 from eqforge.generators.text.words import word_spans
+from eqforge.schemas.records.scores import Rejection
 
 
 class Texts(Protocol):
@@ -28,7 +28,7 @@ def reconcile_image(
     candidates: Mapping[str, Texts],
     true_captions: Iterable[str] = (),
     false_captions: Iterable[str] = (),
-) -> dict[str, Refusal]:
+) -> dict[str, Rejection]:
     """Returns which hard positives of one image to drop, and why; the others are kept.
 
     A candidate is dropped if two of its own texts say the same. Of the rest, a candidate is dropped
@@ -43,7 +43,7 @@ def reconcile_image(
       false_captions: other captions known to be false of it.
 
     Returns:
-      Refusals by candidate id, in order of id.
+      Rejections by candidate id, in order of id.
     """
     said = {name: _said(texts) for name, texts in sorted(candidates.items())}
     reasons = {name: _own_contradiction(*texts) for name, texts in said.items()}
@@ -59,15 +59,13 @@ def reconcile_image(
         elif positive in false:
             reasons[name] = "hard_positive_false_elsewhere"
         seen.add((caption, negative))
-    return {
-        name: _refusal(name, reason, candidates[name]) for name, reason in reasons.items() if reason
-    }
+    return {name: _refusal(reason, candidates[name]) for name, reason in reasons.items() if reason}
 
 
-def _refusal(name: str, reason: str, texts: Texts) -> Refusal:
+def _refusal(reason: str, texts: Texts) -> Rejection:
     is_of_positive = reason.startswith("hard_positive")
     detail = texts.hard_positive if is_of_positive else texts.hard_negative
-    return Refusal(record_id=name, reason=reason, detail=detail)
+    return Rejection(reason=reason, detail=detail)
 
 
 def what_is_said(text: str) -> str:

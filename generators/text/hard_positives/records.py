@@ -64,18 +64,3 @@ class HardPositive:
     foil_span: Span
     hard_negative_span: Span
     repairs: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Refusal:
-    """A record that gives no hard positive.
-
-    Attributes:
-      record_id: id of the source's record.
-      reason: a key of REFUSALS.
-      detail: the words or caption at fault.
-    """
-
-    record_id: str
-    reason: str
-    detail: str
