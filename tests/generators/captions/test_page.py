@@ -33,9 +33,9 @@ def test_an_example_is_what_a_rule_of_its_family_makes(
 ) -> None:
     analysis = analysed(caption)
     made = [
-        apply_edits(caption, found.edits).text
+        apply_edits(caption, edits).text
         for rule in FAMILIES.get(family, ())
-        for found in rule.find(analysis)
+        for edits in rule.find(analysis)
     ]
     swap = swap_coordination(analysis)
     if family == "swap" and isinstance(swap, Swap):

@@ -8,7 +8,7 @@ from eqforge.generators.text.taggers import load_tagger
 def reworded(caption: str) -> set[str]:
     (analysis,) = load_tagger().analyse([caption])
     found = [each for rule in SYNONYMS for each in rule.find(analysis)]
-    return {apply_edits(caption, each.edits).text for each in found}
+    return {apply_edits(caption, each).text for each in found}
 
 
 @pytest.mark.parametrize(
