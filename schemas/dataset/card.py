@@ -116,7 +116,11 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
         size_categories=size_category(profile.manifest.num_rows("samples")),
         annotations_creators=_annotators(profile),
         tags=[*statements.tags(profile), "croissant"],
-        configs=[_configuration(one, number == 0) for number, one in enumerate(configured)] or None,
+        configs=[
+            configuration(one.name, [(one.split, one.path)], is_default=number == 0, only=one.only)
+            for number, one in enumerate(configured)
+        ]
+        or None,
     ).to_dict()
     text = yaml_dump(data, sort_keys=False, line_break="\n")
     if visible(text.replace("\n", "")) != text.replace("\n", ""):
@@ -136,11 +140,21 @@ def _annotators(profile: Profile) -> list[str] | None:
     return ["machine-generated"] if is_known else None
 
 
-def _configuration(one: Configuration, is_default: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {"config_name": one.name}
+def configuration(
+    name: str, files: Iterable[tuple[str, str]], *, is_default: bool, only: str | None = None
+) -> dict[str, Any]:
+    """Return a configuration as the hub writes it.
+
+    Args:
+      name: its name.
+      files: of each split its name, and the pattern of its files.
+      is_default: whether it is loaded when nobody names one.
+      only: the value of the column `split` that its rows have.
+    """
+    found: dict[str, Any] = {"config_name": name}
     found |= {"default": True} if is_default else {}
-    found |= {"data_files": [{"split": one.split, "path": one.path}]}
-    return found | ({"filters": [["split", "==", one.only]]} if one.only else {})
+    found |= {"data_files": [{"split": split, "path": path} for split, path in files]}
+    return found | ({"filters": [["split", "==", only]]} if only else {})
 
 
 def _licence_id(profile: Profile) -> str | None:

@@ -1,37 +1,49 @@
-"""The cards of exports: what a person reads, and where Hugging Face finds the splits.
+"""The cards and Croissant descriptions of exports.
 
-An export has the card of its dataset, with its own files, sizes and way of loading in it, and what
-differs where rows were left out. Where there is none, a short one takes its place.
+An export has the documents of its dataset, with its author's words, for its own files. A dataset
+may come without a card; a short one takes its place. Where rows were left out for their licences,
+the documents count the rows that are here.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from eqforge.core.files import storage
-from eqforge.core.visible import code_span, in_markdown, quoted
+from eqforge.core.visible import code_span, counted, in_markdown, quoted
+from eqforge.schemas.dataset import card, croissant, statements
+from eqforge.schemas.dataset.manifest import MAX_BYTES
+from eqforge.schemas.dataset.profile import Facts, Profile, read_facts
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import IMAGE
-from eqforge.transforms.export.names import renamed
-from eqforge.transforms.export.part import card_of_part, left_out
+from eqforge.schemas.tables.datasets import table_type
+from eqforge.transforms.export.names import picture_columns, renamed
 from eqforge.transforms.export.target import Export
 
-CARD: Final = "README.md"
 DEFAULT: Final = "default"
 """The configuration of an export of one table."""
 
 _MOST_CARD_BYTES: Final = 4 << 20
 _FENCE: Final = re.compile(r"^---\n", re.MULTILINE)
 _CONFIGS: Final = re.compile(r"^configs:\n(?:[- ].*\n)*", re.MULTILINE)
-_SIZES: Final = re.compile(r"^\| table \| rows \| files \|.*\n(?:\|.*\n)*", re.MULTILINE)
+_TABLES: Final = re.compile(r"^\| table \| rows \| files \|.*\n(?:\|.*\n)*", re.MULTILINE)
 _LOADING: Final = re.compile(r"^## Loading\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_SIZE: Final = re.compile(r"^size_categories:.*\n(?:- .*\n)*", re.MULTILINE)
+_UNCHANGED: Final = re.compile(r"^Of the rows of `samples`, .*\n\n?", re.MULTILINE)
+_SPLITS: Final = re.compile(r"^## Splits\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_LICENCES: Final = re.compile(
+    r"^\| (?:part \| )?licence that the sources state \| sources \|\n(?:\|.*\n)*\n?", re.MULTILINE
+)
+_HEADING: Final = re.compile(r"^(?=## )|\Z", re.MULTILINE)
 
-Configured = Mapping[str, Sequence["Files"]]
-"""The files of each configuration, which is called as its table is; the first is the default."""
+_OF_ALL_ROWS: Final = ("description", "rai:dataCollectionRawData")
+"""What the description of a dataset says of rows that an export may have left out."""
+_STEPS: Final = "rai:dataPreprocessingProtocol"
+_LIMITS: Final = "rai:dataLimitations"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,80 +54,79 @@ class Files:
     path: str
 
 
-def header(configured: Mapping[str, Iterable[Files]], schema: pa.Schema | None = None) -> str:
-    """Returns the part of a card that Hugging Face reads; the first configuration is the default.
-
-    Args:
-      configured: the files of each configuration.
-      schema: the columns of the only configuration, where its files do not say them.
-    """
-    lines = ["---", "configs:"]
-    for number, (name, files) in enumerate(configured.items()):
-        lines += [f"- config_name: {quoted(name)}"]
-        lines += ["  default: true"] if number == 0 else []
-        lines += ["  data_files:"]
-        for one in files:
-            lines += [f"  - split: {quoted(one.split)}", f"    path: {quoted(one.path)}"]
-    if schema is not None:
-        lines += ["dataset_info:", "  features:", *_features(schema, "  ")]
-    return "\n".join([*lines, "---"])
-
-
-def _features(fields: Iterable[pa.Field], margin: str) -> Iterator[str]:
-    """Yields columns as lines of YAML, as `datasets` writes them."""
-    for field in fields:
-        yield f"{margin}- name: {quoted(field.name)}"
-        yield from _kind(field.type, f"{margin}  ", "dtype")
-
-
-def _kind(kind: pa.DataType, margin: str, word: str) -> Iterator[str]:
-    if kind == IMAGE:
-        yield f"{margin}{word}: image"
-    elif pa.types.is_struct(kind):
-        yield f"{margin}{'struct' if word == 'dtype' else word}:"
-        yield from _features(kind, margin)
-    elif pa.types.is_list(kind):
-        yield from _kind(kind.value_type, margin, "list")
-    else:
-        yield f"{margin}{word}: {'float64' if kind == pa.float64() else kind}"
+Configured = Mapping[str, Sequence[Files]]
+"""The files of each configuration, which is called as its table is; the first is the default."""
 
 
 def write_card(export: Export, configured: Configured, schema: pa.Schema | None = None) -> None:
-    """Writes the card of an export, unless it is there; see header."""
-    if not export.has(CARD):
-        with export.file(CARD) as stream:
-            stream.write(_card(export, configured, schema).encode())
+    """Write the card of an export, unless it is there.
 
-
-def _card(export: Export, configured: Configured, schema: pa.Schema | None) -> str:
-    """Returns the dataset's own card, with these files and how to load them."""
-    own = _own(export.dataset)
-    if own and export.settings.redistributable:
-        own = card_of_part(export, own)
-    front, body = _FENCE.split((own or _short(export)).removeprefix("---\n"), maxsplit=1)
-    files = header(configured, schema).removeprefix("---\n").removesuffix("---")
-    body = _SIZES.sub(lambda _: _sizes(export, configured), body, count=1)
+    Args:
+      export: whose files are complete.
+      configured: the files of each configuration.
+      schema: the columns of the only configuration, where its files do not say them.
+    """
+    if export.has(card.FILE_NAME):
+        return
+    own = _read(export.dataset, card.FILE_NAME, _MOST_CARD_BYTES)
+    if not (own.startswith("---\n") and "\n---\n" in own):
+        own = _short(export)
+    elif export.settings.redistributable:
+        own = _card_of_part(export, own)
+    front, body = _FENCE.split(own.removeprefix("---\n"), maxsplit=1)
+    tables = _tables(export, configured)
+    sizes = [f"| {name} | {export.dataset.manifest.num_rows(name):,} |\n" for name in tables]
+    table = f"| table | rows |\n|---|---:|\n{''.join(sizes)}"
+    body = _TABLES.sub(lambda _: table, body, count=1)
     loading = _loading(export, configured)
     body, replaced = _LOADING.subn(lambda _: f"{loading}\n\n", body, count=1)
-    return f"---\n{_CONFIGS.sub('', front)}{files}---\n{body}" + (
-        "" if replaced else f"\n{loading}\n"
-    )
+    body += "" if replaced else f"\n{loading}\n"
+    text = f"---\n{_CONFIGS.sub('', front)}{_front(configured, schema)}---\n{body}"
+    with export.file(card.FILE_NAME) as stream:
+        stream.write(text.encode())
 
 
-def _own(dataset: Dataset) -> str:
-    """Returns the card that the dataset was built with; empty if it has none that can be read."""
+def _front(configured: Configured, schema: pa.Schema | None) -> str:
+    """Return the part of a card by which Hugging Face finds the files."""
+    from huggingface_hub.utils import yaml_dump
+
+    configs = [
+        card.configuration(name, [(one.split, one.path) for one in files], is_default=number == 0)
+        for number, (name, files) in enumerate(configured.items())
+    ]
+    data: dict[str, Any] = {"configs": configs}
+    data |= {"dataset_info": {"features": _features(schema)}} if schema is not None else {}
+    return yaml_dump(data, sort_keys=False, line_break="\n")
+
+
+def _features(fields: Iterable[pa.Field]) -> list[dict[str, Any]]:
+    """Return columns as `datasets` writes them."""
+    return [{"name": field.name, **_kind(field.type, "dtype")} for field in fields]
+
+
+def _kind(kind: pa.DataType, word: str) -> dict[str, Any]:
+    if kind == IMAGE:
+        return {word: "image"}
+    if pa.types.is_struct(kind):
+        return {"struct" if word == "dtype" else word: _features(kind)}
+    if pa.types.is_list(kind):
+        return _kind(kind.value_type, "list")
+    return {word: "float64" if kind == pa.float64() else str(kind)}
+
+
+def _read(dataset: Dataset, name: str, most_bytes: int) -> str:
+    """Return a document of a dataset; empty if it has none that can be read."""
     try:
-        with storage.open_below(dataset.folder, CARD) as stream:
-            text = stream.read(_MOST_CARD_BYTES).decode()
+        with storage.open_below(dataset.folder, name) as stream:
+            return stream.read(most_bytes).decode()
     except (FileNotFoundError, UnicodeDecodeError):
         return ""
-    return text if text.startswith("---\n") and "\n---\n" in text else ""
 
 
 def _short(export: Export) -> str:
-    """Returns a card of what is known without the dataset's own."""
+    """Return a card of what is known without the dataset's own."""
     manifest = export.dataset.manifest
-    called = [f"`{each.name}`: {each.rows:,} rows" for each in export.splits]
+    splits = "; ".join(f"`{each.name}`: {each.rows:,} rows" for each in export.splits)
     is_import = manifest.dataset in BENCHMARKS
     made = "imported" if is_import else f"made in {in_markdown(manifest.mode)} mode"
     parts = [
@@ -123,48 +134,37 @@ def _short(export: Export) -> str:
         f"The table `{export.settings.table}` of a dataset that eqforge "
         f"{in_markdown(manifest.versions.get('eqforge', ''))} {made}, one row after another in the "
         "order of their ids.",
-        f"Splits: {'; '.join(called)}.",
+        f"Splits: {splits}.",
         "The pictures and captions keep the licences of their sources. Check them before you pass "
         "the files on.",
-        *([in_markdown(left_out(export))] if export.settings.redistributable else []),
+        *([in_markdown(_left_out(export))] if export.settings.redistributable else []),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _tables(export: Export, configured: Configured) -> list[str]:
-    """Returns the tables that are here."""
     return [export.settings.table] if DEFAULT in configured else list(configured)
-
-
-def _sizes(export: Export, configured: Configured) -> str:
-    """Returns the rows of the tables that are here; files and bytes were those of the dataset."""
-    rows = (
-        f"| {name} | {export.dataset.manifest.num_rows(name):,} |"
-        for name in _tables(export, configured)
-    )
-    return "\n".join(["| table | rows |", "|---|---:|", *rows, ""])
 
 
 def _loading(export: Export, configured: Configured) -> str:
     lines = ["from datasets import load_dataset", "", 'folder = "path/to/folder"']
     for number, (name, files) in enumerate(configured.items()):
         which = "" if number == 0 else f", {quoted(name)}"
-        called = "rows" if name == DEFAULT else name
-        lines += [f"{called} = load_dataset(folder{which}, split={quoted(files[0].split)})"]
+        variable = "rows" if name == DEFAULT else name
+        lines += [f"{variable} = load_dataset(folder{which}, split={quoted(files[0].split)})"]
     code = "\n".join(lines)
     return f"## Loading\n\n```python\n{code}\n```\n\n{' '.join(_notes(export, configured))}"
 
 
 def _notes(export: Export, configured: Configured) -> Iterator[str]:
-    """Yields what somebody who loads the files should know of them."""
+    """Yield what somebody who loads the files should know of them."""
     shown = ", ".join(code_span(name) for name in export.pictures.values())
     table, *others = _tables(export, configured)
     if shown:
         yield f"The rows of {code_span(table)} have their pictures: {shown}."
     else:
         yield "There are no pictures."
-    columns = export.dataset.columns(export.settings.table)
-    if moved := renamed(columns, export.pictures.values()):
+    if moved := renamed(export.schema.names, export.pictures.values()):
         names = ", ".join(map(code_span, moved.values()))
         yield f"What their files are called in the source stands in {names}."
     manifest = export.dataset.manifest
@@ -175,3 +175,92 @@ def _notes(export: Export, configured: Configured) -> Iterator[str]:
         yield f"Tables without rows are left out: {', '.join(empty)}."
     if full := [code_span(name) for name in left if manifest.num_rows(name)]:
         yield f"So are {', '.join(full)}, which the dataset has, too."
+
+
+def _card_of_part(export: Export, text: str) -> str:
+    """Return the card of the whole with what differs for the rows that are here."""
+    profile = _profile_of_part(export)
+    rows = export.dataset.manifest.num_rows(export.settings.table)
+    text = _SIZE.sub(f"size_categories: {card.size_category(rows)}\n", text, count=1)
+    text, _ = statements.with_amount(text, profile)
+    text = _UNCHANGED.sub("", text, count=1)
+    splits = card.splits_section(profile)
+    text = _SPLITS.sub(lambda _: f"{splits}\n\n" if splits else "", text, count=1)
+    licences = "".join(f"{line}\n" for line in card.licence_table(profile.facts))
+    text = _LICENCES.sub(lambda _: licences, text, count=1)
+    whole = "Stages, rejects and errata below are those of the whole dataset."
+    return _HEADING.sub(lambda _: f"{in_markdown(_left_out(export))} {whole}\n\n", text, count=1)
+
+
+def _profile_of_part(export: Export) -> Profile:
+    dataset = export.dataset
+    facts = read_facts(dataset) if "samples" in dataset.manifest.tables else Facts()
+    return Profile(manifest=dataset.manifest, facts=facts, pictures=export.count_pictures())
+
+
+def _left_out(export: Export) -> str:
+    counts = "; ".join(f"{name}: {rows:,}" for name, rows in export.left_out.items())
+    return (
+        "Only rows are here whose sources state licences that allow to pass them on. Left out, by "
+        f"licence: {counts or 'none'}."
+    )
+
+
+def write_description(export: Export, patterns: dict[str, str]) -> None:
+    """Write the Croissant description of Parquet files that are there, unless it is there.
+
+    Args:
+      export: whose tables are complete.
+      patterns: the pattern of the files of each table.
+    """
+    if export.has(croissant.FILE_NAME):
+        return
+    files = [file for file in export.files if file.path.endswith(".parquet")]
+    sets = [croissant.file_set(table, pattern) for table, pattern in patterns.items()]
+    records = []
+    for table in patterns:
+        kind = table_type(export.dataset.manifest.dataset, table)
+        assert kind is not None
+        schema = export.dataset.schema(table)
+        pictures = picture_columns(export.dataset, table).values()
+        moved = renamed(schema.names, pictures)
+        records.append(croissant.record_set(kind, schema, moved, pictures))
+    distribution = [*map(croissant.file_object, files), *sets]
+    text = croissant.as_text(_properties(export), distribution, records)
+    with export.file(croissant.FILE_NAME) as stream:
+        stream.write(text.encode())
+
+
+def _properties(export: Export) -> dict[str, Any]:
+    """Return the properties of the whole: the dataset's own, and what the export did."""
+    try:
+        own = croissant.read_said(_read(export.dataset, croissant.FILE_NAME, MAX_BYTES))
+    except (ValueError, RecursionError):
+        own = {}
+    is_part, settings = export.settings.redistributable, export.settings
+    found = dict(own)
+    if is_part or not own:
+        profile = _profile_of_part(export)
+        kept = {name: value for name, value in own.items() if name not in _OF_ALL_ROWS}
+        words, has_amount = statements.with_amount(str(own.get("description", "")), profile)
+        found = croissant.said_of(profile) | kept | ({"description": words} if has_amount else {})
+    steps, limits = list[str](), list[str]()
+    if is_part:
+        here = export.dataset.manifest.num_rows(settings.table)
+        whole = counted(here + sum(export.left_out.values()), "rows")
+        steps.append(
+            f"Export: {here:,} of {whole} of {settings.table} were kept, by the licences of their "
+            "sources."
+        )
+        limits.append(_left_out(export))
+    if side := settings.max_side:
+        scaled = f"Pictures whose longer side has more than {side} pixels were scaled down to that."
+        steps.append(scaled)
+    if settings.image_format != "keep":
+        form = settings.image_format.upper()
+        steps.append(f"Pictures in another format were encoded as {form}.")
+    for name, more in ((_STEPS, steps), (_LIMITS, limits)):
+        if more:
+            before = found.get(name, [])
+            found[name] = [*(before if isinstance(before, list) else [before]), *more]
+    return found

@@ -1,17 +1,19 @@
-"""The pictures of a dataset by their ids, read from where they lie in its Parquet files.
+"""The pictures of a dataset by their ids, as they are stored or scaled and encoded again.
 
 Datasets store pictures uncompressed, one behind the other, so a picture is a range of bytes of a
-file, and nothing is shuffled, or held in memory but the index: 29 bytes a picture. Files of a
-store, and those that somebody wrote otherwise, are unpacked into a temporary file first. Whatever
-is read is compared with its id, which is its SHA-256.
+file. Nothing is shuffled, and memory holds only the index: 85 bytes a picture. Packed files, and
+files of a store, are unpacked into a temporary file first. Every picture that is read is compared
+with its id, which is its SHA-256.
 """
 
 import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,79 +23,116 @@ import pyarrow.compute as pc
 from eqforge.core.errors import InputError, room_named
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import BadImage, TooManyPixels, opened, read_pixels
 from eqforge.core.files.table_file import ADVICE
 from eqforge.core.files.untrusted import Unreadable
 from eqforge.schemas.dataset.picture_names import check_suffix
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.datasets import table_type
+from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.export.formats import ExportSettings
 
 _DIGITS: Final = 64
 _OPEN_FILES: Final = 256
+_FORMATS: Final[Mapping[str, Literal["jpeg", "png"]]] = {
+    ".jpg": "jpeg",
+    ".jpeg": "jpeg",
+    ".png": "png",
+}
+_SUFFIXES: Final = {"jpeg": ".jpg", "png": ".png"}
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """An encoded picture.
+
+    Attributes:
+      image_id: key into the dataset's images: SHA-256 of the bytes that are stored there.
+      suffix: of its file, such as `.jpg`.
+      data: its bytes.
+    """
+
+    image_id: str
+    suffix: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PictureColumn:
+    """The pictures of some rows: ids (null for a row without one), suffixes and bytes."""
+
+    ids: pa.StringArray
+    suffixes: pa.StringArray
+    data: pa.BinaryArray
+
+    def __iter__(self) -> Iterator[Picture | None]:
+        """Yield the picture of each row."""
+        columns = (self.ids.to_pylist(), self.suffixes.to_pylist(), self.data)
+        for name, suffix, data in zip(*columns, strict=True):
+            yield None if name is None else Picture(name, suffix, data.as_py())
 
 
 class Pictures:
-    """Where each picture of a table lies; closed as a context.
-
-    Args:
-      dataset: the dataset.
-      table: a table that holds pictures.
+    """An index of the pictures of a table, to be closed as a context.
 
     Raises:
       InputError: a file is missing or damaged.
     """
 
     def __init__(self, dataset: Dataset, table: str = "images") -> None:
-        """Reads the ids and lengths of all pictures."""
+        """Read the ids and lengths of all pictures."""
         kind = table_type(dataset.manifest.dataset, table)
         assert kind is not None
         self._dataset, self._key = dataset, kind.key[0]
         self._stack = contextlib.ExitStack()
         self._paths: list[str] = []
         self._opened: dict[int, int] = {}
-        self._descriptors: dict[int, int] = {}
+        self._unpacked: dict[int, int] = {}
         self._suffixes: list[str] = []
         parts = [self._index(file.path) for file in dataset.files(table) if file.rows]
         whole = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
-        empty = np.zeros(0, np.int64)
-        keys, *rest = whole or [empty.astype(np.uint64), empty, empty, empty, empty]
+        keys, *rest = whole or [np.zeros(0, f"S{_DIGITS}"), *[np.zeros(0, np.int64)] * 4]
         order = np.argsort(keys, kind="stable")
         self._keys = keys[order]
         self._starts, self._lengths, self._files, self._kinds = (each[order] for each in rest)
 
     def __enter__(self) -> "Pictures":
-        """Returns itself."""
+        """Return the index."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Closes the files."""
+        """Close the files."""
         self._stack.close()
         for descriptor in self._opened.values():
             os.close(descriptor)
 
     def __len__(self) -> int:
-        """Returns how many pictures there are."""
+        """Return how many pictures there are."""
         return len(self._keys)
 
-    def places(self, ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
-        """Returns where pictures stand in the index, int64 [n]; -1 for an id that is null.
+    def places(self, ids: pa.Array | pa.ChunkedArray) -> Places:
+        """Return where pictures stand in the index, int64 [n]; -1 for an id that is null.
 
         Raises:
           InputError: the table has no such picture.
         """
-        there = np.asarray(ids.is_valid())
         found = np.full(len(ids), -1, np.int64)
-        keys = _keys(ids.drop_null(), self._dataset.folder)
+        named = ids.drop_null()
+        keys = self._keys_of(named)
         if len(keys):
             at = np.searchsorted(self._keys, keys)
             is_known = self._keys[np.minimum(at, len(self._keys) - 1)] == keys
             if not is_known.all():
-                lost = ids.drop_null()[int(np.argmin(is_known))].as_py()
+                lost = named[int(np.argmin(is_known))].as_py()
                 raise InputError(f"{self._dataset.folder}: no image {name_of(lost)}; {ADVICE}")
-            found[there] = at
+            found[np.asarray(ids.is_valid())] = at
         return found
 
-    def sizes(self, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Returns the lengths of pictures in bytes, int64 [n]; 0 for -1."""
+    def sizes(self, places: Places) -> Places:
+        """Return the lengths of pictures in bytes, int64 [n]; 0 for -1."""
         return np.where(places < 0, 0, self._lengths[places])
 
     @property
@@ -101,84 +140,52 @@ class Pictures:
         """The suffixes of all pictures."""
         return tuple(sorted(self._suffixes))
 
-    def suffixes_of(self, places: npt.NDArray[np.int64]) -> pa.StringArray:
-        """Returns the suffixes of pictures' files, such as `.jpg` [n]; any for -1."""
-        return pa.array(self._suffixes, pa.string()).take(pa.array(self._kinds[places]))
-
-    def read(self, ids: pa.StringArray, places: npt.NDArray[np.int64]) -> pa.BinaryArray:
-        """Returns encoded pictures, one behind the other in one piece of memory [n].
-
-        Args:
-          ids: of the pictures [n].
-          places: where they stand in the index, int64 [n]; corrected where ids begin alike.
-
-        Returns:
-          Their bytes; none for null.
+    def read(self, ids: pa.StringArray) -> PictureColumn:
+        """Read pictures in the order in which they lie, into one piece of memory.
 
         Raises:
-          InputError: the bytes are others than an id says.
+          InputError: a picture is missing, or its bytes are not those of its id.
         """
-        names = ids.to_pylist()
-        while True:
-            ends = np.cumsum([0, *self.sizes(places)], dtype=np.int32)
-            data = pa.allocate_buffer(int(ends[-1]))
-            wrong = self._read_into(memoryview(data), ends, names, places)
-            if not wrong:
-                buffers = [None, pa.py_buffer(ends), data]
-                return pa.BinaryArray.from_buffers(pa.binary(), len(ids), buffers)
-            for row in wrong:
-                places[row] = self._neighbour(names[row], int(places[row]))
-
-    def _read_into(
-        self,
-        view: memoryview,
-        ends: npt.NDArray[np.int32],
-        names: Sequence[str | None],
-        places: npt.NDArray[np.int64],
-    ) -> list[int]:
-        """Reads pictures in the order in which they lie; returns the rows whose ids do not fit."""
+        names, places = ids.to_pylist(), self.places(ids)
+        ends = np.cumsum([0, *self.sizes(places)], dtype=np.int32)
+        data = pa.allocate_buffer(int(ends[-1]))
+        view = memoryview(data)
         rows = np.flatnonzero(places >= 0)
         rows = rows[np.lexsort((self._starts[places[rows]], self._files[places[rows]]))]
         at = places[rows]
         columns = (rows, ends[rows], ends[rows + 1], self._files[at], self._starts[at])
-        wrong: list[int] = []
         preadv, sha256 = os.preadv, hashlib.sha256  # 200,000 times in an export of 100,000 pairs
         for row, first, last, number, start in zip(*(c.tolist() for c in columns), strict=True):
             picture = view[first:last]
             preadv(self._descriptor(number), [picture], start)
             if sha256(picture).hexdigest() != names[row]:
-                wrong.append(row)
-        return wrong
-
-    def _neighbour(self, name: str | None, place: int) -> int:
-        """Returns the place behind that of a picture whose id begins with the same 64 bits.
-
-        Raises:
-          InputError: no such picture stands there.
-        """
-        if place + 1 < len(self._keys) and self._keys[place + 1] == self._keys[place]:
-            return place + 1
-        url = self._dataset.url(self._paths[self._files[place]])
-        raise InputError(f"{url}: the image {name_of(name)} has other bytes; {ADVICE}")
+                url = self._dataset.url(self._paths[number])
+                raise InputError(
+                    f"{url}: the image {name_of(names[row])} has other bytes; {ADVICE}"
+                )
+        return PictureColumn(
+            ids,
+            pa.array(self._suffixes, pa.string()).take(pa.array(self._kinds[places])),
+            pa.BinaryArray.from_buffers(pa.binary(), len(ids), [None, pa.py_buffer(ends), data]),
+        )
 
     def _descriptor(self, number: int) -> int:
-        """Returns the descriptor of an open file."""
-        if number not in self._descriptors:
+        if number in self._unpacked:
+            return self._unpacked[number]
+        if number not in self._opened:
             if len(self._opened) == _OPEN_FILES:
-                first = next(iter(self._opened))
-                os.close(self._opened.pop(first))
-                del self._descriptors[first]
+                os.close(self._opened.pop(next(iter(self._opened))))
             with storage.open_below(self._dataset.folder, self._paths[number]) as stream:
-                self._opened[number] = self._descriptors[number] = os.dup(stream.fileno())
-        return self._descriptors[number]
+                self._opened[number] = os.dup(stream.fileno())
+        return self._opened[number]
 
     def _index(self, path: str) -> tuple[npt.NDArray[Any], ...]:
-        """Returns keys, starts, lengths, files and kinds of suffixes of a file's pictures."""
+        """Return keys, starts, lengths, files and kinds of suffixes of a file's pictures."""
         number = len(self._paths)
         self._paths.append(path)
         keys, lengths, kinds = [], [], []
         for group in self._dataset.groups(path, [self._key, "num_bytes", "image.path"]):
-            keys.append(_keys(group.column(self._key), self._dataset.folder))
+            keys.append(self._keys_of(group.column(self._key)))
             lengths.append(group.column("num_bytes").to_numpy().astype(np.int64))
             kinds.append(self._kinds_of(group.column("image").combine_chunks().field("path")))
         starts = self._starts_in(path, lengths)
@@ -187,12 +194,15 @@ class Pictures:
         files = np.full(sum(map(len, keys)), number, np.uint32)
         return np.concatenate(keys), starts, np.concatenate(lengths), files, np.concatenate(kinds)
 
-    def _kinds_of(self, paths: pa.Array) -> npt.NDArray[np.uint8]:
-        """Returns the places of pictures' suffixes in the list of suffixes.
+    def _keys_of(self, ids: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.bytes_]:
+        is_digest = pc.match_substring_regex(ids, r"\A[0-9a-f]{64}\z")
+        if pc.all(is_digest).as_py() is False:
+            folder = self._dataset.folder
+            raise InputError(f"{folder}: the id of a picture is no SHA-256; {ADVICE}")
+        return np.asarray(ids.to_pylist(), f"S{_DIGITS}")
 
-        Raises:
-          InputError: a picture has no path, or one of another suffix.
-        """
+    def _kinds_of(self, paths: pa.Array) -> npt.NDArray[np.uint8]:
+        """Return the places of pictures' suffixes in the list of suffixes."""
         if paths.null_count:
             check_suffix(None, self._dataset.folder)
         coded = pc.utf8_slice_codeunits(paths, _DIGITS).dictionary_encode()
@@ -202,24 +212,19 @@ class Pictures:
         codes = [self._suffixes.index(suffix) for suffix in coded.dictionary.to_pylist()]
         return np.asarray(codes, np.uint8)[coded.indices.to_numpy()]
 
-    def _starts_in(
-        self, path: str, lengths: Sequence[npt.NDArray[np.int64]]
-    ) -> npt.NDArray[np.int64] | None:
-        """Returns where pictures begin in a file of this machine; None if they are packed."""
-        if not storage.is_local(self._dataset.folder):
-            return None
-        with self._dataset.open_file(path) as opened, contextlib.suppress(Unreadable):
-            return opened.places("image.bytes", lengths)
+    def _starts_in(self, path: str, lengths: Sequence[Places]) -> Places | None:
+        """Return where pictures begin in a file of this machine; None if they are packed."""
+        if storage.is_local(self._dataset.folder):
+            with self._dataset.open_file(path) as file, contextlib.suppress(Unreadable):
+                return file.places("image.bytes", lengths)
         return None
 
-    def _unpack(
-        self, number: int, path: str
-    ) -> tuple[npt.NDArray[np.int64], list[npt.NDArray[np.int64]]]:
-        """Copies a file's pictures to a temporary file; returns their starts and lengths."""
+    def _unpack(self, number: int, path: str) -> tuple[Places, list[Places]]:
+        """Copy a file's pictures to a temporary file; return their starts and lengths."""
         stream = self._stack.enter_context(
             tempfile.TemporaryFile(prefix="eqforge-")  # noqa: SIM115 - closed by the stack
         )
-        self._descriptors[number] = stream.fileno()
+        self._unpacked[number] = stream.fileno()
         lengths = []
         with room_named(tempfile.gettempdir()):
             for group in self._dataset.groups(path, ["image.bytes"]):
@@ -232,16 +237,72 @@ class Pictures:
         return np.cumsum(sizes) - sizes, lengths
 
 
-def _keys(ids: pa.Array | pa.ChunkedArray, folder: str) -> npt.NDArray[np.uint64]:
-    """Returns the first 64 bits of SHA-256s in hexadecimal digits, uint64 [n].
+class Encoder:
+    """Reads pictures, and encodes them as the settings say."""
 
-    Raises:
-      InputError: one is no SHA-256.
-    """
-    joined = "".join(ids.to_pylist())
-    lengths = pc.min_max(pc.binary_length(ids)).as_py()
-    with contextlib.suppress(ValueError):
-        if set(lengths.values()) <= {_DIGITS, None}:
-            digests = np.frombuffer(bytes.fromhex(joined), ">u8")
-            return digests.reshape(-1, _DIGITS // 16)[:, 0].astype(np.uint64)
-    raise InputError(f"{folder}: the id of a picture is no SHA-256; {ADVICE}")
+    def __init__(self, pictures: Pictures, settings: ExportSettings) -> None:
+        """Encode nothing yet."""
+        self._pictures, self._settings = pictures, settings
+        self._is_kept = settings.image_format == "keep" and settings.max_side is None
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """The suffixes that pictures may have."""
+        found = self._pictures.suffixes
+        return (
+            found if self._is_kept else tuple(sorted({_SUFFIXES[self._wanted(s)] for s in found}))
+        )
+
+    def _wanted(self, suffix: str) -> Literal["jpeg", "png"]:
+        chosen = self._settings.image_format
+        return _FORMATS.get(suffix, "png") if chosen == "keep" else chosen
+
+    def count(self, columns: Iterable[pa.Array]) -> int:
+        """Return how many distinct pictures ids name.
+
+        Raises:
+          InputError: a picture is missing.
+        """
+        shown = np.zeros(len(self._pictures), bool)
+        for ids in columns:
+            places = self._pictures.places(ids)
+            shown[places[places >= 0]] = True
+        return int(shown.sum())
+
+    def sizes(self, ids: pa.ChunkedArray) -> Places:
+        """Return the lengths of pictures as they are stored, in bytes, int64 [n]; 0 for null."""
+        return self._pictures.sizes(self._pictures.places(ids))
+
+    def read(self, ids: pa.ChunkedArray) -> PictureColumn:
+        """Read pictures by their ids, and encode each distinct one once.
+
+        Raises:
+          InputError: a picture is missing or damaged.
+        """
+        stored = self._pictures.read(ids.combine_chunks())
+        if self._is_kept:
+            return stored
+        names = stored.ids.to_pylist()
+        distinct = dict(zip(names, stored, strict=True))
+        with ThreadPoolExecutor(os.cpu_count()) as threads:
+            made = dict(zip(distinct, threads.map(self._encoded, distinct.values()), strict=True))
+        suffixes = [_SUFFIXES[self._wanted(each)] for each in stored.suffixes.to_pylist()]
+        data = pa.array([made[name] for name in names], pa.binary())
+        return PictureColumn(stored.ids, pa.array(suffixes, pa.string()), data)
+
+    def _encoded(self, picture: Picture | None) -> bytes:
+        """Return a picture as the settings say; its own bytes where they fit already."""
+        if picture is None:
+            return b""
+        wanted, most = self._wanted(picture.suffix), self._settings.max_side
+        try:
+            if wanted == _FORMATS.get(picture.suffix):
+                with opened(picture.data) as image:
+                    if most is None or max(image.size) <= most:
+                        return picture.data
+            pixels = read_pixels(picture.data)
+        except (BadImage, TooManyPixels) as error:
+            message = f"image {name_of(picture.image_id)}: cannot be encoded again: {error}"
+            raise InputError(message) from error
+        settings = FrameSettings(image_format=wanted, max_side=most)
+        return encode_image(pixels, settings).data

@@ -7,7 +7,7 @@ copies where there are several files, so memory does not grow with the number of
 import contextlib
 import itertools
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,7 +18,6 @@ from eqforge.core.errors import InputError, room_named
 from eqforge.core.files import storage
 from eqforge.core.files.table_file import ADVICE
 from eqforge.schemas.dataset.hugging_face import WHOLE
-from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.profile import count_splits
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.transforms.export.names import split_names
@@ -27,6 +26,8 @@ SPLIT: Final = "split"
 MOST_SPLITS: Final = 1_000
 _BATCH_ROWS: Final = 1_000
 _BATCHES_HELD: Final = 64
+_ID: Final = "\0id"
+"""The column of ids while rows are merged; no dataset has one of this name."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,28 +46,23 @@ class Split:
 
 
 def check_files(dataset: Dataset, table: str) -> None:
-    """Checks that the files of a table are those that the manifest names.
+    """Check that the files of a table are those that the manifest names.
 
     Raises:
       InputError: one is missing, or has other bytes.
     """
     for file in dataset.files(table):
-        check_file(dataset, file)
-
-
-def check_file(dataset: Dataset, file: DataFile) -> None:
-    """Checks that a file is the one that the manifest names; see check_files."""
-    with dataset.open_file(file.path):
-        found = storage.digest(dataset.url(file.path))
-    if found != (file.num_bytes, file.sha256):
-        raise InputError(
-            f"{dataset.url(file.path)}: its SHA-256 is {found[1]}, the manifest says "
-            f"{file.sha256}; {ADVICE}"
-        )
+        with dataset.open_file(file.path):
+            found = storage.digest(dataset.url(file.path))
+        if found != (file.num_bytes, file.sha256):
+            raise InputError(
+                f"{dataset.url(file.path)}: its SHA-256 is {found[1]}, the manifest says "
+                f"{file.sha256}; {ADVICE}"
+            )
 
 
 def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
-    """Returns the splits of a table's rows, sorted by what the rows call them.
+    """Return the splits of a table's rows, sorted by what the rows call them.
 
     Raises:
       InputError: a file is missing or damaged, or there are too many splits.
@@ -84,38 +80,30 @@ def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
     return tuple(Split(value=each, name=names[each], rows=found[each]) for each in found)
 
 
-class Rows:
-    """Rows that are taken from the front, in pieces of any size.
+class SplitRows:
+    """The rows of a split, without pictures, read once from front to back."""
 
-    Args:
-      tables: where they come from, in order.
-    """
-
-    def __init__(self, tables: Iterable[pa.Table]) -> None:
-        """Takes nothing yet."""
-        self._tables = iter(tables)
+    def __init__(self, tables: Iterator[pa.Table]) -> None:
+        """Read nothing yet."""
+        self._tables, self._place = tables, 0
         self._held: list[pa.Table] = []
 
-    def take(self, count: int) -> pa.Table:
-        """Returns the next rows, fewer only where there are no more."""
-        while sum(each.num_rows for each in self._held) < count:
-            table = next(self._tables, None)
-            if table is None:
-                break
-            self._held.append(table)
+    def take(self, start: int, count: int) -> pa.Table:
+        """Return rows from a place that only grows; rows before it that nobody took are dropped."""
+        rows = sum(each.num_rows for each in self._held)
+        while self._place + rows < start + count:
+            self._held.append(next(self._tables))
+            rows += self._held[-1].num_rows
+            if self._place + rows <= start:
+                self._place, self._held, rows = self._place + rows, [], 0
         whole = pa.concat_tables(self._held)
-        self._held = [whole.slice(count)] if whole.num_rows > count else [whole.slice(0, 0)]
-        return whole.slice(0, count)
+        found = whole.slice(start - self._place, count)
+        self._held, self._place = [whole.slice(start - self._place + count)], start + count
+        return found
 
 
 def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> Iterator[pa.Table]:
-    """Yields the rows of a split, all columns, in the order of their ids as UTF-8.
-
-    Args:
-      dataset: whose rows they are.
-      table: its name.
-      key: the columns that make up an id.
-      split: one of the table's.
+    """Yield the rows of a split, all columns, in the order of their ids as UTF-8.
 
     Raises:
       InputError: a file is missing or damaged, or its rows are not in the order of their ids.
@@ -126,11 +114,22 @@ def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> 
     with contextlib.ExitStack() as stack:
         if len(files) > 1:
             batches = [_set_aside(each, stack) for each in batches]
-        cursors = [_Cursor(each) for each in batches]
-        while cursors := [cursor for cursor in cursors if cursor.fill()]:
-            last = min(cursor.last for cursor in cursors)
-            pieces = pa.concat_tables(cursor.up_to(last) for cursor in cursors)
-            if len(cursors) > 1:
+        held = {each: first for each in batches if (first := next(each, None)) is not None}
+        while held:
+            # Whatever is not above the lowest of the last ids can be put in order now.
+            last = min(batch.column(_ID)[-1].as_py() for batch in held.values())
+            taken = []
+            for each, batch in list(held.items()):
+                count = pc.sum(pc.less_equal(batch.column(_ID), last)).as_py()
+                taken.append(batch.slice(0, count))
+                if count < batch.num_rows:
+                    held[each] = batch.slice(count)
+                elif (following := next(each, None)) is not None:
+                    held[each] = following
+                else:
+                    del held[each]
+            pieces = pa.concat_tables(pa.Table.from_batches([each]) for each in taken)
+            if len(taken) > 1:
                 pieces = pieces.take(pc.sort_indices(pieces, [(_ID, "ascending")]))
             yield pieces.drop_columns(_ID)
 
@@ -138,11 +137,7 @@ def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> 
 def _own(
     dataset: Dataset, path: str, key: tuple[str, ...], split: Split, rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of a file that belong to a split, with their ids.
-
-    Raises:
-      InputError: the file is missing or damaged, or its rows are not in the order of their ids.
-    """
+    """Yield the rows of a file that belong to a split, with their ids."""
     seen: str | None = None
     for batch in dataset.file_batches(path, None, rows):
         ids = pc.binary_join_element_wise(*map(batch.column, key), " ")
@@ -163,7 +158,7 @@ def _own(
 def _set_aside(
     batches: Iterator[pa.RecordBatch], stack: contextlib.ExitStack
 ) -> Iterator[pa.RecordBatch]:
-    """Copies the batches of a file to a temporary file, from which they are read one by one.
+    """Copy the batches of a file to a temporary file, from which they are read one by one.
 
     A reader of Parquet holds a whole row group, so to merge many files from it would hold them all.
     """
@@ -182,37 +177,3 @@ def _set_aside(
             writer.write_batch(batch)
     stream.seek(0)
     return iter(stack.enter_context(pa.ipc.open_stream(stream)))
-
-
-_ID: Final = "\0id"
-"""The column of ids while rows are merged; no dataset has one of this name."""
-
-
-class _Cursor:
-    """The rows of a file, of which some are held."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self._table: pa.Table | None = None
-
-    @property
-    def last(self) -> str:
-        """The last id that is held."""
-        assert self._table is not None
-        return self._table.column(_ID)[-1].as_py()
-
-    def fill(self) -> bool:
-        """Reads on where nothing is held; tells whether there is something."""
-        while self._table is None or not self._table.num_rows:
-            batch = next(self._batches, None)
-            if batch is None:
-                return False
-            self._table = pa.Table.from_batches([batch])
-        return True
-
-    def up_to(self, last: str) -> pa.Table:
-        """Takes the rows whose ids are at most `last`."""
-        assert self._table is not None
-        count = pc.sum(pc.less_equal(self._table.column(_ID), last)).as_py() or 0
-        taken, self._table = self._table.slice(0, count), self._table.slice(count)
-        return taken

@@ -1,18 +1,50 @@
-"""Runs an export: checks, then the files, then the note that says that it is complete."""
+"""Runs an export: checks, then the files, then the note that says that it is complete.
+
+`--redistributable` exports only rows whose licences allow that everybody passes them on. Licences
+are those that sources state: of a video with what its file of captions says of it, of a record in
+its field `licence` or `license`, and of a published benchmark for its texts. A picture whose
+licence nobody states is not passed on, and neither is a text without a picture.
+"""
 
 import contextlib
 import dataclasses
+import functools
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import clipped
+from eqforge.core.files.table_file import TableFile
 from eqforge.core.versions import versions_of
+from eqforge.core.visible import counted
+from eqforge.schemas.dataset.licences import is_redistributable, spdx
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.row_licences import (
+    ANNOTATION,
+    FIELDS,
+    ORIGINS,
+    annotated,
+    of_picture,
+    of_record,
+    origins,
+    stated,
+)
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import table_type
-from eqforge.transforms.export.formats import FORMATS, RECIPE
+from eqforge.transforms.export.formats import FORMATS, RECIPE, ExportSettings
+from eqforge.transforms.export.names import picture_references
 from eqforge.transforms.export.note import ExportNote, begin
-from eqforge.transforms.export.redistributable import redistributable
 from eqforge.transforms.export.rows import check_files
-from eqforge.transforms.export.settings import ExportSettings
 from eqforge.transforms.export.target import Export
+
+_MOST_LICENCES: Final = 100
+_DATASET: Final = "dataset"
 
 
 def export_dataset(
@@ -56,7 +88,14 @@ def export_dataset(
         dataset, left_out = redistributable(dataset, table)
     if refusal := form.refusal(dataset, table):
         raise InputError(f"{dataset.folder}: --format {settings.format}: {refusal}")
-    ledger = begin(output, _note(dataset, settings, left_out), overwrite)
+    note = ExportNote(
+        dataset=dataset.manifest.dataset,
+        dataset_sha256=dataset.sha256,
+        settings=dataclasses.asdict(settings),
+        versions=versions_of("eqforge", "pyarrow", "pillow"),
+        left_out=left_out,
+    )
+    ledger = begin(output, note, overwrite)
     if ledger.is_finished:
         return ledger.note()
     with contextlib.ExitStack() as stack:
@@ -68,11 +107,117 @@ def export_dataset(
         return ledger.finish()
 
 
-def _note(dataset: Dataset, settings: ExportSettings, left_out: dict[str, int]) -> ExportNote:
-    return ExportNote(
-        dataset=dataset.manifest.dataset,
-        dataset_sha256=dataset.sha256,
-        settings=dataclasses.asdict(settings),
-        versions=versions_of("eqforge", "pyarrow", "pillow"),
-        left_out=left_out,
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PartOfDataset(Dataset):
+    """Some rows of a table of a dataset, and the images; the other tables are left out.
+
+    Attributes:
+      whole: the dataset.
+      kept: whether each row of a file is read, bool [rows], by the file's path.
+    """
+
+    whole: Dataset
+    kept: dict[str, npt.NDArray[np.bool_]]
+
+    @contextlib.contextmanager
+    def open_file(self, path: str) -> Iterator[TableFile]:
+        """Opens one of the manifest's files, with all its rows."""
+        with self.whole.open_file(path) as opened:
+            yield opened
+
+    def check_unreplaced(self) -> None:
+        """Checks that no other dataset took the place of the whole."""
+        self.whole.check_unreplaced()
+
+    def file_batches(
+        self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
+    ) -> Iterator[pa.RecordBatch]:
+        """Yields the kept rows of one file in pieces; see Dataset.file_batches."""
+        start, kept = 0, self.kept.get(path)
+        for batch in self.whole.file_batches(path, columns, rows):
+            if kept is not None:
+                mask = kept[start : start + batch.num_rows]
+                start += batch.num_rows
+                batch = batch.filter(pa.array(mask))
+            if batch.num_rows:
+                yield batch
+
+
+def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, int]]:
+    """Returns a dataset of the rows that may be passed on, and how many others there are.
+
+    Args:
+      dataset: a finished one.
+      table: the table whose rows are chosen.
+
+    Returns:
+      The dataset, which has no other table but `images`, and the rows left out by the licences that
+      forbid it: as SPDX writes them, several joined by commas.
+
+    Raises:
+      InputError: no row is left, or a file is missing or damaged.
+    """
+    kept: dict[str, npt.NDArray[np.bool_]] = {}
+    left_out: Counter[str] = Counter()
+    names, pictures = dataset.columns(table), picture_references(dataset, table)
+    lineage = [name for name in ORIGINS if name in names]
+    read = [*lineage, *pictures, *(n for n in (*FIELDS, ANNOTATION, _DATASET) if n in names)]
+    for file in dataset.files(table):
+        found: list[bool] = []
+        for batch in dataset.file_batches(file.path, read or names[:1], 10_000):
+            for row in batch.to_pylist():
+                refused = _refused(row, pictures, lineage, dataset.manifest.dataset)
+                found.append(not refused)
+                left_out.update([refused] if refused else ())
+        kept[file.path] = np.asarray(found, bool)
+    ranked = sorted(left_out.items(), key=lambda each: (-each[1], each[0]))
+    counts = dict(ranked[:_MOST_LICENCES])
+    if rest := sum(count for _, count in ranked[_MOST_LICENCES:]):
+        counts["others"] = rest
+    if not any(mask.any() for mask in kept.values()):
+        rows = counted(left_out.total(), "rows")
+        said = ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+        raise InputError(
+            f"{dataset.folder}: --redistributable leaves none of {rows}: no licence allows to pass "
+            f"them on: {said}; --format recipe writes what others need to make them from their own "
+            "sources"
+        )
+    files = [replace(file, rows=int(kept[file.path].sum())) for file in dataset.files(table)]
+    tables = {table: files, "images": dataset.files("images")}
+    manifest = replace(dataset.manifest, tables={k: v for k, v in tables.items() if v})
+    part = PartOfDataset(
+        folder=dataset.folder, manifest=manifest, sha256=dataset.sha256, whole=dataset, kept=kept
     )
+    return part, counts
+
+
+def _refused(
+    row: dict[str, Any], pictures: Sequence[str], lineage: Sequence[str], dataset: str
+) -> str:
+    """Return the licences of a row that do not allow to pass it on; empty where all do.
+
+    Args:
+      row: its licences, its annotation, the dataset that it comes from, and the columns below.
+      pictures: columns of keys of pictures.
+      lineage: columns of the lineage of pictures.
+      dataset: the dataset of a row that names none.
+    """
+    annotation = annotated(row.get(ANNOTATION))
+    known = BENCHMARKS.get(row.get(_DATASET, dataset) or dataset)
+    own = [*stated(row), *of_record(annotation)]
+    count = sum(row[name] is not None for name in pictures)
+    sources = [row[name] for name in lineage] or origins(annotation)
+    licences: list[str | None] = []
+    for number in range(max(count, len(sources))):
+        licences += of_picture(own, sources, number, count)
+    if not sources or len(sources) < count:
+        licences += own or [known.licence if known else None]
+    return ", ".join(sorted({_name(each) for each in licences if not _is_allowed(each)}))
+
+
+_is_allowed = functools.lru_cache(maxsize=10_000)(is_redistributable)
+
+
+@functools.lru_cache(maxsize=10_000)
+def _name(licence: str | None) -> str:
+    return clipped(spdx(licence) or licence) if licence else "not stated"

@@ -15,6 +15,7 @@ Source: github.com/facebookresearch/SIMAT, folder simat_db.
 
 import csv
 import io
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
@@ -22,10 +23,11 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.table_file import ADVICE
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.transforms.export.formats import Writer
+from eqforge.transforms.export.rows import check_files
 from eqforge.transforms.export.target import Export
 
 _FIELDS: Final = {"subject": "subj", "relation": "rel", "object": "obj"}
-_BUFFER_ROWS: Final = 1_000
 _REGIONS: Final = (
     *("region_id", "image_id", "subj_attr", "subj", "rel", "obj_attr", "obj", "subj_id", "obj_id"),
     *("subj_bbox", "obj_bbox", "bbox"),
@@ -37,20 +39,20 @@ _TRANSFOS: Final = (
 )
 
 
-def refusal(dataset: Dataset, table: str) -> str:
-    """Returns why a table cannot be written so; empty where it can."""
+def _refusal(dataset: Dataset, table: str) -> str:
     needed = {"region_id", "part", "source_word", "target_triplet_id", "frequency"}
     if needed <= set(dataset.columns(table)) and dataset.manifest.num_rows("gallery"):
         return ""
     return "expected the queries and the gallery of a simat dataset"
 
 
-def write(export: Export) -> None:
-    """Writes the four files."""
-    captions = _Known(
-        export, "captions", {row["caption_id"]: row for row in export.rows("captions")}
-    )
-    regions = list(export.rows("gallery"))
+def _write(export: Export) -> None:
+    """Write the four files."""
+    for table in ("captions", "gallery"):
+        check_files(export.dataset, table)
+    found = {row["caption_id"]: row for row in export.dataset.rows("captions")}
+    captions = _Known(export, "captions", found)
+    regions = list(export.dataset.rows("gallery"))
     for row in regions:
         row |= {"words": [captions[row["triplet_id"]][part] for part in _FIELDS]}
     regions.sort(key=lambda row: (row["triplet_id"], row["region_id"]))
@@ -59,12 +61,12 @@ def write(export: Export) -> None:
     with export.file("captions.txt", rows=len(lines)) as stream:
         for name in order:
             stream.write(_line(captions[name]["caption"], name))
-    _write(export, "retrieval_db.tsv", _REGIONS, map(_region, regions), "\t")
+    _write_table(export, "retrieval_db.tsv", _REGIONS, map(_region, regions), "\t")
     rows = ([row["region_id"], *row["words"], number] for number, row in enumerate(regions))
-    _write(export, "triplets.csv", _TRIPLETS, rows)
+    _write_table(export, "triplets.csv", _TRIPLETS, rows)
     numbers = {row["region_id"]: number for number, row in enumerate(regions)}
     places = _Known(export, "gallery", numbers)
-    _write(export, "transfos.csv", _TRANSFOS, _queries(export, lines, places))
+    _write_table(export, "transfos.csv", _TRANSFOS, _queries(export, lines, places))
 
 
 class _Known(dict[str, Any]):
@@ -90,27 +92,22 @@ def _box(box: dict[str, int]) -> str:
 
 
 def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any]]:
-    """Yields the queries, `dev` before `test`, and both in the order of their ids."""
+    """Yield the queries, `dev` before `test`, and both in the order of their ids."""
     number = 0
-    for split in export.splits:
-        for part in export.parts(split):
-            for table in part.tables():
-                for row in table.to_pylist():
-                    yield [
-                        *(number, number, row["region_id"], _FIELDS[row["part"]]),
-                        *(row["source_word"], row["target_word"], ""),
-                        *(lines[row["source_triplet_id"]], lines[row["target_triplet_id"]]),
-                        *(places[row["region_id"]], row["frequency"], split.value == "test"),
-                    ]
-                    number += 1
+    for part in export.all_parts():
+        for table in part.tables():
+            for row in table.to_pylist():
+                yield [
+                    *(number, number, row["region_id"], _FIELDS[row["part"]]),
+                    *(row["source_word"], row["target_word"], ""),
+                    *(lines[row["source_triplet_id"]], lines[row["target_triplet_id"]]),
+                    *(places[row["region_id"]], row["frequency"], part.split.value == "test"),
+                ]
+                number += 1
 
 
 def _line(caption: str, name: str) -> bytes:
-    """Returns a caption as a line.
-
-    Raises:
-      InputError: it has several, or none.
-    """
+    """Return a caption as a line, which it has to be alone."""
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
             f"the caption of {name_of(name)} is no single line, as captions.txt has them; mend it "
@@ -119,23 +116,19 @@ def _line(caption: str, name: str) -> bytes:
     return caption.encode() + b"\n"
 
 
-def _write(
+def _write_table(
     export: Export,
     path: str,
     header: Sequence[str],
     rows: Iterable[Sequence[Any]],
     separator: str = ",",
 ) -> None:
-    """Writes a table with a header."""
     with export.file(path) as stream:
-        text = io.StringIO(newline="")
-        writer = csv.writer(text, delimiter=separator, lineterminator="\n")
-        writer.writerow(header)
-        for row in rows:
-            writer.writerow(row)
-            stream.rows += 1
-            if stream.rows % _BUFFER_ROWS == 0:
-                stream.write(text.getvalue().encode())
-                text.seek(0)
-                text.truncate()
-        stream.write(text.getvalue().encode())
+        for number, row in enumerate(itertools.chain([header], rows)):
+            text = io.StringIO(newline="")
+            csv.writer(text, delimiter=separator, lineterminator="\n").writerow(row)
+            stream.write(text.getvalue().encode())
+            stream.rows = number
+
+
+WRITERS: Final = {"simat": Writer(_write, _refusal)}

@@ -20,12 +20,11 @@ from eqforge.core.ticker import Ticker
 from eqforge.schemas.dataset.manifest import FILE_PATH
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.datasets import table_type
-from eqforge.transforms.export.encode import Encoder, Picture, PictureColumn
+from eqforge.transforms.export.formats import ExportSettings
 from eqforge.transforms.export.names import key_of, picture_columns
 from eqforge.transforms.export.note import NOTES, ExportedFile, Ledger
-from eqforge.transforms.export.pictures import Pictures
-from eqforge.transforms.export.rows import Rows, Split, check_files, merged, splits_of
-from eqforge.transforms.export.settings import ExportSettings
+from eqforge.transforms.export.pictures import Encoder, Picture, PictureColumn, Pictures
+from eqforge.transforms.export.rows import Split, SplitRows, check_files, merged, splits_of
 
 PIECE_ROWS: Final = 5_000
 PIECE_BYTES: Final = 32 << 20
@@ -84,9 +83,9 @@ class Part:
       start, rows: the place of the first row in the split, and how many there are.
     """
 
-    def __init__(self, export: "Export", split: Split, number: int, rows: "_Ahead") -> None:
-        """Reads nothing yet."""
-        self._export, self._ahead = export, rows
+    def __init__(self, export: "Export", split: Split, number: int, rows: SplitRows) -> None:
+        """Read nothing yet."""
+        self._export, self._split_rows = export, rows
         size = export.settings.rows_per_file
         self.split, self.number, self.count = split, number, -(-split.rows // size)
         self.start = number * size
@@ -97,38 +96,24 @@ class Part:
         """A name for the file, as Hugging Face names shards: `test-00000-of-00002`."""
         return f"{self.split.name}-{self.number:05d}-of-{self.count:05d}"
 
-    def pieces(self) -> Iterator[Piece]:
-        """Yields the rows with their pictures; where they are cut follows from them alone."""
-        for rows in self.tables():
-            yield from self._export.joined(rows)
-
     def tables(self) -> Iterator[pa.Table]:
-        """Yields the rows without pictures, at most PIECE_ROWS at a time."""
+        """Yield the rows without pictures, at most PIECE_ROWS at a time."""
         for start in range(self.start, self.start + self.rows, PIECE_ROWS):
             count = min(PIECE_ROWS, self.start + self.rows - start)
-            yield self._ahead.take(start, count)
+            yield self._split_rows.take(start, count)
             self._export.tick(count)
             # What another thread frees, the pool of this one would keep for itself.
             pa.default_memory_pool().release_unused()
 
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the rows with their pictures; where they are cut follows from them alone."""
+        for rows in self.tables():
+            yield from self._export.joined(rows)
+
     def records(self) -> Iterator[Record]:
-        """Yields the rows with their pictures, one by one."""
+        """Yield the rows with their pictures, one by one."""
         for piece in self.pieces():
             yield from self._export.records(piece)
-
-
-class _Ahead:
-    """The rows of a split, taken from places that only grow."""
-
-    def __init__(self, tables: Iterator[pa.Table]) -> None:
-        self._rows, self._place = Rows(tables), 0
-
-    def take(self, start: int, count: int) -> pa.Table:
-        """Returns rows; those before them that nobody took are dropped."""
-        while self._place < start:
-            self._place += self._rows.take(min(PIECE_ROWS, start - self._place)).num_rows
-        self._place += count
-        return self._rows.take(count)
 
 
 class Export:
@@ -181,15 +166,6 @@ class Export:
         settings = dataclasses.replace(self.settings, table=table)
         return Export(self.dataset, settings, self._ledger)
 
-    def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """Yields the rows of another table, in any order.
-
-        Raises:
-          InputError: a file is missing or damaged.
-        """
-        check_files(self.dataset, table)
-        return self.dataset.rows(table)
-
     @property
     def suffixes(self) -> tuple[str, ...]:
         """The suffixes that the files of pictures may have."""
@@ -204,12 +180,17 @@ class Export:
 
     def parts(self, split: Split) -> Iterator[Part]:
         """Yields the parts of a split, each of at most `rows_per_file` rows, to be used in turn."""
-        ahead = _Ahead(merged(self.dataset, self.settings.table, self.keys, split))
+        rows = SplitRows(merged(self.dataset, self.settings.table, self.keys, split))
         for number in range(-(-split.rows // self.settings.rows_per_file)):
-            yield Part(self, split, number, ahead)
+            yield Part(self, split, number, rows)
+
+    def all_parts(self) -> Iterator[Part]:
+        """Yield the parts of all splits."""
+        for split in self.splits:
+            yield from self.parts(split)
 
     def records_of(self, split: Split) -> Iterator[Record]:
-        """Yields all rows of a split with their pictures."""
+        """Yield all rows of a split with their pictures."""
         for part in self.parts(split):
             yield from part.records()
 
@@ -274,7 +255,9 @@ class Export:
             yield buffered
             buffered.flush()
             num_bytes, sha256 = digesting.digest()
-        self._add(path, buffered.rows, num_bytes, sha256)
+        self._ledger.add(
+            ExportedFile(path=path, rows=buffered.rows, num_bytes=num_bytes, sha256=sha256)
+        )
 
     def put(self, path: str, data: bytes) -> None:
         """Writes a small file, such as a picture, if it is not there already; see `file`.
@@ -283,7 +266,8 @@ class Export:
         """
         if not self.has(path):
             storage.write_bytes(self._url(path), data, synced=False)
-            self._add(path, 0, len(data), hashlib.sha256(data).hexdigest())
+            sha256 = hashlib.sha256(data).hexdigest()
+            self._ledger.add(ExportedFile(path=path, rows=0, num_bytes=len(data), sha256=sha256))
 
     def tick(self, rows: int) -> None:
         """Shows that more rows are done."""
@@ -298,10 +282,6 @@ class Export:
         if path.casefold() in NOTES:
             raise InputError(f"{url}: is the name of the export's own note")
         return url
-
-    def _add(self, path: str, rows: int, num_bytes: int, sha256: str) -> None:
-        file = ExportedFile(path=path, rows=rows, num_bytes=num_bytes, sha256=sha256)
-        self._ledger.add(file)
 
 
 def _cuts(sizes: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -10,8 +10,8 @@ from PIL import Image
 
 from eqforge.cli import main
 from eqforge.evaluation.tasks.eqben import unshuffle
-from eqforge.transforms.export.benchmark import MOST_KINDS
 from eqforge.transforms.export.names import is_safe, key_of
+from eqforge.transforms.export.published import MOST_KINDS
 from tests.builds import rows
 from tests.published import CAPTION, FOIL, SOURCES, picture
 

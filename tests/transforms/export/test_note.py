@@ -4,16 +4,14 @@ import contextlib
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.transforms.export import target
-from eqforge.transforms.export.note import NOTE, PARTIAL, ExportNote, Ledger
+from eqforge.transforms.export.formats import ExportSettings
+from eqforge.transforms.export.note import NOTE, PARTIAL, ExportedFile, ExportNote, Ledger
 from eqforge.transforms.export.run import export_dataset
-from eqforge.transforms.export.settings import ExportSettings
 from eqforge.transforms.export.target import Export
 from tests.builds import patch_manifest
 from tests.exported import check_note, files, refused, run, small
@@ -28,15 +26,15 @@ class Killed(BaseException):
 def stop_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """Lets the file behind the first `count` ones fail, halfway."""
     written: list[str] = []
-    add = target.Export._add
+    add = Ledger.add
 
-    def failing(self: Any, path: str, *about: Any) -> None:
+    def failing(self: Ledger, file: ExportedFile) -> None:
         if len(written) == count:
             raise Killed
-        written.append(path)
-        add(self, path, *about)
+        written.append(file.path)
+        add(self, file)
 
-    monkeypatch.setattr(target.Export, "_add", failing)
+    monkeypatch.setattr(Ledger, "add", failing)
 
 
 @pytest.mark.parametrize("form", FORMS)

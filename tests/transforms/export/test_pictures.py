@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import fsspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +13,7 @@ from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.transforms.export import pictures as module
 from eqforge.transforms.export.pictures import Pictures
-from tests.builds import patch_manifest, rows
+from tests.builds import patch_manifest
 from tests.exported import files, picture, run, small
 
 HOW: list[dict[str, Any]] = [
@@ -29,7 +28,7 @@ def read_all(dataset: Dataset) -> None:
     """Reads every picture, in an order that is not theirs."""
     with Pictures(dataset) as found:
         ids = sorted((row["image_id"] for row in dataset.rows("images")), key=lambda each: each[9:])
-        data = found.read(pa.array(ids), found.places(pa.array(ids)))
+        data = found.read(pa.array(ids)).data
         assert [hashlib.sha256(each).hexdigest() for each in data.to_pylist()] == ids
 
 
@@ -87,24 +86,13 @@ def test_a_dataset_in_a_store_is_exported_into_a_store(tmp_path: Path) -> None:
     assert there == local
 
 
-def test_ids_that_begin_alike_are_told_apart(tmp_path: Path) -> None:
-    with Pictures(open_dataset(str(small(tmp_path / "d")))) as found:
-        ids = [row["image_id"] for row in rows(tmp_path / "d", "images")]
-        found._keys[:] = found._keys[0]
-        for name in ids:
-            places = np.zeros(1, np.int64)
-            (data,) = found.read(pa.array([name]), places).to_pylist()
-            assert hashlib.sha256(data).hexdigest() == name
-            assert found.sizes(places).tolist() == [len(data)]
-
-
 def test_what_is_no_picture_of_the_dataset_is_said(tmp_path: Path) -> None:
     with Pictures(open_dataset(str(small(tmp_path / "d")))) as found:
         nothing = pa.array([None, None], pa.string())
-        assert found.read(nothing, found.places(nothing)).to_pylist() == [b"", b""]
+        assert found.read(nothing).data.to_pylist() == [b"", b""]
         for name in (hashlib.sha256(picture(99)).hexdigest(), "f" * 64, "0" * 64):
             with pytest.raises(InputError, match=f"no image {name[:10]}"):
-                found.places(pa.array([name]))
+                found.read(pa.array([name]))
         for name in ("x" * 64, "00", "é" * 32):
             with pytest.raises(InputError, match="is no SHA-256"):
-                found.places(pa.array([name]))
+                found.read(pa.array([name]))

@@ -1,25 +1,30 @@
 """The forms of published benchmarks, as `eqforge import` reads them.
 
-Pictures are written below `images`, under the names that the rows have for them where these are
-safe, and theirs alone; else they are named after the row.
+`WRITERS` is the table of the forms; the records come from the `write` functions of the importers,
+so that a form is read and written by one module. Pictures are written below `images`, under the
+names that the rows have for them where these are safe, and theirs alone; else they are named after
+the row.
 """
 
 import json
 import random
 import sys
+import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from eqforge.core.errors import InputError
 from eqforge.core.visible import counted, visible
-from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.eqben_subsets import EQBEN_FOLDERS, EQBEN_SIZES, eqben_subset
 from eqforge.sources.benchmarks import eqben
 from eqforge.sources.benchmarks.form import Fields, source_order, write_fields
@@ -30,23 +35,23 @@ from eqforge.sources.benchmarks.published import (
     SUGAR_CREPE_PLUS,
     WINOGROUND,
 )
-from eqforge.transforms.export.encode import Picture
+from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
+from eqforge.transforms.export.formats import Writer
 from eqforge.transforms.export.names import is_safe, key_of, split_names
 from eqforge.transforms.export.note import NOTES
-from eqforge.transforms.export.sorted_records import records_by
-from eqforge.transforms.export.target import Export, ExportStream, Record
+from eqforge.transforms.export.pictures import Picture
+from eqforge.transforms.export.target import PIECE_ROWS, Export, ExportStream, Record
 
 IMAGES: Final = "images"
 SERVER_SEED: Final = 1234
 """Of the order in which EqBen's server takes scores; see `eqforge metrics --order`."""
 
-_NEEDS_PNG: Final = (
-    "Winoground's own loader opens images/NAME.png alone, which --image-format png writes"
-)
-
 MOST_KINDS: Final = 200
 """Each kind has a file of its own, and all may be open at once."""
 
+_NEEDS_PNG: Final = (
+    "Winoground's own loader opens images/NAME.png alone, which --image-format png writes"
+)
 _EQBEN_COLUMNS: Final = (
     *("dataset", "kind", "source_id", "caption_0", "caption_1", "image_0", "image_1"),
     *("box", "annotation"),
@@ -55,14 +60,50 @@ _EQBEN_COLUMNS: Final = (
 Row = dict[str, Any]
 
 
-def refusal(dataset: Dataset, table: str) -> str:
-    """Returns why a table cannot be written so; its columns were looked at already."""
-    return ""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Placed:
+    """A row that waits, with the text by which it is sorted."""
+
+    place: str
+    row: Row
 
 
-def write(export: Export) -> None:
-    """Writes the files of the form that the settings name."""
-    _WRITERS[export.settings.format](export, _Pictures(export))
+def rows_by(export: Export, columns: Sequence[str], place: Callable[[Row], str]) -> Iterator[Row]:
+    """Yield all rows, sorted by their place and then by their ids, in bounded memory.
+
+    Args:
+      export: whose rows they are.
+      columns: that are needed, where the rows have them; keys are read besides.
+      place: where a row belongs, as a text that sorts.
+    """
+    names = _names(export, columns)
+    with tempfile.TemporaryDirectory(prefix="eqforge-") as folder:
+        sorter = RunSorter(lambda placed: placed.place, 1, f"{folder}/")
+        runs: list[tuple[int, Run]] = []
+        for part in export.all_parts():
+            for table in part.tables():
+                for row in table.select(names).to_pylist():
+                    # NUL sorts before every sign of an id.
+                    key = "\0".join((place(row), *(row[name] for name in export.keys)))
+                    runs += sorter.add(_Placed(place=key, row=row))
+        for _, data in merge_runs([run for _, run in (*runs, *sorter.flush())]):
+            yield msgspec.json.decode(data, type=_Placed).row
+
+
+def _records_by(
+    export: Export, columns: Sequence[str], place: Callable[[Row], str]
+) -> Iterator[Record]:
+    """Yield all rows with their pictures; see rows_by."""
+    schema = pa.schema([export.schema.field(name) for name in _names(export, columns)])
+    rows = rows_by(export, columns, place)
+    while some := list(islice(rows, PIECE_ROWS)):
+        for piece in export.joined(pa.Table.from_pylist(some, schema=schema)):
+            yield from export.records(piece)
+
+
+def _names(export: Export, columns: Sequence[str]) -> list[str]:
+    wanted = {*columns, *export.keys, *export.pictures}
+    return [name for name in export.schema.names if name in wanted]
 
 
 class _Pictures:
@@ -73,7 +114,7 @@ class _Pictures:
         self._ids: dict[str, str] = {}
 
     def put(self, record: Record, column: str, stem: str) -> str:
-        """Writes a picture, if there is one; returns its name.
+        """Write a picture, if there is one; return its name.
 
         Args:
           record: the row and its pictures.
@@ -102,14 +143,43 @@ class _Pictures:
 
 
 def _fits(name: str, picture: Picture) -> bool:
-    """Tells whether a name is safe and has a picture's suffix."""
     suffix = PurePosixPath(name).suffix.lower().replace(".jpeg", ".jpg")
     return suffix == picture.suffix and is_safe(f"{IMAGES}/{name}")
 
 
-def _winoground(export: Export, pictures: _Pictures) -> None:
-    """Writes `examples.jsonl`; images are named without their suffix where that is `.png`."""
-    others: set[str] = set()
+class _Array:
+    """A JSON array, or an object, that is written record by record."""
+
+    def __init__(self, stream: ExportStream, is_object: bool = False) -> None:
+        self._stream, self._is_object, self.number = stream, is_object, 0
+
+    def add(self, record: Any, key: str = "") -> None:
+        """Write a record; in an object under a key."""
+        start = ("{" if self._is_object else "[") if self.number == 0 else ","
+        name = f"{json.dumps(key, ensure_ascii=False)}: " if self._is_object else ""
+        text = json.dumps(record, ensure_ascii=False)
+        self._stream.write(f"{start}\n{name}{text}".encode())
+        self._stream.rows += 1
+        self.number += 1
+
+    def close(self) -> None:
+        """Write the end."""
+        if self.number == 0:
+            self._stream.write(b"{" if self._is_object else b"[")
+        self._stream.write(b"\n}\n" if self._is_object else b"\n]\n")
+
+
+def _write_array(export: Export, path: str, records: Iterable[Any]) -> None:
+    with export.file(path) as stream:
+        array = _Array(stream)
+        for record in records:
+            array.add(record)
+        array.close()
+
+
+def _write_winoground(export: Export) -> None:
+    """Write `examples.jsonl`; images are named without their suffix where that is `.png`."""
+    pictures, others = _Pictures(export), set[str]()
     with export.file("examples.jsonl") as stream:
         for number, record in enumerate(_records(export)):
             names = {
@@ -122,49 +192,48 @@ def _winoground(export: Export, pictures: _Pictures) -> None:
             names |= {n: name for n, name in bare.items() if "." not in name}
             own = _own_id(export, record, number)
             written = write_fields(WINOGROUND, record.row | names, id=own)
-            _line(stream, written | {"tag": record.row.get("kind") or ""})
+            written |= {"tag": record.row.get("kind") or ""}
+            stream.write(json.dumps(written, ensure_ascii=False).encode() + b"\n")
+            stream.rows += 1
     if others:
-        said = counted(len(others), "pictures")
-        print(f"examples.jsonl: {said} named with a suffix; {_NEEDS_PNG}", file=sys.stderr)
+        count = counted(len(others), "pictures")
+        print(f"examples.jsonl: {count} named with a suffix; {_NEEDS_PNG}", file=sys.stderr)
 
 
-def _eqben(export: Export, pictures: _Pictures) -> None:
-    """Writes the pairs, and the single images and captions in the order of EqBen's server."""
-    single: list[tuple[str, str]] = []
-    found: Counter[str] = Counter()
-    with export.file("eqben.json") as stream:
-        array = _Array(stream)
-        for record in records_by(export, _EQBEN_COLUMNS, _eqben_place):
+def _write_eqben(export: Export) -> None:
+    """Write the pairs, and the single images and captions in the order of EqBen's server."""
+    pictures, single, found = _Pictures(export), list[tuple[str, str]](), Counter[str]()
+
+    def written() -> Iterator[Any]:
+        for record in _records_by(export, _EQBEN_COLUMNS, _eqben_place):
             row = record.row | _eqben_names(record, pictures)
-            array.add(eqben.write(row))
+            yield eqben.write(row)
             found[_subset(row)] += 1
-            single += [(row[f"image_{i}"], row[f"caption_{c}"]) for i in (0, 1) for c in (0, 1)]
-        array.close()
+            single.extend((row[f"image_{i}"], row[f"caption_{c}"]) for i in (0, 1) for c in (0, 1))
+
+    _write_array(export, "eqben.json", written())
     random.Random(SERVER_SEED).shuffle(single)
-    with export.file("eqben_random.json") as stream:
-        array = _Array(stream)
-        for image, caption in single:
-            array.add({"image": image, "caption": caption})
-        array.close()
-    if said := _not_eqben(found):
-        print(visible(f"eqben_random.json: {said}"), file=sys.stderr)
+    entries = ({"image": image, "caption": caption} for image, caption in single)
+    _write_array(export, "eqben_random.json", entries)
+    if message := _not_eqben(found):
+        print(visible(f"eqben_random.json: {message}"), file=sys.stderr)
 
 
 def _subset(row: Row) -> str:
-    """Returns the subset of EqBen that a pair is of; an empty name if it is of none."""
+    """Return the subset of EqBen that a pair is of; an empty name if it is of none."""
     kind, dataset = row.get("kind") or "", row["dataset"]
     return eqben_subset(kind) or eqben_subset(f"{dataset}/{kind}" if kind else dataset)
 
 
 def _eqben_place(row: Row) -> str:
-    """Returns a pair's place, which sorts as text: in the order of the subsets, then its own."""
+    """Return a pair's place, which sorts as text: in the order of the subsets, then its own."""
     subset = _subset(row)
     number = list(EQBEN_SIZES).index(subset) if subset else len(EQBEN_SIZES)
     return "\0".join((f"{number}", row.get("kind") or "", f"{source_order(row):012d}"))
 
 
 def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
-    """Writes the pictures of a pair; returns their names, below the folder of its subset."""
+    """Write the pictures of a pair; return their names, below the folder of its subset."""
     row, subset = record.row, _subset(record.row)
     kind = row.get("kind") or row["dataset"]
     folder = EQBEN_FOLDERS.get(subset) or split_names([kind]).popitem()[1]
@@ -194,11 +263,9 @@ def _not_eqben(found: Counter[str]) -> str:
     )
 
 
-def _by_kind(
-    export: Export, pictures: _Pictures, fields: Fields, *, is_object: bool = False
-) -> None:
-    """Writes a file for each kind of the rows: an array, or an object by their ids."""
-    kinds = _kinds(export)
+def _write_by_kind(export: Export, *, fields: Fields, is_object: bool = False) -> None:
+    """Write a file for each kind of the rows: an array, or an object by their ids."""
+    pictures, kinds = _Pictures(export), _kinds(export)
     with ExitStack() as files:
         arrays = {
             kind: _Array(files.enter_context(export.file(f"{name}.json")), is_object)
@@ -214,42 +281,31 @@ def _by_kind(
             array.close()
 
 
-def _aro(export: Export, pictures: _Pictures) -> None:
-    """Writes one file; what was cut out of its image is an image of its own."""
-    with export.file(f"{export.dataset.manifest.dataset}.json") as stream:
-        array = _Array(stream)
+def _write_aro(export: Export) -> None:
+    """Write one file; what was cut out of its image is an image of its own."""
+    pictures = _Pictures(export)
+
+    def records() -> Iterator[Any]:
         for record in _records(export):
             name = pictures.put(record, "image", record.key)
             box = None if record.pictures.get("image") else record.row.get("box")
             written = write_fields(RELATION, record.row | {"image": name, "box": box})
             if "attributes" not in written:  # ARO's reader wants a relation; others have a kind
                 written = {"relation_name": record.row.get("kind") or ""} | written
-            array.add(written)
-        array.close()
+            yield written
+
+    _write_array(export, f"{export.dataset.manifest.dataset}.json", records())
 
 
-def _vl_checklist(export: Export, pictures: _Pictures) -> None:
-    """Writes a file for each kind of the rows, in VL-CheckList's folders where they name these."""
+def _write_vl_checklist(export: Export) -> None:
+    """Write a file for each kind of the rows, in VL-CheckList's folders where they name these."""
+    pictures = _Pictures(export)
     for kind, path in _tree(_kinds(export)).items():
-        with export.file(path) as stream:
-            array = _Array(stream)
-            rows = (
-                record.row | {"image": pictures.put(record, "image", record.key)}
-                for record in _records_of(export, kind)
-            )
-            for written in write_checklist(rows):
-                array.add(written)
-            array.close()
-
-
-_WRITERS: Final[dict[str, Callable[[Export, _Pictures], None]]] = {
-    "winoground": _winoground,
-    "eqben": _eqben,
-    "sugar-crepe": partial(_by_kind, fields=SUGAR_CREPE, is_object=True),
-    "sugar-crepe-plus": partial(_by_kind, fields=SUGAR_CREPE_PLUS),
-    "aro": _aro,
-    "vl-checklist-tree": _vl_checklist,
-}
+        rows = (
+            record.row | {"image": pictures.put(record, "image", record.key)}
+            for record in _records_of(export, kind)
+        )
+        _write_array(export, path, write_checklist(rows))
 
 
 def _kinds(export: Export) -> dict[str, str]:
@@ -306,44 +362,27 @@ def _own_id(export: Export, record: Record, number: int) -> int | str:
 
 
 def _records(export: Export) -> Iterator[Record]:
-    for split in export.splits:
-        yield from export.records_of(split)
+    for part in export.all_parts():
+        yield from part.records()
 
 
 def _records_of(export: Export, kind: str) -> Iterator[Record]:
-    """Yields the rows of a kind; the pictures of others are not read."""
-    for split in export.splits:
-        for part in export.parts(split):
-            for rows in part.tables():
-                if "kind" in rows.column_names:
-                    rows = rows.filter(pc.equal(pc.fill_null(rows.column("kind"), ""), kind))
-                if rows.num_rows:
-                    for piece in export.joined(rows):
-                        yield from export.records(piece)
+    """Yield the rows of a kind; the pictures of others are not read."""
+    for part in export.all_parts():
+        for rows in part.tables():
+            if "kind" in rows.column_names:
+                rows = rows.filter(pc.equal(pc.fill_null(rows.column("kind"), ""), kind))
+            if rows.num_rows:
+                for piece in export.joined(rows):
+                    yield from export.records(piece)
 
 
-def _line(stream: ExportStream, record: Any) -> None:
-    stream.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-    stream.rows += 1
-
-
-class _Array:
-    """A JSON array, or an object, that is written record by record."""
-
-    def __init__(self, stream: ExportStream, is_object: bool = False) -> None:
-        self._stream, self._is_object, self.number = stream, is_object, 0
-
-    def add(self, record: Any, key: str = "") -> None:
-        """Writes a record; in an object under a key."""
-        start = ("{" if self._is_object else "[") if self.number == 0 else ","
-        name = f"{json.dumps(key, ensure_ascii=False)}: " if self._is_object else ""
-        text = json.dumps(record, ensure_ascii=False)
-        self._stream.write(f"{start}\n{name}{text}".encode())
-        self._stream.rows += 1
-        self.number += 1
-
-    def close(self) -> None:
-        """Writes the end."""
-        if self.number == 0:
-            self._stream.write(b"{" if self._is_object else b"[")
-        self._stream.write(b"\n}\n" if self._is_object else b"\n]\n")
+WRITERS: Final = {
+    "winoground": Writer(_write_winoground),
+    "eqben": Writer(_write_eqben),
+    "sugar-crepe": Writer(partial(_write_by_kind, fields=SUGAR_CREPE, is_object=True)),
+    "sugar-crepe-plus": Writer(partial(_write_by_kind, fields=SUGAR_CREPE_PLUS)),
+    "aro": Writer(_write_aro),
+    "vl-checklist-tree": Writer(_write_vl_checklist),
+}
+"""The published forms, by name."""

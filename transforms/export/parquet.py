@@ -1,0 +1,183 @@
+"""Forms of Parquet files: one flat table, a repository folder for the hub, and recipes.
+
+A flat table has each row with its pictures, in files that are named by their true splits. The hub's
+folder has every table that has rows: the samples are the default configuration, the others have the
+names of their tables, and pictures stand in the rows that refer to them. `datasets` (5.2) cannot
+load a split without rows, so tables without rows have no configuration; the card names them.
+
+`datasets` itself would decode pictures and choose row groups by its version, so pyarrow writes.
+"""
+
+import contextlib
+import io
+from collections.abc import Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from eqforge.core.files.checked import name_of
+from eqforge.schemas.dataset.manifest import DataFile, to_json
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.recipe import (
+    FILE_NAME,
+    FORMAT,
+    recorded,
+    recorded_columns,
+    recorded_schema,
+    tables_of,
+)
+from eqforge.schemas.tables.columns import IMAGE, with_metadata
+from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.datasets import table_type
+from eqforge.transforms.export.card import DEFAULT, Files, write_card, write_description
+from eqforge.transforms.export.formats import RECIPE, Writer
+from eqforge.transforms.export.names import renamed
+from eqforge.transforms.export.rows import Split
+from eqforge.transforms.export.target import Export
+
+_RECIPE_OPTIONS: Final[dict[str, Any]] = {
+    "compression": "zstd",
+    "compression_level": 3,
+    "write_page_index": True,
+}
+
+T = TypeVar("T")
+
+
+def _write_flat(export: Export) -> None:
+    """Write the files, a card by which `load_dataset(folder)` finds splits, and Croissant."""
+    files = _write_rows(export)
+    write_card(export, {DEFAULT: files})
+    write_description(export, {export.settings.table: "data/*.parquet"})
+
+
+def _refuse_unknown_tables(dataset: Dataset, table: str) -> str:
+    name = dataset.manifest.dataset
+    unknown = [each for each in dataset.manifest.tables if table_type(name, each) is None]
+    return f"the table {name_of(unknown[0])} is none of a {name} dataset" if unknown else ""
+
+
+def _write_hub(export: Export) -> None:
+    """Write the tables, the card and the description in Croissant."""
+    manifest, first = export.dataset.manifest, export.settings.table
+    others = [n for n in manifest.tables if manifest.num_rows(n) and n not in (first, "images")]
+    configured: dict[str, list[Files]] = {}
+    for table in (first, *others):
+        with contextlib.closing(export.of_table(table)) as one:
+            configured[table] = _write_rows(one, f"{table}-")
+    write_card(export, configured)
+    write_description(export, {table: f"data/{table}-*.parquet" for table in configured})
+
+
+def _write_rows(export: Export, prefix: str = "") -> list[Files]:
+    """Write the rows of all splits below `data`; return where the files of each split are."""
+    names = renamed(export.schema.names, export.pictures.values())
+    fields = [field.with_name(names.get(field.name, field.name)) for field in export.schema]
+    pictures = [pa.field(name, IMAGE) for name in export.pictures.values()]
+    schema = with_metadata(pa.schema([*fields, *pictures]), {})
+    options = _options(schema, export)
+    for part in export.all_parts():
+        path = f"data/{prefix}{part.name}.parquet"
+        if export.has(path):
+            continue
+        with (
+            export.file(path, rows=part.rows) as stream,
+            pq.ParquetWriter(stream, schema, **options) as writer,
+            contextlib.closing(_ahead(part.pieces())) as pieces,
+        ):
+            for piece in pieces:
+                columns = [column.combine_chunks() for column in piece.rows.columns]
+                for shown in piece.pictures.values():
+                    paths = pc.binary_join_element_wise(shown.ids, shown.suffixes, "")
+                    columns.append(
+                        pa.StructArray.from_arrays(
+                            [shown.data, paths], fields=list(IMAGE), mask=shown.ids.is_null()
+                        )
+                    )
+                writer.write_table(pa.Table.from_arrays(columns, schema=schema))
+    return [
+        Files(split=split.name, path=f"data/{prefix}{split.name}-*.parquet")
+        for split in export.splits
+    ]
+
+
+def _options(schema: pa.Schema, export: Export) -> dict[str, Any]:
+    """Return how columns are stored: texts packed, pictures, which do not pack, as they are."""
+    stream = io.BytesIO()
+    pq.write_metadata(schema, stream)
+    leaves = pq.read_metadata(stream).schema
+    names = [leaves.column(number).path for number in range(len(leaves))]
+    pictures = tuple(f"{name}." for name in export.pictures.values())
+    texts = [name for name in names if not name.startswith(pictures or "\0")]
+    return {
+        "compression": {name: "zstd" if name in texts else "none" for name in names},
+        "compression_level": dict.fromkeys(texts, 1),
+        "use_dictionary": texts,
+        "write_statistics": texts,
+        "write_page_index": True,
+    }
+
+
+def _ahead(things: Iterator[T]) -> Generator[T]:
+    """Yield things, of which another thread makes the next one while the last one is used."""
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, things, None)
+        while (found := coming.result()) is not None:
+            coming = thread.submit(next, things, None)
+            yield found
+
+
+def _refuse_recipe(dataset: Dataset, table: str) -> str:
+    if dataset.manifest.dataset in COMBINED:
+        return "a combined dataset is made from datasets: write a recipe of each part"
+    if table != "samples":
+        return "a recipe has the records of all tables; leave --table out"
+    return ""
+
+
+def _write_recipe(export: Export) -> None:
+    """Write the records of each table in the order of their ids, and then `recipe.json`.
+
+    `eqforge build --recipe` makes the rest from the user's own sources, and compares.
+    """
+    manifest = export.dataset.manifest
+    tables = {table: _write_records(export, table) for table in tables_of(manifest)}
+    if not export.has(FILE_NAME):
+        # Errata hold texts; the digest of their file stands among the inputs.
+        recipe = replace(manifest, format=FORMAT, tables=tables, errata=[])
+        with export.file(FILE_NAME) as stream:
+            stream.write(to_json(recipe))
+
+
+def _write_records(export: Export, table: str) -> list[DataFile]:
+    files = []
+    with contextlib.closing(export.of_table(table)) as one:
+        columns = recorded_columns(export.dataset.manifest.dataset, table, one.schema)
+        schema = recorded_schema(one.schema, columns)
+        rows = export.dataset.manifest.num_rows(table)
+        for part in one.parts(Split(value=None, name=table, rows=rows)):
+            path = f"records/{part.name}.parquet"
+            if not export.has(path):
+                with (
+                    export.file(path, rows=part.rows) as stream,
+                    pq.ParquetWriter(stream, schema, **_RECIPE_OPTIONS) as writer,
+                ):
+                    for rows_of_part in part.tables():
+                        for batch in rows_of_part.combine_chunks().to_batches():
+                            writer.write_batch(recorded(batch, columns))
+            done = export.done(path)
+            files.append(
+                DataFile(path=path, rows=done.rows, num_bytes=done.num_bytes, sha256=done.sha256)
+            )
+    return files
+
+
+WRITERS: Final = {
+    "pairs": Writer(_write_flat),
+    "hf": Writer(_write_hub, _refuse_unknown_tables),
+    RECIPE: Writer(_write_recipe, _refuse_recipe),
+}
