@@ -20,9 +20,8 @@ from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb, opened
 from eqforge.core.ticker import ticked
 from eqforge.evaluation.report.items import Pane
-from eqforge.schemas.dataset.picture_names import check_picture_id, suffix_of
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.dataset.shelf import make_shelf
+from eqforge.schemas.dataset.shelf import check_picture_id, make_shelf, suffix_of
 
 THUMBNAIL_PX: Final = 320
 """The longer side of a small picture."""

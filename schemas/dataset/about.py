@@ -88,7 +88,7 @@ NOTHING_SAID = About()
 
 
 def read_about(path: str | Path) -> About:
-    """Reads what an author says of a dataset, from a TOML file with the fields of About.
+    """Read what an author says of a dataset, from a TOML file with the fields of About.
 
     Raises:
       InputError: the file cannot be read, or a field is unknown or wrong; the message says which.
@@ -110,11 +110,7 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 
 
 def _check_names(said: dict[str, Any], kind: type, file: str, where: str) -> None:
-    """Checks that a table has no field that nobody would read.
-
-    Raises:
-      InputError: it has one.
-    """
+    """Check that a table has no field that nobody would read."""
     known = [each.name for each in fields(kind)]
     for name in said:
         if name not in known:
@@ -123,11 +119,7 @@ def _check_names(said: dict[str, Any], kind: type, file: str, where: str) -> Non
 
 
 def _check(about: About, file: str) -> None:
-    """Checks what the types of the fields do not say.
-
-    Raises:
-      InputError: a language, a tag or a URL is none.
-    """
+    """Check what the types of the fields do not say."""
     urls = [("homepage", about.homepage), ("licence_url", about.licence_url)]
     urls += [(f"authors[{n}].url", author.url) for n, author in enumerate(about.authors)]
     for name, url in urls:
@@ -148,11 +140,7 @@ def _check(about: About, file: str) -> None:
 
 
 def _with_spdx(about: About, file: str) -> About:
-    """Returns the same with its licence as SPDX writes it.
-
-    Raises:
-      InputError: SPDX knows no such licence, and there is no URL of its text.
-    """
+    """Return the same with its licence as SPDX writes it."""
     if not about.licence or about.licence_url:
         return about
     if (licence := spdx(about.licence)) is None:

@@ -9,12 +9,12 @@ from typing import Any, Final
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.visible import code_span, in_markdown, quoted, shortened, visible
-from eqforge.schemas.dataset import card_tables, statements
+from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.dataset.manifest import Certificate, InputFile, Manifest
 from eqforge.schemas.dataset.profile import Facts, Profile
-from eqforge.schemas.records.errata import Erratum
-from eqforge.schemas.tables.datasets import dataset_type
+from eqforge.schemas.tables.datasets import dataset_type, table_type
+from eqforge.schemas.tables.meanings import meanings
 
 FILE_NAME: Final = "README.md"
 _FENCE: Final = "---"
@@ -46,7 +46,7 @@ _SIZES: Final = ((3, "n<1K"), (4, "1K<n<10K"), (5, "10K<n<100K"), (6, "100K<n<1M
 
 
 def dataset_card(profile: Profile) -> str:
-    """Returns the card of a dataset as Markdown with the header that Hugging Face reads."""
+    """Return the card of a dataset as Markdown with the header that Hugging Face reads."""
     manifest = profile.manifest
     splits = profile.facts.splits
     configured = configurations(manifest, splits)
@@ -55,14 +55,14 @@ def dataset_card(profile: Profile) -> str:
         f"# {in_markdown(statements.title(profile))}",
         *map(in_markdown, filter(None, (profile.about.description,))),
         in_markdown(f"{statements.made_by(profile)} {statements.amount(profile)}"),
-        card_tables.sizes(manifest),
+        _sizes(manifest),
         _meaning(manifest),
-        card_tables.columns(manifest),
+        _columns(manifest),
         splits_section(profile),
         _books(profile),
         _certificate(manifest),
-        _decisions(profile),
-        _errata(profile),
+        _errata(profile, heading="Decisions of people", by="decided by", is_of_people=True),
+        _errata(profile, heading="Errata", by="found by", is_of_people=False),
         _inputs(profile),
         _list("Uses", (*statements.uses(profile), *filter(None, (profile.about.social_impact,)))),
         _list("Known limits", _limits(profile)),
@@ -78,7 +78,7 @@ def dataset_card(profile: Profile) -> str:
 
 
 def title_of(folder: str) -> str:
-    """Returns the title in the head of the card of a dataset; empty if it has none to be read."""
+    """Return the title in the head of the card of a dataset; empty if it has none to be read."""
     try:
         with storage.open_below(folder, FILE_NAME) as stream:
             first, *head = stream.read(_HEAD_BYTES).decode(errors="replace").splitlines() or [""]
@@ -98,23 +98,25 @@ def title_of(folder: str) -> str:
 
 
 def in_folder(card: str, folder: str) -> str:
-    """Returns the card of a dataset whose files lie in a folder below the card's."""
+    """Return the card of a dataset whose files lie in a folder below the card's."""
     return re.sub(r"^(    path: )(?=data/)", rf"\1{folder}/", card, flags=re.MULTILINE)
 
 
 def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
-    """Returns the metadata, as `huggingface_hub` writes it."""
+    """Return the metadata, as `huggingface_hub` writes it."""
     from huggingface_hub import DatasetCardData
     from huggingface_hub.utils import yaml_dump
 
     about = profile.about
+    # Where somebody else annotated the rows, or the author says who, the hub is told nothing.
+    is_annotated = statements.is_made(profile) and not about.annotation
     data = DatasetCardData(
         pretty_name=statements.title(profile),
         license=_licence_id(profile),
         license_link=about.licence_url or None,
         language=list(statements.languages(profile)) or None,
         size_categories=size_category(profile.manifest.num_rows("samples")),
-        annotations_creators=_annotators(profile),
+        annotations_creators=["machine-generated"] if is_annotated else None,
         tags=[*statements.tags(profile), "croissant"],
         configs=[
             configuration(one.name, [(one.split, one.path)], is_default=number == 0, only=one.only)
@@ -130,14 +132,8 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
 
 
 def size_category(rows: int) -> str:
-    """Returns how the hub calls datasets of so many rows."""
+    """Return how the hub calls datasets of so many rows."""
     return next((size for digits, size in _SIZES if len(str(rows)) <= digits), "n>1M")
-
-
-def _annotators(profile: Profile) -> list[str] | None:
-    """Returns who annotated, as the hub writes it; None where somebody else did, or says it."""
-    is_known = statements.is_made(profile) and not profile.about.annotation
-    return ["machine-generated"] if is_known else None
 
 
 def configuration(
@@ -158,7 +154,7 @@ def configuration(
 
 
 def _licence_id(profile: Profile) -> str | None:
-    """Returns the licence as the hub writes it; None where nobody says under which it is."""
+    """Return the licence as the hub writes it; None where nobody says under which it is."""
     if not profile.about.licence and not profile.about.licence_url:
         return None
     is_single = re.fullmatch(r"[\w.+-]+", profile.about.licence) and not profile.about.licence_url
@@ -166,12 +162,12 @@ def _licence_id(profile: Profile) -> str | None:
 
 
 def _tables(manifest: Manifest) -> list[str]:
-    """Returns the tables that have files, in the order of the manifest."""
+    """Return the tables that have files, in the order of the manifest."""
     return [name for name, files in manifest.tables.items() if files]
 
 
 def _meaning(manifest: Manifest) -> str:
-    """Returns what a row of the samples says."""
+    """Return what a row of the samples says."""
     kind = dataset_type(manifest.dataset)
     notes = [table.card for table in kind.tables if table.card and manifest.num_rows(table.name)]
     if "image" in kind.table("samples").schema.names:
@@ -180,33 +176,74 @@ def _meaning(manifest: Manifest) -> str:
 
 
 def splits_section(profile: Profile) -> str:
-    """Returns how many rows each split has; empty where rows name none."""
+    """Return how many rows each split has; empty where rows name none."""
     rows = [
-        f"| {in_markdown(table)} | {in_markdown(split)} | {count:,} |"
+        (table, split, f"{count:,}")
         for table, counts in profile.facts.splits.items()
         for split, count in counts.items()
     ]
-    head = ["## Splits", "", "| table | split | rows |", "|---|---|---|"]
-    return "\n".join([*head, *rows]) if rows else ""
+    table = _table(("table", "split", "rows"), rows)
+    return "\n".join(["## Splits", "", *table]) if rows else ""
 
 
-def _books(profile: Profile) -> str:
-    lines = ["## What was dropped, and why", ""]
-    lines += ["| stage | candidates | kept | rejected |", "|---|---|---|---|"]
-    lines += (
-        f"| {in_markdown(stage)} | {books.candidates:,} | {books.kept:,} | {books.rejected:,} |"
-        for stage, books in profile.manifest.stages.items()
+def _table(head: Sequence[str], rows: Iterable[Iterable[object]], line: str = "") -> list[str]:
+    """Return the lines of a Markdown table with escaped cells."""
+    shown = (" | ".join(in_markdown(str(cell)) for cell in row) for row in rows)
+    return [
+        f"| {' | '.join(head)} |",
+        line or "|---" * len(head) + "|",
+        *(f"| {r} |" for r in shown),
+    ]
+
+
+def _sizes(manifest: Manifest) -> str:
+    """Return a line for each table: its rows, files and bytes."""
+    rows = (
+        (
+            name,
+            f"{manifest.num_rows(name):,}",
+            f"{len(files):,}",
+            f"{sum(file.num_bytes for file in files):,}",
+        )
+        for name, files in manifest.tables.items()
     )
-    lines += ["", "| stage | reason | rejected | meaning |", "|---|---|---|---|"]
-    lines += (
-        f"| {in_markdown(stage)} | {in_markdown(reason)} | {count:,} | {in_markdown(meaning)} |"
-        for stage, reason, count, meaning in statements.dropped(profile)
-    )
+    lines = _table(("table", "rows", "files", "bytes"), rows, "|---|---:|---:|---:|")
+    if manifest.unchanged is not None:
+        said = f"Of the rows of `samples`, {manifest.unchanged:,} have `words_changed` false."
+        lines += ["", said]
     return "\n".join(lines)
 
 
+def _columns(manifest: Manifest) -> str:
+    """Return what the columns of the samples mean; empty where this version does not know."""
+    kind = table_type(manifest.dataset, "samples")
+    if kind is None:
+        return ""
+    said = meanings(kind.record)
+    lines = ["## Columns of `samples`", "", "| column | meaning |", "|---|---|"]
+    for name in kind.schema.names:
+        meaning = said.get(name, "").replace("|", r"\|")
+        lines += [f"| {code_span(name)} | {meaning} |"]
+    return "\n".join(lines)
+
+
+def _books(profile: Profile) -> str:
+    stages = profile.manifest.stages.items()
+    counts = ((s, f"{b.candidates:,}", f"{b.kept:,}", f"{b.rejected:,}") for s, b in stages)
+    dropped = ((s, reason, f"{n:,}", why) for s, reason, n, why in statements.dropped(profile))
+    return "\n".join(
+        [
+            "## What was dropped, and why",
+            "",
+            *_table(("stage", "candidates", "kept", "rejected"), counts),
+            "",
+            *_table(("stage", "reason", "rejected", "meaning"), dropped),
+        ]
+    )
+
+
 def _certificate(manifest: Manifest) -> str:
-    """Returns what was certified of the texts; empty where nothing was."""
+    """Return what was certified of the texts; empty where nothing was."""
     found = manifest.certificate
     if not isinstance(found, Certificate):
         return ""
@@ -217,14 +254,12 @@ def _certificate(manifest: Manifest) -> str:
             f"judged after training on other images, in {found.folds} folds; chance is 50 %, and "
             "the intervals hold 95 %. `eqforge audit` measures the same."
         )
-        lines += ["", "| question | classifier | right | interval |", "|---|---|---|---|"]
-    lines += (
-        f"| {in_markdown(each.question)} | {in_markdown(each.probe)} | {each.accuracy:.2%} | "
-        f"{each.low:.2%} to {each.high:.2%} |"
-        for each in found.probes
-    )
-    if found.best is not None:
-        best = found.best
+        rows = (
+            (p.question, p.probe, f"{p.accuracy:.2%}", f"{p.low:.2%} to {p.high:.2%}")
+            for p in found.probes
+        )
+        lines += ["", *_table(("question", "classifier", "right", "interval"), rows)]
+    if (best := found.best) is not None:
         lines += [
             "",
             f"The best of all {len(found.probes)} is {in_markdown(best.probe)}, with "
@@ -232,51 +267,36 @@ def _certificate(manifest: Manifest) -> str:
             f"interval that holds for all of them together is {best.low:.2%} to {best.high:.2%}.",
         ]
     if found.unasked:
-        said = "; ".join(in_markdown(each) for each in found.unasked)
-        lines += ["", f"Not measured: {said}."]
+        lines += ["", f"Not measured: {'; '.join(map(in_markdown, found.unasked))}."]
     return "\n".join(lines)
 
 
-def _decisions(profile: Profile) -> str:
-    """Returns what people who reviewed the dataset decided."""
-    found = [each for each in statements.errata(profile) if each.stage != "errata"]
-    told = "Samples that people dropped are rows of `rejects`, of the stage `review`; "
-    return _told_errata("Decisions of people", "decided by", found, told) if found else ""
-
-
-def _errata(profile: Profile) -> str:
-    """Returns what was found wrong with single samples: how often, and which were not dropped."""
-    found = [each for each in statements.errata(profile) if each.stage == "errata"]
-    told = "Samples that were dropped are rows of `rejects`, of the stage `errata`; "
-    return _told_errata("Errata", "found by", found, told) if found else ""
-
-
-def _told_errata(heading: str, by: str, errata: Sequence[Erratum], told: str) -> str:
-    """Returns a section of errata or decisions: counts, and those that dropped nothing."""
-    counts = Counter((each.action, each.reason, each.who) for each in errata)
-    lines = [f"## {heading}", "", f"| action | reason | {by} | samples |", "|---|---|---|---|"]
-    lines += (
-        f"| {action} | {in_markdown(reason)} | {in_markdown(who)} | {count} |"
-        for (action, reason, who), count in sorted(counts.items())
+def _errata(profile: Profile, *, heading: str, by: str, is_of_people: bool) -> str:
+    """Return how often samples were found wrong, and which of these were not dropped."""
+    stage = "review" if is_of_people else "errata"
+    found = [e for e in statements.errata(profile) if (e.stage != "errata") == is_of_people]
+    if not found:
+        return ""
+    counts = sorted(Counter((each.action, each.reason, each.who) for each in found).items())
+    lines = _table(("action", "reason", by, "samples"), ((*key, count) for key, count in counts))
+    if left := [each for each in found if each.action != "drop"]:
+        rows = ((each.id, each.action, each.column, each.reason, each.when) for each in left)
+        lines += ["", *_table(("sample", "action", "column", "reason", "when"), rows)]
+    whose = "people dropped" if is_of_people else "were dropped"
+    told = (
+        f"Samples that {whose} are rows of `rejects`, of the stage `{stage}`; `dataset.json` lists "
+        "all, under `errata`."
     )
-    left = [each for each in errata if each.action != "drop"]
-    lines += ["", "| sample | action | column | reason | when |", "|---|---|---|---|---|"] * any(
-        left
-    )
-    lines += (
-        f"| {in_markdown(each.id)} | {each.action} | {in_markdown(each.column)} | "
-        f"{in_markdown(each.reason)} | {each.when} |"
-        for each in left
-    )
-    return "\n".join([*lines, "", f"{told}`dataset.json` lists all, under `errata`."])
+    return "\n".join([f"## {heading}", "", *lines, "", told])
 
 
 def _inputs(profile: Profile) -> str:
     manifest = profile.manifest
-    files = [_input(file) for file in manifest.inputs]
+    lines = ["## Made from", "", in_markdown(statements.collection(profile)), ""]
+    lines += map(_input, manifest.inputs)
     for part in manifest.parts:
-        files += ["", f"{in_markdown(part.name)} was made from", "", *map(_input, part.inputs)]
-    return "\n".join(["## Made from", "", in_markdown(statements.collection(profile)), "", *files])
+        lines += ["", f"{in_markdown(part.name)} was made from", "", *map(_input, part.inputs)]
+    return "\n".join(lines)
 
 
 def _input(file: InputFile) -> str:
@@ -344,26 +364,17 @@ def _licence(profile: Profile) -> str:
 
 
 def licence_table(facts: Facts) -> list[str]:
-    """Returns the table of the licences that the sources state; nothing where none could."""
+    """Return the table of the licences that the sources state; nothing where none could.
+
+    Of a combined dataset some parts may state licences and others not.
+    """
+    head = ("licence that the sources state", "sources")
     if facts.parts:
-        return _licences_by_part(facts)
-    lines = ["| licence that the sources state | sources |", "|---|---|"]
-    lines += (
-        f"| {in_markdown(name) or 'none'} | {count} |" for name, count in facts.licences.items()
-    )
-    return [*lines, ""] if facts.licences else []
-
-
-def _licences_by_part(facts: Facts) -> list[str]:
-    """Returns the same table of a combined dataset, whose parts may state licences or not."""
-    lines = ["| part | licence that the sources state | sources |", "|---|---|---|"]
-    for part, found in facts.parts.items():
-        said = found.licences or {"": found.sources}
-        lines += (
-            f"| {in_markdown(part)} | {in_markdown(name) or 'none'} | {count} |"
-            for name, count in said.items()
-        )
-    return [*lines, ""]
+        parts = ((part, f.licences or {"": f.sources}) for part, f in facts.parts.items())
+        rows = ((part, name or "none", n) for part, found in parts for name, n in found.items())
+        return [*_table(("part", *head), rows), ""]
+    own = ((name or "none", count) for name, count in facts.licences.items())
+    return [*_table(head, own), ""] if facts.licences else []
 
 
 def _contact(profile: Profile) -> str:

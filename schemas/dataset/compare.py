@@ -1,30 +1,166 @@
 """Compares the tables of two datasets: records by their keys, and their columns.
 
 The order of rows and the number of files never count. Each table is read twice at most: once for a
-digest of every row, and then the files that hold rows which differ.
+digest of every row (some dozen bytes, however long the row is), and then the files that hold rows
+which differ.
 """
 
-from collections.abc import Collection, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.schemas.dataset.differences import ChangedRecord, TableDifference
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.dataset.row_index import Digests, RowIndex, TableRows, column_digests
 from eqforge.schemas.tables.columns import holds_pictures
 from eqforge.schemas.tables.datasets import table_type
 
 CHANGED_AT_ONCE: Final = 1 << 20
 """The columns of so many changed records are compared at a time, with 8 bytes for each."""
 
+BATCH_ROWS: Final = 1_000
+_BYTES: Final = 16
+_COLUMN_BYTES: Final = 8
+# MessagePack distinguishes NaN from null and bytes from text, which JSON does not.
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+Digests = NDArray[np.bytes_]
+"""Digests of 16 bytes [n]; NumPy compares and sorts them."""
+
+
+def digest_of(value: Any, size: int = _BYTES) -> bytes:
+    """Return some bytes for a value of a column, a row or a key; equal values have equal ones."""
+    return hashlib.blake2b(_encode(value), digest_size=size).digest()
+
+
+def digests(values: Iterable[Any]) -> Digests:
+    """Return the digests of values [n]."""
+    return np.array([digest_of(value) for value in values], dtype=f"S{_BYTES}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class RowIndex:
+    """The rows of a table in the order of their keys' digests.
+
+    Attributes:
+      keys: digests of the keys [n], in ascending order, unique.
+      rows: digests of the columns that are compared [n].
+      files: the number of the file that each row stands in [n].
+    """
+
+    keys: Digests
+    rows: Digests
+    files: NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableRows:
+    """The rows of a dataset's table, read piece by piece.
+
+    Attributes:
+      dataset: the dataset.
+      table: name of the table.
+      key: the columns that distinguish a row from all others.
+      columns: the columns that are compared.
+      is_of_pictures: whether `image` holds pictures, whose bytes are not read: their key is the
+        SHA-256 of these.
+    """
+
+    dataset: Dataset
+    table: str
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    is_of_pictures: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        """The files of the table that have rows."""
+        return [file.path for file in self.dataset.files(self.table) if file.rows]
+
+    def batches(self, path: str) -> Iterator[pa.RecordBatch]:
+        """Yield the keys and the compared columns of a file."""
+        renamed = {"image": "image.path"} if self.is_of_pictures else {}
+        names = dict.fromkeys((*self.key, *self.columns))
+        wanted = [renamed.get(name, name) for name in names]
+        yield from self.dataset.file_batches(path, wanted, BATCH_ROWS)
+
+    def keys_of(self, batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
+        """Return the key of each row."""
+        return _rows_of(batch, self.key)
+
+    def index(self, skipped: Collection[str] = ()) -> RowIndex:
+        """Read the table, but for the files whose paths are skipped, into an index.
+
+        Raises:
+          InputError: a file is missing or damaged, or two rows have the same key.
+        """
+        keys, rows, files = [digests(())], [digests(())], [np.zeros(0, dtype=np.int32)]
+        for number, path in enumerate(self.paths):
+            for batch in () if path in skipped else self.batches(path):
+                keys.append(digests(self.keys_of(batch)))
+                rows.append(digests(_rows_of(batch, self.columns)))
+                files.append(np.full(batch.num_rows, number, dtype=np.int32))
+        found = np.concatenate(keys)
+        order = np.argsort(found, kind="stable")
+        found = found[order]
+        if (found[1:] == found[:-1]).any():
+            raise InputError(
+                f"{self.dataset.folder}: two rows of {self.table} have the same "
+                f"{' and '.join(self.key)}; eqforge verify says which"
+            )
+        return RowIndex(
+            keys=found, rows=np.concatenate(rows)[order], files=np.concatenate(files)[order]
+        )
+
+    def chosen(
+        self, keys: Digests, index: RowIndex
+    ) -> Iterator[tuple[NDArray[np.int64], list[tuple[Any, ...]], list[tuple[Any, ...]]]]:
+        """Yield the rows whose keys have one of some digests, piece by piece.
+
+        Args:
+          keys: digests in ascending order [n].
+          index: of the table.
+
+        Yields:
+          The places of the rows' digests in `keys`, their keys, and their compared columns.
+        """
+        paths = self.paths
+        for number in sorted(set(index.files[np.searchsorted(index.keys, keys)].tolist())):
+            for batch in self.batches(paths[number]):
+                found = digests(self.keys_of(batch))
+                places = np.searchsorted(keys, found).clip(max=max(0, len(keys) - 1))
+                (rows,) = np.nonzero(keys[places] == found if len(keys) else np.zeros(0))
+                part = batch.take(pa.array(rows))
+                yield places[rows], self.keys_of(part), _rows_of(part, self.columns)
+
+    def names(self, keys: Digests, index: RowIndex) -> tuple[str, ...]:
+        """Return the keys with some digests, sorted."""
+        found = self.chosen(keys, index)
+        return tuple(sorted(" ".join(name) for _, names, _ in found for name in names))
+
+
+def column_digests(rows: Sequence[tuple[Any, ...]], columns: int) -> NDArray[np.uint64]:
+    """Return a digest of 8 bytes for every column of some rows [rows, columns]."""
+    found = b"".join(digest_of(value, _COLUMN_BYTES) for row in rows for value in row)
+    return np.frombuffer(found, dtype=np.uint64).reshape(len(rows), columns)
+
+
+def _rows_of(batch: pa.RecordBatch, columns: Sequence[str]) -> list[tuple[Any, ...]]:
+    if not columns:
+        return [()] * batch.num_rows
+    return list(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
+
 
 def compare_tables(
     a: Dataset, b: Dataset, table: str, only: Collection[str] = (), examples: int = 0
 ) -> TableDifference:
-    """Compares a table of two datasets.
+    """Compare a table of two datasets.
 
     Files that both have, by the SHA-256 in the manifests, are not read: their records are equal.
 
@@ -41,8 +177,7 @@ def compare_tables(
     schemas = [dataset.schema(table) for dataset in (a, b)]
     key = _key(a, b, table)
     has_rows = all(schema.names for schema in schemas)
-    names = [name for name in schemas[0].names if not only or name in only]
-    others = [name for name in schemas[1].names if not only or name in only]
+    names, others = ([n for n in schema.names if not only or n in only] for schema in schemas)
     common = tuple(name for name in names if name in others)
     both = [
         TableRows(
@@ -54,18 +189,31 @@ def compare_tables(
         )
         for dataset, schema in zip((a, b), schemas, strict=True)
     ]
+    same = _same_files(*both)
+    left, right = (rows.index(skipped) for rows, skipped in zip(both, same, strict=True))
+    _, of_a, of_b = np.intersect1d(left.keys, right.keys, assume_unique=True, return_indices=True)
+    changed = left.keys[of_a[left.rows[of_a] != right.rows[of_b]]]
+    removed, added = np.delete(left.keys, of_a), np.delete(right.keys, of_b)
+    counts, shown = _changes(both, (left, right), changed, examples)
+    unread = sum(file.rows for file in a.files(table) if file.path in same[0])
     kinds = [(name, *(str(schema.field(name).type) for schema in schemas)) for name in common]
-    return _compare(
-        both,
-        examples,
+    return TableDifference(
+        added=len(added),
+        removed=len(removed),
+        changed=len(changed),
+        equal=unread + len(of_a) - len(changed),
+        columns=counts,
         only_in_a=tuple(name for name in names if has_rows and name not in common),
         only_in_b=tuple(name for name in others if has_rows and name not in common),
-        types={name: (left, right) for name, left, right in kinds if left != right},
+        types={name: (here, there) for name, here, there in kinds if here != there},
+        added_examples=both[1].names(added[:examples], right),
+        removed_examples=both[0].names(removed[:examples], left),
+        changed_examples=shown,
     )
 
 
 def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
-    """Returns the key of a table; that of the dataset that has it if one lacks it."""
+    """Return the key of a table; where one dataset lacks it, that of the other."""
     found = {
         dataset.folder: kind.key
         for dataset in (a, b)
@@ -81,30 +229,8 @@ def _key(a: Dataset, b: Dataset, table: str) -> tuple[str, ...]:
     )
 
 
-def _compare(both: Sequence[TableRows], examples: int, **columns: Any) -> TableDifference:
-    same = _same_files(*both)
-    a, b = (rows.index(skipped) for rows, skipped in zip(both, same, strict=True))
-    _, of_a, of_b = np.intersect1d(a.keys, b.keys, assume_unique=True, return_indices=True)
-    differs = a.rows[of_a] != b.rows[of_b]
-    changed = a.keys[of_a[differs]]
-    removed, added = np.delete(a.keys, of_a), np.delete(b.keys, of_b)
-    counts, shown = _changes(both, (a, b), changed, examples)
-    unread = sum(f.rows for f in both[0].dataset.files(both[0].table) if f.path in same[0])
-    return TableDifference(
-        added=len(added),
-        removed=len(removed),
-        changed=len(changed),
-        equal=unread + len(of_a) - len(changed),
-        columns=counts,
-        added_examples=_names(both[1], b, added[:examples]),
-        removed_examples=_names(both[0], a, removed[:examples]),
-        changed_examples=shown,
-        **columns,
-    )
-
-
 def _same_files(a: TableRows, b: TableRows) -> list[set[str]]:
-    """Returns the paths of the files that both tables have, checked to be there, in each."""
+    """Return the paths of the files that both tables have, in each."""
     files = [
         {f.path: f.sha256 for f in rows.dataset.files(rows.table) if f.rows} for rows in (a, b)
     ]
@@ -113,57 +239,33 @@ def _same_files(a: TableRows, b: TableRows) -> list[set[str]]:
     for rows, paths in zip((a, b), same, strict=True):
         for path in paths:
             with rows.dataset.open_file(path):
-                pass  # as long as the manifest says
+                pass  # it is there, as long as the manifest says
     return same
 
 
 def _changes(
     both: Sequence[TableRows], indexes: Sequence[RowIndex], changed: Digests, examples: int
 ) -> tuple[dict[str, int], tuple[ChangedRecord, ...]]:
-    """Returns how many changed records differ in each column, and the first of them."""
+    """Return how many changed records differ in each column, and the first of them."""
     names = both[0].columns
     counts = np.zeros(len(names), dtype=np.int64)
     shown: list[dict[str, tuple[Any, ...]]] = [{}, {}]
     for start in range(0, len(changed), CHANGED_AT_ONCE):
-        part = changed[start : start + CHANGED_AT_ONCE]
-        first = examples if start == 0 else 0
-        sides = [
-            _columns(rows, index, part, first, kept)
-            for rows, index, kept in zip(both, indexes, shown, strict=True)
-        ]
+        keys = changed[start : start + CHANGED_AT_ONCE]
+        sides = []
+        for rows, index, kept in zip(both, indexes, shown, strict=True):
+            side = np.zeros((len(keys), len(names)), dtype=np.uint64)
+            for places, records, values in rows.chosen(keys, index):
+                side[places] = column_digests(values, len(names))
+                for place, record, value in zip(places, records, values, strict=True):
+                    if start + place < examples:
+                        kept[" ".join(record)] = value
+            sides.append(side)
         counts += (sides[0] != sides[1]).sum(axis=0)
-    records = (_changed(key, names, shown[0][key], shown[1][key]) for key in sorted(shown[0]))
     found = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
-    return dict(sorted(found.items(), key=lambda entry: -entry[1])), tuple(records)
-
-
-def _columns(
-    rows: TableRows, index: RowIndex, keys: Digests, first: int, kept: dict[str, tuple[Any, ...]]
-) -> NDArray[np.uint64]:
-    """Returns digests of the columns of the records with some keys; keeps the `first` of them."""
-    found = np.zeros((len(keys), len(rows.columns)), dtype=np.uint64)
-    for places, names, values in rows.chosen(keys, _files(index, keys)):
-        found[places] = column_digests(values, len(rows.columns))
-        for place, name, value in zip(places, names, values, strict=True):
-            if place < first:
-                kept[" ".join(name)] = value
-    return found
-
-
-def _changed(
-    key: str, names: Sequence[str], left: tuple[Any, ...], right: tuple[Any, ...]
-) -> ChangedRecord:
-    differ = (column_digests([left], len(names)) != column_digests([right], len(names)))[0]
-    values = zip(names, left, right, differ, strict=True)
-    return ChangedRecord(key=key, columns={name: (a, b) for name, a, b, is_so in values if is_so})
-
-
-def _names(rows: TableRows, index: RowIndex, keys: Digests) -> tuple[str, ...]:
-    """Returns the keys with some digests, sorted."""
-    found = rows.chosen(keys, _files(index, keys))
-    return tuple(sorted(" ".join(name) for _, names, _ in found for name in names))
-
-
-def _files(index: RowIndex, keys: Digests) -> list[int]:
-    """Returns the numbers of the files in which the rows with some keys stand."""
-    return sorted(set(index.files[np.searchsorted(index.keys, keys)].tolist()))
+    records_shown = []
+    for key in sorted(shown[0]):
+        pairs = zip(names, shown[0][key], shown[1][key], strict=True)
+        differ = {name: (a, b) for name, a, b in pairs if digest_of(a) != digest_of(b)}
+        records_shown.append(ChangedRecord(key=key, columns=differ))
+    return dict(sorted(found.items(), key=lambda entry: -entry[1])), tuple(records_shown)

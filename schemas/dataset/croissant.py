@@ -8,17 +8,23 @@ Source: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html and
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from types import MappingProxyType
+from typing import Any, Final, get_args, get_type_hints
+
+import pyarrow as pa
 
 from eqforge.core.visible import json_text
 from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.about import Author
-from eqforge.schemas.dataset.croissant_records import files_of, joined_sets, record_set
-from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.dataset.manifest import DataFile, Manifest
 from eqforge.schemas.dataset.profile import Profile
+from eqforge.schemas.tables.columns import IMAGE
 from eqforge.schemas.tables.datasets import table_type
-from eqforge.schemas.tables.description import TableType
+from eqforge.schemas.tables.description import PictureSuffix, TableType
+from eqforge.schemas.tables.meanings import meanings, summary
+from eqforge.schemas.tables.pairs import IMAGES_TABLE
 
 FILE_NAME: Final = "croissant.json"
 CONFORMS_TO: Final = (
@@ -51,24 +57,8 @@ _CONTEXT: Final[Mapping[str, Any]] = {
 }
 
 
-class AnyFile(Protocol):
-    """A file of a dataset, or of an export of it."""
-
-    @property
-    def path(self) -> str:
-        """Its path below the folder."""
-
-    @property
-    def num_bytes(self) -> int:
-        """Its length."""
-
-    @property
-    def sha256(self) -> str:
-        """Its digest."""
-
-
 def croissant(profile: Profile) -> str:
-    """Returns the description of a dataset as JSON-LD, whose files lie beside it."""
+    """Return the description of a dataset as JSON-LD, whose files lie beside it."""
     tables = list(_tables(profile.manifest))
     files = [file for kind in tables for file in profile.manifest.tables[kind.name]]
     sets = [file_set(kind.name, f"data/{kind.name}-*.parquet") for kind in tables]
@@ -80,14 +70,14 @@ def croissant(profile: Profile) -> str:
 
 
 def said_of(profile: Profile) -> dict[str, Any]:
-    """Returns what a description says of a dataset as a whole."""
+    """Return what a description says of a dataset as a whole."""
     return _about(profile) | _responsibility(profile)
 
 
 def as_text(
     said: Mapping[str, Any], files: Sequence[Mapping[str, Any]], records: Sequence[dict[str, Any]]
 ) -> str:
-    """Returns a description as JSON-LD.
+    """Return a description as JSON-LD.
 
     Args:
       said: of the whole; see said_of.
@@ -106,7 +96,7 @@ def as_text(
 
 
 def read_said(text: str) -> dict[str, Any]:
-    """Returns what a description says of a dataset as a whole, with what its author says.
+    """Return what a description says of a dataset as a whole, with what its author says.
 
     Raises:
       ValueError: it is no such description.
@@ -118,13 +108,13 @@ def read_said(text: str) -> dict[str, Any]:
 
 
 def in_folder(text: str, folder: str) -> str:
-    """Returns the description of a dataset whose files lie in a folder below it."""
+    """Return the description of a dataset whose files lie in a folder below it."""
     pattern = r'^( *"(?:contentUrl|includes)": ")(?=data/)'
     return re.sub(pattern, rf"\1{folder}/", text, flags=re.MULTILINE)
 
 
 def described_files(text: str) -> dict[str, str]:
-    """Returns the SHA-256 that a description states for each file, by its path.
+    """Return the SHA-256 that a description states for each file, by its path.
 
     Raises:
       ValueError: it is no such description.
@@ -138,13 +128,13 @@ def described_files(text: str) -> dict[str, str]:
 
 
 def listed_files(manifest: Manifest) -> dict[str, str]:
-    """Returns the SHA-256 of each file that a description of a dataset has, by its path."""
+    """Return the SHA-256 of each file that a description of a dataset has, by its path."""
     files = (file for kind in _tables(manifest) for file in manifest.tables[kind.name])
     return {file.path: file.sha256 for file in files}
 
 
 def _tables(manifest: Manifest) -> Iterator[TableType]:
-    """Yields the tables that have rows and are known."""
+    """Yield the tables that have rows and are known."""
     for name in manifest.tables:
         kind = table_type(manifest.dataset, name)
         if kind is not None and manifest.num_rows(name):
@@ -181,7 +171,7 @@ def _creator(author: Author) -> dict[str, Any]:
 
 
 def _responsibility(profile: Profile) -> dict[str, Any]:
-    """Returns the properties of the extension for responsible AI that something is known for."""
+    """Return the properties of the extension for responsible AI that something is known for."""
     about = profile.about
     said = {
         "dataCollection": statements.collection(profile),
@@ -202,7 +192,7 @@ def _responsibility(profile: Profile) -> dict[str, Any]:
 
 
 def _raw(profile: Profile) -> str:
-    """Returns what it was made from, with the licences that the sources state."""
+    """Return what it was made from, with the licences that the sources state."""
     inputs = [f"{file.name} (SHA-256 {file.sha256})" for file in profile.manifest.inputs]
     licences = list(statements.licences(profile))
     parts = [f"Made from {', '.join(inputs)}."] if inputs else []
@@ -210,8 +200,8 @@ def _raw(profile: Profile) -> str:
     return " ".join(parts)
 
 
-def file_object(file: AnyFile) -> dict[str, Any]:
-    """Returns a file of a description."""
+def file_object(file: DataFile) -> dict[str, Any]:
+    """Return a file of a description."""
     return {
         "@type": "cr:FileObject",
         "@id": file.path,
@@ -224,7 +214,7 @@ def file_object(file: AnyFile) -> dict[str, Any]:
 
 
 def file_set(table: str, pattern: str) -> dict[str, Any]:
-    """Returns the set of a table's files, which match a pattern."""
+    """Return the set of a table's files, which match a pattern."""
     return {
         "@type": "cr:FileSet",
         "@id": files_of(table),
@@ -232,3 +222,168 @@ def file_set(table: str, pattern: str) -> dict[str, Any]:
         "encodingFormat": PARQUET,
         "includes": pattern,
     }
+
+
+JOINED: Final = "joined"
+PICTURE: Final = "the picture"
+
+
+def files_of(table: str) -> str:
+    """Return the id of the set of a table's files."""
+    return f"{table}-files"
+
+
+def record_set(
+    kind: TableType,
+    schema: pa.Schema | None = None,
+    called: Mapping[str, str] = MappingProxyType({}),
+    pictures: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Return the record set of a table, with a field for each column.
+
+    Args:
+      kind: the table.
+      schema: its columns, where its files do not have those of its record.
+      called: what columns are called in the files, where not as in the record.
+      pictures: columns of pictures that the files have beside them.
+    """
+    keys = [{"@id": f"{kind.name}/{name}"} for name in kind.key]
+    return {
+        "@type": "cr:RecordSet",
+        "@id": kind.name,
+        "name": kind.name,
+        "description": summary(kind.record),
+        "key": keys[0] if len(keys) == 1 else keys,
+        "field": [
+            *_fields(kind, kind.schema if schema is None else schema, called),
+            *(_picture(kind.name, name) for name in pictures),
+        ],
+    }
+
+
+def _picture(table: str, column: str) -> dict[str, Any]:
+    source = _source(table, column) | {"transform": {"jsonPath": "bytes"}}
+    return _field(f"{table}/{column}", "sc:ImageObject", PICTURE, source)
+
+
+def _fields(
+    kind: TableType, schema: pa.Schema, called: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    said, hints = meanings(kind.record), get_type_hints(kind.record, include_extras=True)
+    names = {
+        "image" if hints[each.name] == PictureSuffix else each.name: each.name
+        for each in fields(kind.record)
+    }
+    for column in schema:
+        name, here = names.get(column.name, column.name), called.get(column.name, column.name)
+        about = said.get(name, "")
+        place, source = f"{kind.name}/{here}", _source(kind.name, here)
+        if column.type == IMAGE:
+            yield _picture(kind.name, here)
+        elif parts := list(_parts(column.type, "")):
+            own = _meanings_below(hints.get(name))
+            below = [
+                _field(
+                    f"{place}/{path.replace('.', '/')}",
+                    _data_type(part),
+                    own.get(path, ""),
+                    _source(kind.name, here) | {"transform": {"jsonPath": path}},
+                )
+                for path, part in parts
+            ]
+            yield _field(place, None, about, None, column.type) | {"subField": below}
+        else:
+            yield _field(place, _data_type(column.type), about, source, column.type)
+
+
+def _source(table: str, column: str) -> dict[str, Any]:
+    return {"fileSet": {"@id": files_of(table)}, "extract": {"column": column}}
+
+
+def _field(
+    place: str,
+    kind: str | None,
+    about: str,
+    source: dict[str, Any] | None,
+    column: pa.DataType | None = None,
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"@type": "cr:Field", "@id": place, "name": place}
+    found |= {"description": about} if about else {}
+    found |= {"dataType": kind} if kind else {}
+    if column is not None and pa.types.is_list(column):
+        found |= {"isArray": True, "arrayShape": "-1"}
+    return found | ({"source": source} if source else {})
+
+
+def _parts(kind: pa.DataType, path: str) -> Iterator[tuple[str, pa.DataType]]:
+    """Yield the plain values of a struct, or of a list of them, by their paths."""
+    inner = kind.value_type if pa.types.is_list(kind) else kind
+    if not pa.types.is_struct(inner):
+        if path:
+            yield path, kind
+        return
+    for below in inner:
+        yield from _parts(below.type, f"{path}.{below.name}".removeprefix("."))
+
+
+def _meanings_below(hint: Any) -> dict[str, str]:
+    """Return what is said of the parts of a nested record, or of those of a list, by path."""
+    if not (isinstance(hint, type) and is_dataclass(hint)):
+        return next(filter(None, map(_meanings_below, get_args(hint))), {})
+    found = dict(meanings(hint))
+    for name, below in get_type_hints(hint).items():
+        found |= {f"{name}.{path}": text for path, text in _meanings_below(below).items()}
+    return found
+
+
+def _data_type(kind: pa.DataType) -> str:
+    inner = kind.value_type if pa.types.is_list(kind) else kind
+    for is_of, name in (
+        (pa.types.is_boolean, "sc:Boolean"),
+        (pa.types.is_integer, "sc:Integer"),
+        (pa.types.is_floating, "sc:Float"),
+    ):
+        if is_of(inner):
+            return name
+    return "sc:Text"
+
+
+def joined_sets(kind: TableType, rows_of: Callable[[str], int]) -> Iterator[dict[str, Any]]:
+    """Yield the record sets that join the rows of a table with the images they name.
+
+    Args:
+      kind: the table.
+      rows_of: returns the number of rows of a table.
+    """
+    columns = [column for column, other in kind.references.items() if other == IMAGES_TABLE.name]
+    if not rows_of(IMAGES_TABLE.name):
+        return
+    carried = [column.name for column in kind.schema if not list(_parts(column.type, ""))]
+    whole, before = f"{kind.name}_{JOINED}", kind.name
+    key, image = (f"{IMAGES_TABLE.name}/{name}" for name in (IMAGES_TABLE.key[0], "image"))
+    for number, column in enumerate(columns, start=1):
+        name = whole if number == len(columns) else f"{whole}_{number}"
+        shown = column.removesuffix("_id")
+        shown = shown if shown not in kind.schema.names else f"{shown}_picture"
+        source = {"field": {"@id": image}}
+        fields_ = [_carried(f"{name}/{each}", f"{before}/{each}", kind) for each in carried]
+        fields_[carried.index(column)]["references"] = {"field": {"@id": key}}
+        yield {
+            "@type": "cr:RecordSet",
+            "@id": name,
+            "name": name,
+            "description": f"The rows of {before}, joined with the image that {column} names.",
+            "key": {"@id": f"{name}/{kind.key[0]}"},
+            "field": [*fields_, _field(f"{name}/{shown}", "sc:ImageObject", PICTURE, source)],
+        }
+        carried, before = [*carried, shown], name
+
+
+def _carried(place: str, before: str, kind: TableType) -> dict[str, Any]:
+    """Return a field of a joined record set that stands in the one before it too."""
+    column, source = place.rpartition("/")[2], {"field": {"@id": before}}
+    if column not in kind.schema.names:
+        return _field(place, "sc:ImageObject", PICTURE, source)
+    of_column = kind.schema.field(column).type
+    about = meanings(kind.record).get(column, "")
+    return _field(place, _data_type(of_column), about, source, of_column)

@@ -55,7 +55,7 @@ class TableDifference:
 
 
 def compare_manifests(a: "Manifest", b: "Manifest") -> dict[str, tuple[Any, Any]]:
-    """Returns what two datasets were made by and from that differs, as (A's, B's), by its place.
+    """Return what two datasets were made by and from that differs, as (A's, B's), by its place.
 
     Files, which depend on the order and the number of rows, are left out.
     """

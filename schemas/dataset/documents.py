@@ -30,7 +30,7 @@ DOCUMENTS: Final[Mapping[str, Document]] = {
 
 
 def write_documents(profile: Profile, folder: str) -> list[str]:
-    """Writes the documents of a dataset into a folder or URL; returns their URLs."""
+    """Write the documents of a dataset into a folder or URL; return their URLs."""
     urls = []
     for name, document in DOCUMENTS.items():
         urls.append(storage.join(folder, name))

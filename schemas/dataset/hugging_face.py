@@ -34,7 +34,7 @@ class Configuration:
 def configurations(
     manifest: Manifest, splits: Mapping[str, Iterable[str]]
 ) -> tuple[Configuration, ...]:
-    """Returns the configurations of a dataset, the default one first.
+    """Return the configurations of a dataset, the default one first.
 
     Tables without rows have none: `datasets` (5.2) fails to load a split of no rows, whatever a
     card says.
@@ -60,6 +60,6 @@ def _of_table(table: str, splits: list[str]) -> Iterator[Configuration]:
 
 
 def split_name(split: str) -> str:
-    """Returns a split's name in a form that `datasets` accepts."""
+    """Return a split's name in a form that `datasets` accepts."""
     name = re.sub(r"\W", "_", split)
     return WHOLE if name in ("", "all") else name

@@ -1,6 +1,9 @@
 """Licences by their SPDX identifiers, and which of them allow that a work is passed on."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
 
 REDISTRIBUTABLE: Final = frozenset(
     (
@@ -28,7 +31,7 @@ _PUBLIC_DOMAIN: Final = {"publicdomain/zero/1.0": "CC0-1.0", "publicdomain/mark/
 
 
 def spdx(licence: str) -> str | None:
-    """Returns a licence as SPDX writes it, such as `CC-BY-4.0` for `cc-by-4.0`; None if unknown.
+    """Return a licence as SPDX writes it, such as `CC-BY-4.0` for `cc-by-4.0`; None if unknown.
 
     URLs of Creative Commons are known too, and "CC BY 4.0" as people write it.
 
@@ -46,7 +49,7 @@ def spdx(licence: str) -> str | None:
 
 
 def _of_creative_commons(licence: str) -> str:
-    """Returns the identifier for a URL of Creative Commons; empty for others."""
+    """Return the identifier for a URL of Creative Commons; empty for others."""
     _, found, path = licence.strip().lower().partition(_CREATIVE_COMMONS)
     place = "/".join(path.split("/")[:3])
     kind, _, version = place.removeprefix("licenses/").partition("/")
@@ -54,7 +57,7 @@ def _of_creative_commons(licence: str) -> str:
 
 
 def is_redistributable(licence: str | None) -> bool:
-    """Tells whether a licence allows that everybody passes on the work, and what is made of it.
+    """Return whether a licence allows that everybody passes on the work, and what is made of it.
 
     Of an SPDX expression all parts joined by AND have to, and one of those joined by OR; one with
     brackets or WITH is not understood, and allows nothing.
@@ -67,3 +70,50 @@ def is_redistributable(licence: str | None) -> bool:
         return False
     choices = (choice.split(" AND ") for choice in known.split(" OR "))
     return any(all(part in REDISTRIBUTABLE for part in choice) for choice in choices)
+
+
+FIELDS: Final = ("licence", "license")
+ORIGINS: Final = ("origin_0", "origin_1")
+ANNOTATION: Final = "annotation"
+
+
+def annotated(text: Any) -> dict[str, Any]:
+    """Return the other fields of a record; none where they are no JSON object."""
+    try:
+        found = msgspec.json.decode(text or "{}")
+    except (msgspec.DecodeError, RecursionError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def stated(values: Mapping[str, Any]) -> list[str | None]:
+    """Return every licence that is stated; None for one that is no text."""
+    found = filter(None, (values.get(name) for name in FIELDS))
+    return [each if isinstance(each, str) else None for each in found]
+
+
+def of_record(said: Mapping[str, Any]) -> list[str | None]:
+    """Return the licences of an annotation, that of a combined dataset's part in it included."""
+    inner = said.get(ANNOTATION)
+    return [*stated(said), *(stated(inner) if isinstance(inner, dict) else [])]
+
+
+def origins(values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the lineage of pictures that an annotation has."""
+    return [values[name] for name in ORIGINS if isinstance(values.get(name), dict)]
+
+
+def of_picture(
+    own: list[str | None], lineage: list[dict[str, Any]], number: int, count: int
+) -> list[str | None]:
+    """Return the licences of a picture of a row; None for one that is not stated.
+
+    Args:
+      own: licences of the row.
+      lineage: of its pictures; where one has none, the row's own licences stand for all.
+      number: which picture it is.
+      count: how many the row has.
+    """
+    if lineage and len(lineage) >= count:
+        return [*(stated(lineage[number]) or [None]), *own]
+    return own or [None]

@@ -57,7 +57,7 @@ class StageBooks:
     reasons: dict[str, Count] = field(default_factory=dict)
 
     def is_balanced(self) -> bool:
-        """Tells whether every candidate is accounted for exactly once."""
+        """Return whether every candidate is accounted for exactly once."""
         by_reason = sum(self.reasons.values())
         return self.candidates == self.kept + self.rejected and self.rejected == by_reason
 
@@ -180,29 +180,29 @@ class Manifest:
     certificate: Certificate | msgspec.UnsetType = msgspec.UNSET
 
     def num_rows(self, table: str) -> int:
-        """Returns the number of rows of a table; 0 where it is not there."""
+        """Return the number of rows of a table; 0 where it is not there."""
         return sum(file.rows for file in self.tables.get(table, []))
 
 
 def run_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns the settings of the run; none where a manifest of others has something else there."""
+    """Return the settings of the run; none where a manifest of others has something else there."""
     run = config.get("run")
     return run if isinstance(run, dict) else {}
 
 
 def to_json(manifest: Manifest) -> bytes:
-    """Returns a manifest as indented JSON."""
+    """Return a manifest as indented JSON."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
     return escaped_json(text).encode() + b"\n"
 
 
 def load_manifest(folder: str) -> Manifest:
-    """Reads the manifest of a finished dataset; see read_manifest."""
+    """Read the manifest of a finished dataset; see read_manifest."""
     return read_manifest(folder)[0]
 
 
 def read_manifest(folder: str) -> tuple[Manifest, str]:
-    """Reads the manifest of a finished dataset; returns it and the SHA-256 of its file.
+    """Read the manifest of a finished dataset; return it and the SHA-256 of its file.
 
     While a dataset is moved into place, both are those that it will have there.
 
@@ -236,7 +236,7 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
 def manifest_of(
     data: bytes, url: str, form: str = FORMAT, what: str = "a dataset manifest"
 ) -> Manifest:
-    """Returns what the bytes of a manifest say, or of another file of its fields.
+    """Return what the bytes of a manifest say, or of another file of its fields.
 
     Args:
       data: the file, or more than MAX_BYTES of it.
@@ -266,7 +266,7 @@ def manifest_of(
 
 
 def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
-    """Returns a dataset as a part of another, behind the parts that it was combined of itself.
+    """Return a dataset as a part of another, behind the parts that it was combined of itself.
 
     Args:
       manifest: of the dataset.
@@ -287,12 +287,12 @@ def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
 
 
 def moving(manifest: Manifest) -> Manifest:
-    """Returns the manifest of a dataset whose files are still where it was built."""
+    """Return the manifest of a dataset whose files are still where it was built."""
     return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
 
 
 def settled(manifest: Manifest) -> Manifest:
-    """Returns the manifest of a dataset once each of its files is in place."""
+    """Return the manifest of a dataset once each of its files is in place."""
     return _with_paths(manifest, lambda path: path.removeprefix(f"{NEXT}/"))
 
 
@@ -305,11 +305,7 @@ def _with_paths(manifest: Manifest, path: Callable[[str], str]) -> Manifest:
 
 
 def _check(manifest: Manifest, problem: str) -> None:
-    """Checks what the types of the fields do not say.
-
-    Raises:
-      InputError: a name is empty, too long or not printable, or a file is listed twice.
-    """
+    """Check what the types of the fields do not say."""
     for name in _names(manifest):
         if not name or clipped(name) != name:
             raise InputError(f"{problem}: expected a name, found {shown(name)}")
@@ -334,7 +330,7 @@ def close_books(
     entered: Mapping[str, tuple[int, int]],
     reasons: Mapping[str, Mapping[str, int]],
 ) -> dict[str, StageBooks]:
-    """Returns the books of every stage.
+    """Return the books of every stage.
 
     Args:
       stages: the stages in order.

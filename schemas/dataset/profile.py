@@ -8,15 +8,15 @@ from typing import Any, Final, TypeGuard
 import pyarrow as pa
 
 from eqforge.schemas.dataset.about import NOTHING_SAID, About
-from eqforge.schemas.dataset.manifest import Manifest, PartManifest
-from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.dataset.row_licences import (
+from eqforge.schemas.dataset.licences import (
     ANNOTATION,
     annotated,
     of_picture,
     of_record,
     origins,
 )
+from eqforge.schemas.dataset.manifest import Manifest, PartManifest
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES, dataset_type
@@ -69,12 +69,12 @@ class Profile:
     pictures: int | None = None
 
     def meaning(self, stage: str, reason: str) -> str:
-        """Returns the sentence that explains a reason; empty if there is none."""
+        """Return the sentence that explains a reason; empty if there is none."""
         found = (each.reasons.get(reason, "") for each in self.stages if each.name == stage)
         return next(found, "")
 
     def parts(self) -> "list[Profile]":
-        """Returns the datasets that a combined one is made of in the end, as far as it has them.
+        """Return the datasets that a combined one is made of in the end, as far as it has them.
 
         Each has the books that the combined one took over, its tables, and no author.
         """
@@ -89,7 +89,7 @@ class Profile:
 
 
 def of_parts(profile: Profile, said: Callable[[Profile], Iterable[str]]) -> Iterator[str]:
-    """Yields what is said of a dataset; of one that was combined what is said of its parts.
+    """Yield what is said of a dataset; of one that was combined what is said of its parts.
 
     Each text comes once, behind the names of the parts that it is of, unless it is of all.
     """
@@ -106,7 +106,7 @@ def of_parts(profile: Profile, said: Callable[[Profile], Iterable[str]]) -> Iter
 
 
 def names_of(profiles: Iterable[Profile]) -> list[str]:
-    """Returns the names of datasets, each once."""
+    """Return the names of datasets, each once."""
     return list(dict.fromkeys(each.manifest.dataset for each in profiles))
 
 
@@ -128,7 +128,7 @@ def _manifest_of(part: PartManifest, whole: Manifest) -> Manifest:
 
 
 def read_facts(dataset: Dataset) -> Facts:
-    """Returns what the rows of a dataset say of it, reading few columns.
+    """Return what the rows of a dataset say of it, reading few columns.
 
     The names of all sources are held in memory.
 
@@ -156,7 +156,7 @@ def _is_stated(licence: str | None) -> TypeGuard[str]:
 
 
 def _facts(sources: Mapping[str, str | None]) -> Facts:
-    """Returns what is known of sources, by the licence that each states.
+    """Return what is known of sources, by the licence that each states.
 
     None stands for sources that had nowhere to state one: they are counted where others state some.
     """
@@ -167,7 +167,7 @@ def _facts(sources: Mapping[str, str | None]) -> Facts:
 
 
 def count_splits(dataset: Dataset, table: str) -> dict[str, int]:
-    """Returns how many rows of a table each split has, sorted; none where rows name none."""
+    """Return how many rows of a table each split has, sorted; none where rows name none."""
     if "split" not in dataset.columns(table):
         return {}
     counted: Counter[str] = Counter()
@@ -178,7 +178,7 @@ def count_splits(dataset: Dataset, table: str) -> dict[str, int]:
 
 
 def _sources(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
-    """Yields dataset and source of the samples with the licence, with few duplicates."""
+    """Yield dataset and source of the samples with the licence, with few duplicates."""
     schema = dataset.schema("samples")
     places = _places(schema, dataset_type(dataset.manifest.dataset).image)
     if not places:
@@ -199,7 +199,7 @@ def _sources(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _annotated(rows: pa.Table) -> list[dict[str, Any]]:
-    """Returns the annotation of each row, where it may say something of licences."""
+    """Return the annotation of each row, where it may say something of licences."""
     if ANNOTATION not in rows.column_names:
         return [{}] * rows.num_rows
     texts = rows.column(ANNOTATION).to_pylist()
@@ -207,7 +207,7 @@ def _annotated(rows: pa.Table) -> list[dict[str, Any]]:
 
 
 def _said(said: Mapping[str, Any], number: int, place: Sequence[str], count: int) -> str | None:
-    """Returns the licence that an annotation has for one of a row's sources; None if it has none.
+    """Return the licence that an annotation has for one of a row's sources; None if it has none.
 
     Args:
       said: the annotation.
@@ -223,7 +223,7 @@ def _said(said: Mapping[str, Any], number: int, place: Sequence[str], count: int
 
 
 def _licence_of(row: Mapping[str, str | None], place: Sequence[str]) -> str | None:
-    """Returns the licence of a source, by its column and by what the annotation says."""
+    """Return the licence of a source, by its column and by what the annotation says."""
     said = row[ANNOTATION]
     if len(place) == 1:
         return said
@@ -234,12 +234,12 @@ def _licence_of(row: Mapping[str, str | None], place: Sequence[str]) -> str | No
 
 
 def _together(licences: Iterable[str | None]) -> str:
-    """Returns licences that all hold, as one text."""
+    """Return licences that all hold, as one text."""
     return ", ".join(sorted({each for each in licences if each}))
 
 
 def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
-    """Returns the columns that name a source, each with that of its licence, if there is one."""
+    """Return the columns that name a source, each with that of its licence, if there is one."""
     nested = _nested(schema)
     if nested or "generation" in schema.names:  # what is made up has no source
         return nested
@@ -251,7 +251,7 @@ def _places(schema: pa.Schema, image: str) -> list[tuple[str, ...]]:
 
 
 def _nested(schema: pa.Schema) -> list[tuple[str, ...]]:
-    """Returns the files that lineage names, and the licences of these."""
+    """Return the files that lineage names, and the licences of these."""
     return [
         (f"{column.name}.{_SOURCES[0]}", f"{column.name}.{_LICENCE}")
         for column in schema
@@ -261,7 +261,7 @@ def _nested(schema: pa.Schema) -> list[tuple[str, ...]]:
 
 
 def unit_of_sources(profile: Profile) -> str:
-    """Returns what the sources of a dataset are: files, or pictures as its rows name them."""
+    """Return what the sources of a dataset are: files, or pictures as its rows name them."""
     parts = profile.parts()
     if parts:
         units = set(map(unit_of_sources, parts))

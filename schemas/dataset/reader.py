@@ -23,6 +23,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import is_of_type, lacks_values
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import known_columns, table_type
+from eqforge.schemas.tables.description import TableType
 
 _NO_COLUMNS = pa.schema([])
 
@@ -53,15 +54,15 @@ class Dataset:
         return f"{verb} it with --images FOLDER"
 
     def url(self, path: str) -> str:
-        """Returns the URL of one of the dataset's files."""
+        """Return the URL of one of the dataset's files."""
         return storage.join(self.folder, path)
 
     def files(self, table: str) -> list[DataFile]:
-        """Returns the files of a table; none where the dataset has no such table."""
+        """Return the files of a table; none where the dataset has no such table."""
         return self.manifest.tables.get(table, [])
 
     def schema(self, table: str) -> pa.Schema:
-        """Returns the columns of a table; none where it is not there or has no rows.
+        """Return the columns of a table; none where it is not there or has no rows.
 
         Raises:
           InputError: a file is missing or damaged.
@@ -73,11 +74,11 @@ class Dataset:
             return opened.schema
 
     def columns(self, table: str) -> list[str]:
-        """Returns the names of a table's columns; see schema."""
+        """Return the names of a table's columns; see schema."""
         return list(self.schema(table).names)
 
     def check_samples(self) -> None:
-        """Checks that there are samples; without rows a table shows no columns to tell it by.
+        """Check that there are samples; without rows a table shows no columns to tell it by.
 
         Raises:
           InputError: there are none.
@@ -90,14 +91,14 @@ class Dataset:
     def batches(
         self, table: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yields a table in pieces, file by file in the manifest's order; see file_batches."""
+        """Yield a table in pieces, file by file in the manifest's order; see file_batches."""
         for file in self.files(table):
             yield from self.file_batches(file.path, columns, rows)
 
     def file_batches(
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yields one file in pieces of at most `rows` rows, each from one row group.
+        """Yield one file in pieces of at most `rows` rows, each from one row group.
 
         Args:
           path: of the file below the folder.
@@ -117,7 +118,7 @@ class Dataset:
     def groups(
         self, path: str, columns: Sequence[str], numbers: Sequence[int] | None = None
     ) -> Iterator[pa.Table]:
-        """Yields columns of the row groups of a file, or of some of them by number.
+        """Yield columns of the row groups of a file, or of some of them by number.
 
         Raises:
           InputError: the file is missing or damaged, or lacks a column.
@@ -131,12 +132,9 @@ class Dataset:
 
     @contextlib.contextmanager
     def _unreplaced(self) -> Iterator[None]:
-        """Checks after the block, even if it raised, that no other dataset took the place of this.
+        """Check after the block, even if it raised, that no other dataset took the place of this.
 
         A generator that is left early checks nothing: nobody would hear of it.
-
-        Raises:
-          InputError: see check_unreplaced.
         """
         try:
             yield
@@ -148,7 +146,7 @@ class Dataset:
         self.check_unreplaced()
 
     def check_unreplaced(self) -> None:
-        """Checks that what was read belongs to the dataset that was opened.
+        """Check that what was read belongs to the dataset that was opened.
 
         A rebuilt dataset first gets its new manifest, then its new files, and last the manifest
         that names these in their places.
@@ -168,7 +166,7 @@ class Dataset:
             raise InputError(f"{self.folder}: was built again while it was read; read it again")
 
     def fingerprint(self, path: str) -> str:
-        """Returns the fingerprint of its rows that a file was written with; empty if it has none.
+        """Return the fingerprint of its rows that a file was written with; empty if it has none.
 
         Raises:
           InputError: the file is missing or damaged.
@@ -178,7 +176,7 @@ class Dataset:
         return said.decode("utf-8", "replace")
 
     def rows(self, table: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Yields the rows of a table as dicts."""
+        """Yield the rows of a table as dicts."""
         kind = table_type(self.manifest.dataset, table)
         batch_rows = 100 if kind is not None and kind.holds_pictures else 1_000
         for batch in self.batches(table, columns, batch_rows):
@@ -186,7 +184,7 @@ class Dataset:
 
     @contextlib.contextmanager
     def open_file(self, path: str) -> Iterator[TableFile]:
-        """Opens one of the manifest's files.
+        """Open one of the manifest's files.
 
         Raises:
           InputError: it is missing, damaged or changed, or not as long as the manifest says.
@@ -210,7 +208,7 @@ class Dataset:
     def _check_columns(
         self, opened: TableFile, path: str, columns: Sequence[str] | None
     ) -> list[pa.Field]:
-        """Checks the types of columns; returns those that may hold nulls where none may be."""
+        """Check the types of columns; return those that may hold nulls where none may be."""
         url, (table, _) = self.url(path), self._listed(path)
         check_columns(opened.schema, columns or (), url)
         named = opened.schema.names if columns is None else (c.split(".")[0] for c in columns)
@@ -239,7 +237,7 @@ class Dataset:
 
 
 def open_dataset(folder: str) -> Dataset:
-    """Opens a finished dataset.
+    """Open a finished dataset.
 
     Raises:
       InputError: the folder holds none.
@@ -249,7 +247,7 @@ def open_dataset(folder: str) -> Dataset:
 
 
 def open_samples(folder: str, name: str = "") -> Dataset:
-    """Opens a finished dataset, or a folder that holds only files of samples.
+    """Open a finished dataset, or a folder that holds only files of samples.
 
     Args:
       folder: its path.
@@ -280,7 +278,7 @@ def _described(folder: str, path: str) -> DataFile:
 def read_file_batches(
     url: str, columns: Sequence[str] | None = None, rows: int = 1_000, advice: str = ADVICE
 ) -> Iterator[pa.RecordBatch]:
-    """Yields a Parquet file outside any dataset in pieces, each from one row group.
+    """Yield a Parquet file outside any dataset in pieces, each from one row group.
 
     Args:
       url: of the file.
@@ -296,3 +294,32 @@ def read_file_batches(
         check_columns(opened.schema, columns or (), url)
         for group in range(opened.num_groups):
             yield from opened.batches(group, columns, rows)
+
+
+def read_records(dataset: Dataset, path: str, kind: TableType) -> Iterator[Any]:
+    """Yield the records of a file; pictures come without their bytes, which are not read.
+
+    Raises:
+      InputError: the file is missing or damaged.
+      msgspec.ValidationError: a row does not fit the table's record.
+    """
+    for batch in dataset.file_batches(path, columns_of(kind)):
+        yield from records_of(batch, kind)
+
+
+def columns_of(kind: TableType) -> list[str]:
+    """Return the columns that the records of a table are read from."""
+    renamed = {"image": "image.path"} if kind.holds_pictures else {}
+    return [renamed.get(name, name) for name in kind.schema.names]
+
+
+def records_of(batch: pa.RecordBatch, kind: TableType) -> Iterator[Any]:
+    """Yield the records of rows with the columns of `columns_of`.
+
+    Raises:
+      msgspec.ValidationError: a row does not fit the table's record.
+    """
+    for row in batch.to_pylist():
+        if kind.holds_pictures:
+            row["suffix"] = row.pop("image")["path"].removeprefix(row[kind.key[0]])
+        yield msgspec.convert(row, kind.record)

@@ -39,14 +39,14 @@ _PLAIN: Final = frozenset(
 
 
 def tables_of(manifest: Manifest) -> list[str]:
-    """Returns the tables of a dataset that a recipe has records of."""
+    """Return the tables of a dataset that a recipe has records of."""
     name = manifest.dataset
     tables = [table for table in manifest.tables if table not in LEFT_OUT]
     return [table for table in tables if manifest.num_rows(table) and table_type(name, table)]
 
 
 def recorded_columns(dataset: str, table: str, schema: pa.Schema) -> dict[str, str]:
-    """Returns the columns of a recipe's table, each with the dataset's column that it is of."""
+    """Return the columns of a recipe's table, each with the dataset's column that it is of."""
     kind = table_type(dataset, table)
     assert kind is not None
     known = {*kind.key, *kind.references}
@@ -71,7 +71,7 @@ def _is_of_numbers(kind: pa.DataType) -> bool:
 
 
 def recorded_schema(schema: pa.Schema, columns: dict[str, str]) -> pa.Schema:
-    """Returns the types of the columns of a recipe's table; see recorded_columns."""
+    """Return the types of the columns of a recipe's table; see recorded_columns."""
     return pa.schema(
         [
             schema.field(source)
@@ -83,7 +83,7 @@ def recorded_schema(schema: pa.Schema, columns: dict[str, str]) -> pa.Schema:
 
 
 def recorded(rows: pa.RecordBatch, columns: dict[str, str]) -> pa.RecordBatch:
-    """Returns rows of a dataset as a recipe has them; see recorded_columns."""
+    """Return rows of a dataset as a recipe has them; see recorded_columns."""
     schema = recorded_schema(rows.schema, columns)
     arrays = [
         rows.column(source)
@@ -113,14 +113,14 @@ class RecordedDataset(Dataset):
     whole: Dataset
 
     def schema(self, table: str) -> pa.Schema:
-        """Returns the columns of a table; see Dataset.schema."""
+        """Return the columns of a table; see Dataset.schema."""
         schema = self.whole.schema(table)
         return recorded_schema(schema, recorded_columns(self.manifest.dataset, table, schema))
 
     def file_batches(
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yields one file in pieces; see Dataset.file_batches."""
+        """Yield one file in pieces; see Dataset.file_batches."""
         table, _ = self._listed(path)
         found = recorded_columns(self.manifest.dataset, table, self.whole.schema(table))
         wanted = found if columns is None else {name: found[name] for name in columns}
@@ -129,7 +129,7 @@ class RecordedDataset(Dataset):
 
 
 def as_recorded(dataset: Dataset) -> Dataset:
-    """Returns a dataset as its recipe would show it; a recipe as it is."""
+    """Return a dataset as its recipe would show it; a recipe as it is."""
     if dataset.manifest.format == FORMAT:
         return dataset
     kept = {name: dataset.manifest.tables[name] for name in tables_of(dataset.manifest)}
@@ -142,7 +142,7 @@ def as_recorded(dataset: Dataset) -> Dataset:
 
 
 def sources_of(dataset: Dataset) -> dict[str, str]:
-    """Returns the files that records were made of, by name, with the SHA-256 of each.
+    """Return the files that records were made of, by name, with the SHA-256 of each.
 
     The names of all are held in memory; there are none of records that keep no such digests.
 
@@ -166,7 +166,7 @@ def sources_of(dataset: Dataset) -> dict[str, str]:
 
 
 def _source_places(schema: pa.Schema) -> list[tuple[str, str]]:
-    """Returns the columns that name a source file, each with that of its digest."""
+    """Return the columns that name a source file, each with that of its digest."""
     found = [
         (f"{field.name}.source_path", f"{field.name}.source_sha256")
         for field in schema
@@ -178,7 +178,7 @@ def _source_places(schema: pa.Schema) -> list[tuple[str, str]]:
 
 
 def open_recipe(folder: str) -> Dataset:
-    """Opens a recipe: a dataset of its records alone.
+    """Open a recipe: a dataset of its records alone.
 
     Args:
       folder: its folder or URL, or that of its `recipe.json`.
@@ -210,7 +210,7 @@ def open_recipe(folder: str) -> Dataset:
 
 
 def open_either(folder: str) -> Dataset:
-    """Opens a finished dataset, or a recipe.
+    """Open a finished dataset, or a recipe.
 
     Raises:
       InputError: the folder holds neither.

@@ -102,12 +102,12 @@ per image, with their number in `detail`."""
 
 
 def image_vectors(dimensions: int) -> pa.Schema:
-    """Returns the columns `image_id` and `vector`, float32 of unit length."""
+    """Return the columns `image_id` and `vector`, float32 of unit length."""
     return pa.schema([required("image_id", _TEXT), required("vector", _vector(dimensions))])
 
 
 def caption_vectors(dimensions: int) -> pa.Schema:
-    """Returns the columns `caption`, a caption or word, and `vector`, float32 of unit length."""
+    """Return the columns `caption`, a caption or word, and `vector`, float32 of unit length."""
     return pa.schema([required("caption", _TEXT), required("vector", _vector(dimensions))])
 
 
@@ -168,7 +168,7 @@ class ScoresFolder:
     def batches(
         self, table: str, columns: Sequence[str] | None = None, rows: int = 10_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yields a table in pieces, file by file in the manifest's order; nothing if it has none.
+        """Yield a table in pieces, file by file in the manifest's order; nothing if it has none.
 
         Args:
           table: one of FILE_STEMS.
@@ -190,11 +190,7 @@ class ScoresFolder:
 
 
 def _url(folder: str, path: str) -> str:
-    """Returns the URL of a file in a folder.
-
-    Raises:
-      InputError: it would be outside, or is not a plain file.
-    """
+    """Return the URL of a file in a folder."""
     url = storage.join(folder, path)
     parts = path.split("/")
     is_below = path.isprintable() and not {"", ".", ".."} & set(parts) and "\\" not in path
@@ -217,11 +213,7 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
 def _checked(
     batch: pa.RecordBatch, columns: Sequence[str] | None, url: str, advice: str
 ) -> pa.RecordBatch:
-    """Checks a batch and returns it.
-
-    Raises:
-      InputError: a column is missing, of another type, or lacks a value.
-    """
+    """Check a batch and returns it."""
     for name in batch.schema.names if columns is None else columns:
         if batch.schema.names.count(name) != 1:
             raise InputError(f"{url}: expected one column {name!r}; {advice}")
@@ -246,7 +238,7 @@ def _lacks_value(column: pa.Array) -> bool:
 
 
 def open_scores(folder: str) -> ScoresFolder:
-    """Opens a finished folder of scores.
+    """Open a finished folder of scores.
 
     Raises:
       InputError: the folder holds none.
@@ -264,6 +256,6 @@ def open_scores(folder: str) -> ScoresFolder:
 
 
 def to_json(manifest: ScoresManifest) -> bytes:
-    """Returns a manifest as indented JSON."""
+    """Return a manifest as indented JSON."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
     return escaped_json(text).encode() + b"\n"

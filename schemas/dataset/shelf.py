@@ -1,10 +1,16 @@
 """Reads pictures of a dataset by their ids, without holding the others in memory."""
 
+import os
+import re
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import name_of
+from eqforge.core.files.pictures import FILE_SUFFIXES
+from eqforge.core.files.table_file import ADVICE
 from eqforge.schemas.dataset.reader import Dataset
 
 
@@ -21,7 +27,7 @@ class Shelf:
     places: dict[str, tuple[str, int]]
 
     def read(self, images: Collection[str | None]) -> dict[str, bytes]:
-        """Returns encoded images by id, without ids that the dataset lacks.
+        """Return encoded images by id, without ids that the dataset lacks.
 
         Raises:
           InputError: a file is missing or damaged.
@@ -42,7 +48,7 @@ class Shelf:
 
 
 def make_shelf(dataset: Dataset) -> Shelf:
-    """Indexes the ids of a dataset's images.
+    """Index the ids of a dataset's images.
 
     Raises:
       InputError: there is no table of images, or a file is missing or damaged.
@@ -54,3 +60,40 @@ def make_shelf(dataset: Dataset) -> Shelf:
         for number, table in enumerate(dataset.groups(file.path, ["image_id"])):
             places |= dict.fromkeys(table.column("image_id").to_pylist(), (file.path, number))
     return Shelf(dataset=dataset, places=places)
+
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+def check_picture_id(picture_id: object, folder: str) -> str:
+    """Return the id of a picture or mask if it is a SHA-256, 64 lower-case hexadecimal digits.
+
+    Args:
+      picture_id: what a dataset says.
+      folder: of the dataset, for the message.
+
+    Raises:
+      InputError: it is something else, which might lead out of a folder.
+    """
+    if isinstance(picture_id, str) and _SHA256.fullmatch(picture_id):
+        return picture_id
+    raise InputError(f"{folder}: the id {name_of(picture_id)} of a picture is no SHA-256; {ADVICE}")
+
+
+def check_suffix(suffix: object, folder: str) -> str:
+    """Return the suffix of a picture's file, such as `.jpg`, if it is one that pictures have.
+
+    Raises:
+      InputError: it is another, or there is none.
+    """
+    if isinstance(suffix, str) and suffix in FILE_SUFFIXES:
+        return suffix
+    raise InputError(
+        f"{folder}: the suffix {name_of(suffix)} of a picture is none of "
+        f"{', '.join(FILE_SUFFIXES)}; {ADVICE}"
+    )
+
+
+def suffix_of(path: object, folder: str) -> str:
+    """Return the suffix of a picture's path in a dataset; see `check_suffix`."""
+    return check_suffix(os.path.splitext(path)[1] if isinstance(path, str) else path, folder)

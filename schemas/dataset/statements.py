@@ -36,19 +36,19 @@ _REVIEW = "review"
 
 
 def title(profile: Profile) -> str:
-    """Returns what the dataset is called."""
+    """Return what the dataset is called."""
     return profile.about.title or profile.manifest.dataset
 
 
 def description(profile: Profile) -> str:
-    """Returns what the dataset is, in a paragraph."""
+    """Return what the dataset is, in a paragraph."""
     known = _known(profile)
-    held = profile.about.description or (known.summary if known else "")
-    return " ".join(filter(None, (held, made_by(profile), amount(profile))))
+    summary = profile.about.description or (known.summary if known else "")
+    return " ".join(filter(None, (summary, made_by(profile), amount(profile))))
 
 
 def made_by(profile: Profile) -> str:
-    """Returns by what it was built, and how."""
+    """Return by what it was built, and how."""
     manifest, parts = profile.manifest, profile.parts()
     version = manifest.versions.get("eqforge", "")
     if manifest.dataset in BENCHMARKS:
@@ -59,13 +59,13 @@ def made_by(profile: Profile) -> str:
 
 
 def has_mode(profile: Profile) -> bool:
-    """Tells whether it was built in a mode; what was imported as it is has none."""
+    """Return whether it was built in a mode; what was imported as it is has none."""
     parts = profile.parts()
     return any(map(has_mode, parts)) if parts else profile.manifest.dataset not in BENCHMARKS
 
 
 def amount(profile: Profile) -> str:
-    """Returns how much it holds."""
+    """Return how much it holds."""
     manifest, shown = profile.manifest, profile.pictures
     first = ("samples",) if "samples" in manifest.tables or not manifest.tables else ()
     others = [name for name in manifest.tables if name not in ("samples", "rejects")]
@@ -78,31 +78,26 @@ def amount(profile: Profile) -> str:
 
 
 def with_amount(text: str, profile: Profile) -> tuple[str, int]:
-    """Returns a text of a card or description with another amount, and whether it had one."""
+    """Return a text of a card or description with another amount, and whether it had one."""
     return _AMOUNT.subn(lambda found: f"{found[1]}{amount(profile)}", text, count=1)
 
 
 def is_made(profile: Profile) -> bool:
-    """Tells whether eqforge made its rows, and did not take them over from somebody."""
+    """Return whether eqforge made its rows, and did not take them over from somebody."""
     parts = profile.parts()
     return all(map(is_made, parts)) if parts else profile.manifest.dataset in DATASETS
 
 
 def is_generated(profile: Profile) -> bool:
-    """Tells whether its pictures were made for it, and not taken."""
+    """Return whether its pictures were made for it, and not taken."""
     if parts := profile.parts():
         return all(map(is_generated, parts))
     columns = dataset_type(profile.manifest.dataset).table("samples").schema.names
     return "generation" in columns
 
 
-def has_pictures(profile: Profile) -> bool:
-    """Tells whether its files hold pictures."""
-    return profile.manifest.num_rows("images") > 0
-
-
 def collection(profile: Profile) -> str:
-    """Returns how its contents came together."""
+    """Return how its contents came together."""
     return profile.about.collection or " ".join(of_parts(profile, _collection))
 
 
@@ -122,19 +117,19 @@ def _collection(profile: Profile) -> Iterator[str]:
 
 
 def collection_type(profile: Profile) -> str:
-    """Returns how it was collected, in a word of the responsible-AI vocabulary."""
+    """Return how it was collected, in a word of the responsible-AI vocabulary."""
     return "Software Collection" if is_generated(profile) else "Secondary Data Analysis"
 
 
 def dropped(profile: Profile) -> Iterator[tuple[str, str, int, str]]:
-    """Yields what did not become a sample: stage, reason, how often, and what the reason means."""
+    """Yield what did not become a sample: stage, reason, how often, and what the reason means."""
     for stage, books in profile.manifest.stages.items():
         for reason, count in books.reasons.items():
             yield stage, reason, count, profile.meaning(stage, reason)
 
 
 def missing(profile: Profile) -> str:
-    """Returns what was left out, in a sentence; empty if nothing was."""
+    """Return what was left out, in a sentence; empty if nothing was."""
     counts = [f"{reason} ({stage}) {count:,}" for stage, reason, count, _ in dropped(profile)]
     if not counts:
         return ""
@@ -142,19 +137,19 @@ def missing(profile: Profile) -> str:
 
 
 def steps(profile: Profile) -> Iterator[str]:
-    """Yields what each stage let through."""
+    """Yield what each stage let through."""
     for stage, books in profile.manifest.stages.items():
         yield f"Stage {stage}: {books.kept:,} of {books.candidates:,} candidates were kept."
 
 
 def errata(profile: Profile) -> list[Erratum]:
-    """Returns what was found wrong with single samples of it, and of its parts."""
+    """Return what was found wrong with single samples of it, and of its parts."""
     others = (erratum for part in profile.manifest.parts for erratum in part.errata)
     return sorted({*profile.manifest.errata, *others})
 
 
 def annotation(profile: Profile) -> str:
-    """Returns who looked at the rows."""
+    """Return who looked at the rows."""
     if profile.about.annotation:
         return profile.about.annotation
     said = [*_reviewed(profile)] if profile.parts() else []
@@ -175,7 +170,7 @@ def _annotation(profile: Profile) -> Iterator[str]:
 
 
 def _reviewed(profile: Profile) -> Iterator[str]:
-    """Yields what people decided; nothing where nobody is known to have dropped a row."""
+    """Yield what people decided; nothing where nobody is known to have dropped a row."""
     if (books := profile.manifest.stages.get(_REVIEW)) is not None:
         yield (
             f"People who looked at rows dropped {books.rejected:,} of {books.candidates:,} "
@@ -184,7 +179,7 @@ def _reviewed(profile: Profile) -> Iterator[str]:
 
 
 def personal_information(profile: Profile) -> Iterator[str]:
-    """Yields what it may show or say of people."""
+    """Yield what it may show or say of people."""
     if profile.about.personal_information:
         yield profile.about.personal_information
     yield from of_parts(profile, _people)
@@ -192,7 +187,7 @@ def personal_information(profile: Profile) -> Iterator[str]:
 
 def _people(profile: Profile) -> Iterator[str]:
     policy = _find(profile.manifest.config, "face_policy")
-    if not has_pictures(profile):
+    if not profile.manifest.num_rows("images"):
         yield "It holds no pictures; the texts were not searched for names or other personal data."
     elif policy in _FACES:
         refused = sum(n for _, reason, n, _ in dropped(profile) if reason.startswith("face"))
@@ -209,7 +204,7 @@ def _people(profile: Profile) -> Iterator[str]:
 
 
 def biases(profile: Profile) -> Iterator[str]:
-    """Yields who or what it has too much or too little of."""
+    """Yield who or what it has too much or too little of."""
     yield from profile.about.biases
     yield from of_parts(profile, _biases)
     if profile.manifest.num_rows("rejects"):
@@ -228,7 +223,7 @@ def _biases(profile: Profile) -> Iterator[str]:
 
 
 def limitations(profile: Profile) -> Iterator[str]:
-    """Yields what a user has to know before trusting numbers made with it."""
+    """Yield what a user has to know before trusting numbers made with it."""
     yield from profile.about.limitations
     yield from of_parts(profile, _paper_mode)
     yield from of_parts(profile, _selection)
@@ -253,7 +248,7 @@ def _paper_mode(profile: Profile) -> Iterator[str]:
 
 
 def _selection(profile: Profile) -> Iterator[str]:
-    """Yields that it is a part of what could have been built."""
+    """Yield that it is a part of what could have been built."""
     run = run_of(profile.manifest.config)
     given = {name: run.get(name) for name in _PARTS}
     said = [f"{name} {value}" for name, value in given.items() if value not in (None, [], "100%")]
@@ -262,12 +257,12 @@ def _selection(profile: Profile) -> Iterator[str]:
 
 
 def uses(profile: Profile) -> tuple[str, ...]:
-    """Returns what it is meant for."""
+    """Return what it is meant for."""
     return profile.about.uses or (dataset_type(profile.manifest.dataset).use,)
 
 
 def tools(profile: Profile) -> Iterator[str]:
-    """Yields the program that made and measured the rows.
+    """Yield the program that made and measured the rows.
 
     The manifest has the versions of its packages, of those too that are installed and unused, which
     differ where the rows do not.
@@ -277,21 +272,21 @@ def tools(profile: Profile) -> Iterator[str]:
 
 
 def citation(profile: Profile) -> str:
-    """Returns how to cite it, as BibTeX: what its author says, or the papers behind it."""
+    """Return how to cite it, as BibTeX: what its author says, or the papers behind it."""
     known = (_known(each) for each in profile.parts() or [profile])
     papers = dict.fromkeys(each.citation for each in known if each and each.citation)
     return (profile.about.citation or "\n\n".join(papers)).strip()
 
 
 def texts_licences(profile: Profile) -> dict[str, str]:
-    """Returns the licences of benchmarks' texts as their sources state them, by benchmark."""
+    """Return the licences of benchmarks' texts as their sources state them, by benchmark."""
     names = names_of(profile.parts() or [profile])
     known = {name: BENCHMARKS[name] for name in names if name in BENCHMARKS}
     return {name: each.licence for name, each in known.items() if each.licence}
 
 
 def licences(profile: Profile) -> Iterator[str]:
-    """Yields the licences of its sources, each with how many sources state it."""
+    """Yield the licences of its sources, each with how many sources state it."""
     for name, licence in texts_licences(profile).items():
         yield f"{licence}: the texts{f' of {name}' if profile.parts() else ''}"
     for licence, count in profile.facts.licences.items():
@@ -300,30 +295,29 @@ def licences(profile: Profile) -> Iterator[str]:
 
 
 def tags(profile: Profile) -> tuple[str, ...]:
-    """Returns words by which it is found."""
+    """Return words by which it is found."""
     names = (profile.manifest.dataset, *names_of(profile.parts()))
     own = ("eqforge", *names, "minimal-pairs", "vision-language")
     return tuple(dict.fromkeys((*profile.about.tags, *own)))
 
 
 def languages(profile: Profile) -> tuple[str, ...]:
-    """Returns the languages of its texts, as far as they are known."""
-    is_english = all(map(_is_english, profile.parts() or [profile]))
+    """Return the languages of its texts, as far as they are known."""
+    is_english = all(
+        is_generated(part) or part.manifest.config.get("language") == "en"
+        for part in profile.parts() or [profile]
+    )
     return profile.about.languages or (("en",) if is_english else ())
 
 
-def _is_english(profile: Profile) -> bool:
-    return is_generated(profile) or profile.manifest.config.get("language") == "en"
-
-
 def _known(profile: Profile) -> KnownDataset | KnownBenchmark | None:
-    """Returns what is known of a dataset that eqforge builds or imports."""
+    """Return what is known of a dataset that eqforge builds or imports."""
     name = profile.manifest.dataset
     return DATASETS.get(name) or BENCHMARKS.get(name)
 
 
 def _find(values: Any, name: str) -> Any:
-    """Returns a setting by its name, in whatever group; None if there is none."""
+    """Return a setting by its name, in whatever group; None if there is none."""
     if not isinstance(values, dict):
         return None
     if name in values:

@@ -9,8 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.dataset.records import columns_of, records_of
+from eqforge.schemas.dataset.reader import Dataset, columns_of, records_of
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.combined import PAIRS_NAME, CombinedPair

@@ -18,7 +18,7 @@ _PART_CHARS: Final = 120
 
 
 def key_of(record_id: str) -> str:
-    """Returns a name for a record's files: what of its id is ASCII, and a digest of the id.
+    """Return a name for a record's files: what of its id is ASCII, and a digest of the id.
 
     It has no dot, at which WebDataset splits names, and no slash; names of ids that differ in the
     case of a letter differ in more.
@@ -29,13 +29,13 @@ def key_of(record_id: str) -> str:
 
 
 def is_safe(path: str) -> bool:
-    """Tells whether every disk takes a path of the data, and the note of an export can name it."""
+    """Return whether every disk takes a path of the data, and the note of an export can name it."""
     fits = len(path) <= _PATH_CHARS and max(map(len, path.split("/"))) <= _PART_CHARS
     return fits and _SAFE.fullmatch(path) is not None
 
 
 def split_names(splits: Iterable[str]) -> dict[str, str]:
-    """Returns names that `datasets` and every disk accept, distinct in any letter case.
+    """Return names that `datasets` and every disk accept, distinct in any letter case.
 
     Splits whose letters are not ASCII, or that differ in other signs alone, get a digest.
     """
@@ -49,7 +49,7 @@ def split_names(splits: Iterable[str]) -> dict[str, str]:
 
 
 def picture_references(dataset: Dataset, table: str) -> list[str]:
-    """Returns the columns that name pictures; none where the dataset has no pictures."""
+    """Return the columns that name pictures; none where the dataset has no pictures."""
     kind = table_type(dataset.manifest.dataset, table)
     if kind is None or not dataset.manifest.num_rows("images"):
         return []
@@ -58,7 +58,7 @@ def picture_references(dataset: Dataset, table: str) -> list[str]:
 
 
 def picture_columns(dataset: Dataset, table: str) -> dict[str, str]:
-    """Returns the column of pictures for each column of ids: `image_0` for `image_0_id`."""
+    """Return the column of pictures for each column of ids: `image_0` for `image_0_id`."""
     ids = picture_references(dataset, table)
     return {
         name: name.removesuffix("_id") if name.endswith("_id") else f"{name}_picture"
@@ -67,7 +67,7 @@ def picture_columns(dataset: Dataset, table: str) -> dict[str, str]:
 
 
 def renamed(columns: Iterable[str], pictures: Collection[str]) -> dict[str, str]:
-    """Returns new names for columns where a picture takes theirs: `image` becomes `image_name`."""
+    """Return new names for columns where a picture takes theirs: `image` becomes `image_name`."""
     there = set(columns)
     names: dict[str, str] = {}
     for name in sorted(there & set(pictures)):

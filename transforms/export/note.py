@@ -22,7 +22,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import clipped
 from eqforge.core.visible import escaped_json
-from eqforge.schemas.dataset.manifest import EXPORT_NOTE, MAX_BYTES, Count, FilePath, Sha256
+from eqforge.schemas.dataset.manifest import EXPORT_NOTE, MAX_BYTES, Count, DataFile, FilePath
 
 NOTE: Final = EXPORT_NOTE
 PARTIAL: Final = "eqforge-export.partial.json"
@@ -36,16 +36,6 @@ _TEMPORARY: Final = re.compile(rf"{re.escape(storage.TEMPORARY_PREFIX)}[0-9a-f]{
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ExportedFile:
-    """A file: its path below the folder, the rows it holds (0 for a picture), length, SHA-256."""
-
-    path: FilePath
-    rows: Count
-    num_bytes: Count
-    sha256: Sha256
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ExportNote:
     """What an export holds.
 
@@ -56,7 +46,7 @@ class ExportNote:
         encoded.
       versions: of the packages that write the bytes.
       left_out: rows that `--redistributable` left out, by the licences that forbid to pass them on.
-      files: the files, by their paths; the note itself is none of them.
+      files: the files, by their paths, without the note itself; a picture has 0 rows.
       stale: files of an earlier export that are still to be deleted; none in a finished note.
     """
 
@@ -67,11 +57,11 @@ class ExportNote:
     settings: dict[str, Any]
     versions: dict[str, str]
     left_out: dict[str, Count] = field(default_factory=dict)
-    files: list[ExportedFile] = field(default_factory=list)
+    files: list[DataFile] = field(default_factory=list)
     stale: list[FilePath] = field(default_factory=list)
 
     def is_of(self, other: "ExportNote") -> bool:
-        """Tells whether both are notes of the same export, however far each came."""
+        """Return whether both are notes of the same export, however far each came."""
         plain = (dataclasses.replace(each, files=[], stale=[]) for each in (self, other))
         return next(plain) == next(plain)
 
@@ -89,44 +79,44 @@ class Ledger:
       opened: the files that this run opened to write, in lower case.
     """
 
-    def __init__(self, folder: str, note: ExportNote, done: Iterable[ExportedFile] = ()) -> None:
-        """Takes over what is done."""
+    def __init__(self, folder: str, note: ExportNote, done: Iterable[DataFile] = ()) -> None:
+        """Take over what is done."""
         self.folder, self._note = folder, note
         self.done = {file.path: file for file in done}
         self.is_finished, self._saved = False, time.monotonic()
         self.opened = set[str]()
 
-    def add(self, file: ExportedFile) -> None:
-        """Notes a complete file."""
+    def add(self, file: DataFile) -> None:
+        """Note a complete file."""
         self.done[file.path] = file
         if time.monotonic() - self._saved > _SAVED_EVERY_S:
             self.save()
 
     def save(self) -> None:
-        """Writes the note of an export that is not finished."""
+        """Write the note of an export that is not finished."""
         _write(self.folder, PARTIAL, self.note())
         self._saved = time.monotonic()
 
     def finish(self) -> ExportNote:
-        """Writes the note of the finished export; returns it."""
+        """Write the note of the finished export; return it."""
         _write(self.folder, NOTE, self.note())
         storage.delete(storage.join(self.folder, PARTIAL))
         self.is_finished = True
         return self.note()
 
     def keep(self) -> None:
-        """Saves what is complete, if the export is not."""
+        """Save what is complete, if the export is not."""
         if not self.is_finished:
             self.save()
 
     def note(self) -> ExportNote:
-        """Returns the note of what is complete."""
+        """Return the note of what is complete."""
         files = [self.done[path] for path in sorted(self.done)]
         return dataclasses.replace(self._note, files=files)
 
 
 def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
-    """Checks the folder of an export, and deletes an earlier one where that is asked for.
+    """Check the folder of an export, and delete an earlier one where that is asked for.
 
     Args:
       folder: path or URL.
@@ -165,7 +155,7 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
 
 
 def _replaced(folder: str, note: ExportNote, earlier: Iterable[ExportNote]) -> Ledger:
-    """Deletes the files of earlier exports; a run that is stopped meanwhile goes on with it."""
+    """Delete the files of earlier exports; a run that is stopped meanwhile goes on with it."""
     stale = {path for each in earlier for path in (*each.stale, *(f.path for f in each.files))}
     _check_links(folder, stale)
     Ledger(folder, dataclasses.replace(note, stale=sorted(stale))).save()
@@ -183,12 +173,8 @@ def _check_empty(folder: str) -> None:
         )
 
 
-def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[ExportedFile]:
-    """Returns the files of a note that are there with all their bytes.
-
-    Raises:
-      InputError: a file of a finished export was changed.
-    """
+def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[DataFile]:
+    """Return the files of a note that are there with all their bytes."""
     found = []
     for file in note.files:
         url = storage.join(folder, file.path)
@@ -202,7 +188,7 @@ def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[Exported
 
 
 def _delete(folder: str, paths: Iterable[str]) -> None:
-    """Deletes files of an earlier export, and the folders that are empty then."""
+    """Delete files of an earlier export, and the folders that are empty then."""
     paths = list(paths)
     _check_links(folder, paths)
     for path in paths:
@@ -218,11 +204,7 @@ def _delete(folder: str, paths: Iterable[str]) -> None:
 
 
 def _check_links(folder: str, paths: Iterable[str]) -> None:
-    """Checks that no folder on the way to a file is a link, which may lead out of the export.
-
-    Raises:
-      InputError: one is.
-    """
+    """Check that no folder on the way to a file is a link, which may lead out of the export."""
     if not storage.is_local(folder):
         return
     root = storage.locate(folder)[1]
@@ -237,11 +219,7 @@ def _write(folder: str, name: str, note: ExportNote) -> None:
 
 
 def _read(folder: str, name: str) -> ExportNote | None:
-    """Returns a note; None if there is none.
-
-    Raises:
-      InputError: a file of that name is no note.
-    """
+    """Return a note; None if there is none."""
     url = storage.join(folder, name)
     try:
         with storage.open_below(folder, name) as stream:

@@ -169,10 +169,7 @@ def _write_records(export: Export, table: str) -> list[DataFile]:
                     for rows_of_part in part.tables():
                         for batch in rows_of_part.combine_chunks().to_batches():
                             writer.write_batch(recorded(batch, columns))
-            done = export.done(path)
-            files.append(
-                DataFile(path=path, rows=done.rows, num_bytes=done.num_bytes, sha256=done.sha256)
-            )
+            files.append(export.done(path))
     return files
 
 

@@ -26,8 +26,8 @@ from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, opened, read_pixels
 from eqforge.core.files.table_file import ADVICE
 from eqforge.core.files.untrusted import Unreadable
-from eqforge.schemas.dataset.picture_names import check_suffix
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.shelf import check_suffix
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.dataset.encode_image import encode_image

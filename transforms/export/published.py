@@ -248,7 +248,7 @@ def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
 
 
 def _not_eqben(found: Counter[str]) -> str:
-    """Returns what pairs lack of those whose scores EqBen's server takes; empty for nothing."""
+    """Return what pairs lack of those whose scores EqBen's server takes; empty for nothing."""
     if found == Counter(EQBEN_SIZES):
         return ""
     parts = [
@@ -309,11 +309,7 @@ def _write_vl_checklist(export: Export) -> None:
 
 
 def _kinds(export: Export) -> dict[str, str]:
-    """Returns the kinds of the rows, with a name of a file for each, distinct in any letter case.
-
-    Raises:
-      InputError: there are too many.
-    """
+    """Return the kinds of the rows, with a name of a file for each, distinct in any letter case."""
     whole = export.dataset.manifest.dataset
     if "kind" not in export.schema.names:
         return {"": whole}
@@ -335,7 +331,7 @@ def _kinds(export: Export) -> dict[str, str]:
 
 
 def _tree(kinds: dict[str, str]) -> dict[str, str]:
-    """Returns the path of each kind's file: the kind itself where no other file needs the place."""
+    """Return the path of each kind's file: the kind itself where no other file needs the place."""
     safe = {kind: f"{name}.json" for kind, name in kinds.items()}
     own = {kind: f"{kind}.json" for kind in kinds if is_safe(f"{kind}.json")}
     own.pop("", None)
@@ -351,7 +347,7 @@ def _tree(kinds: dict[str, str]) -> dict[str, str]:
 
 
 def _own_id(export: Export, record: Record, number: int) -> int | str:
-    """Returns the id under which a row of an imported benchmark was published; else a number."""
+    """Return the id under which a row of an imported benchmark was published; else a number."""
     name = record.id
     for part in (export.dataset.manifest.dataset, record.row.get("kind")):
         if part == export.dataset.manifest.dataset and not name.startswith(f"{part}/"):

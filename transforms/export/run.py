@@ -23,18 +23,19 @@ from eqforge.core.files.checked import clipped
 from eqforge.core.files.table_file import TableFile
 from eqforge.core.versions import versions_of
 from eqforge.core.visible import counted
-from eqforge.schemas.dataset.licences import is_redistributable, spdx
-from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.dataset.row_licences import (
+from eqforge.schemas.dataset.licences import (
     ANNOTATION,
     FIELDS,
     ORIGINS,
     annotated,
+    is_redistributable,
     of_picture,
     of_record,
     origins,
+    spdx,
     stated,
 )
+from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.export.formats import FORMATS, RECIPE, ExportSettings
@@ -50,7 +51,7 @@ _DATASET: Final = "dataset"
 def export_dataset(
     dataset: Dataset, settings: ExportSettings, output: str, *, overwrite: bool = False
 ) -> ExportNote:
-    """Writes a dataset in another form; goes on where a run of the same export was stopped.
+    """Write a dataset in another form; goes on where a run of the same export was stopped.
 
     Args:
       dataset: a finished one.
@@ -121,18 +122,18 @@ class PartOfDataset(Dataset):
 
     @contextlib.contextmanager
     def open_file(self, path: str) -> Iterator[TableFile]:
-        """Opens one of the manifest's files, with all its rows."""
+        """Open one of the manifest's files, with all its rows."""
         with self.whole.open_file(path) as opened:
             yield opened
 
     def check_unreplaced(self) -> None:
-        """Checks that no other dataset took the place of the whole."""
+        """Check that no other dataset took the place of the whole."""
         self.whole.check_unreplaced()
 
     def file_batches(
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yields the kept rows of one file in pieces; see Dataset.file_batches."""
+        """Yield the kept rows of one file in pieces; see Dataset.file_batches."""
         start, kept = 0, self.kept.get(path)
         for batch in self.whole.file_batches(path, columns, rows):
             if kept is not None:
@@ -144,7 +145,7 @@ class PartOfDataset(Dataset):
 
 
 def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, int]]:
-    """Returns a dataset of the rows that may be passed on, and how many others there are.
+    """Return a dataset of the rows that may be passed on, and how many others there are.
 
     Args:
       dataset: a finished one.

@@ -17,12 +17,12 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.digests import DigestingStream
 from eqforge.core.ticker import Ticker
-from eqforge.schemas.dataset.manifest import FILE_PATH
+from eqforge.schemas.dataset.manifest import FILE_PATH, DataFile
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.export.formats import ExportSettings
 from eqforge.transforms.export.names import key_of, picture_columns
-from eqforge.transforms.export.note import NOTES, ExportedFile, Ledger
+from eqforge.transforms.export.note import NOTES, Ledger
 from eqforge.transforms.export.pictures import Encoder, Picture, PictureColumn, Pictures
 from eqforge.transforms.export.rows import Split, SplitRows, check_files, merged, splits_of
 
@@ -131,7 +131,7 @@ class Export:
     """
 
     def __init__(self, dataset: Dataset, settings: ExportSettings, ledger: Ledger) -> None:
-        """Writes nothing yet; see run.export_dataset.
+        """Write nothing yet; see run.export_dataset.
 
         Raises:
           InputError: a file is missing or damaged.
@@ -148,7 +148,7 @@ class Export:
         self._ticker = Ticker(total, "rows", task=f"exporting {dataset.manifest.dataset}")
 
     def close(self) -> None:
-        """Ends the line of progress, and closes the dataset's files."""
+        """End the line of progress, and closes the dataset's files."""
         self._ticker.close()
         self._stack.close()
 
@@ -162,7 +162,7 @@ class Export:
         return Encoder(self._stack.enter_context(Pictures(self.dataset)), self.settings)
 
     def of_table(self, table: str) -> "Export":
-        """Returns the export of another table into the same folder, to be closed by itself."""
+        """Return the export of another table into the same folder, to be closed by itself."""
         settings = dataclasses.replace(self.settings, table=table)
         return Export(self.dataset, settings, self._ledger)
 
@@ -172,14 +172,14 @@ class Export:
         return self._encoder.suffixes if self.pictures else ()
 
     def count_pictures(self) -> int:
-        """Returns how many distinct pictures the rows show."""
+        """Return how many distinct pictures the rows show."""
         if not self.pictures:
             return 0
         batches = self.dataset.batches(self.settings.table, [*self.pictures], 50_000)
         return self._encoder.count(column for batch in batches for column in batch.columns)
 
     def parts(self, split: Split) -> Iterator[Part]:
-        """Yields the parts of a split, each of at most `rows_per_file` rows, to be used in turn."""
+        """Yield the parts of a split, each of at most `rows_per_file` rows, to be used in turn."""
         rows = SplitRows(merged(self.dataset, self.settings.table, self.keys, split))
         for number in range(-(-split.rows // self.settings.rows_per_file)):
             yield Part(self, split, number, rows)
@@ -195,7 +195,7 @@ class Export:
             yield from part.records()
 
     def joined(self, rows: pa.Table) -> Iterator[Piece]:
-        """Yields rows with their pictures."""
+        """Yield rows with their pictures."""
         if not self.pictures:
             yield Piece(rows=rows, pictures={})
             return
@@ -211,7 +211,7 @@ class Export:
             )
 
     def records(self, piece: Piece) -> Iterator[Record]:
-        """Yields the rows of a piece one by one."""
+        """Yield the rows of a piece one by one."""
         names = list(piece.pictures)
         columns = zip(*piece.pictures.values(), strict=True) if names else iter(())
         for row in piece.rows.to_pylist():
@@ -220,21 +220,21 @@ class Export:
             yield Record(id=name, key=key_of(name), row=row, pictures=found)
 
     def has(self, path: str) -> bool:
-        """Tells whether a file is there already, complete, from a run that was stopped."""
+        """Return whether a file is there already, complete, from a run that was stopped."""
         return path in self._ledger.done
 
-    def done(self, path: str) -> ExportedFile:
-        """Returns what the note will say of a file that is complete."""
+    def done(self, path: str) -> DataFile:
+        """Return what the note will say of a file that is complete."""
         return self._ledger.done[path]
 
     @property
-    def files(self) -> list[ExportedFile]:
+    def files(self) -> list[DataFile]:
         """The files that are complete, in the order of their paths."""
         return sorted(self._ledger.done.values(), key=lambda file: file.path)
 
     @contextlib.contextmanager
     def file(self, path: str, *, rows: int = 0) -> Iterator[ExportStream]:
-        """Opens a file, which appears under its name when the block has ended.
+        """Open a file, which appears under its name when the block has ended.
 
         Args:
           path: below the folder, of names that mean the same everywhere; see `names`.
@@ -256,21 +256,21 @@ class Export:
             buffered.flush()
             num_bytes, sha256 = digesting.digest()
         self._ledger.add(
-            ExportedFile(path=path, rows=buffered.rows, num_bytes=num_bytes, sha256=sha256)
+            DataFile(path=path, rows=buffered.rows, num_bytes=num_bytes, sha256=sha256)
         )
 
     def put(self, path: str, data: bytes) -> None:
-        """Writes a small file, such as a picture, if it is not there already; see `file`.
+        """Write a small file, such as a picture, if it is not there already; see `file`.
 
         A power cut before the export is finished may corrupt it; going on finds that out.
         """
         if not self.has(path):
             storage.write_bytes(self._url(path), data, synced=False)
             sha256 = hashlib.sha256(data).hexdigest()
-            self._ledger.add(ExportedFile(path=path, rows=0, num_bytes=len(data), sha256=sha256))
+            self._ledger.add(DataFile(path=path, rows=0, num_bytes=len(data), sha256=sha256))
 
     def tick(self, rows: int) -> None:
-        """Shows that more rows are done."""
+        """Show that more rows are done."""
         self._done += rows
         self._ticker.show(self._done)
 
@@ -285,7 +285,7 @@ class Export:
 
 
 def _cuts(sizes: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Yields ranges of rows that have at most PIECE_BYTES together, or are one row."""
+    """Yield ranges of rows that have at most PIECE_BYTES together, or are one row."""
     start = total = 0
     for row, size in enumerate(sizes.tolist()):
         if row > start and total + size > PIECE_BYTES:

@@ -36,7 +36,7 @@ class Arguments:
 
 
 def profile_of(dataset: "Dataset", about: "About") -> "Profile":
-    """Returns what the documents of a finished dataset say, beside what its author says.
+    """Return what the documents of a finished dataset say, beside what its author says.
 
     Raises:
       InputError: a file of the dataset is missing or damaged.
@@ -58,7 +58,7 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
 
 
 def card_command(arguments: Arguments) -> int:
-    """Writes the documents, and says where they are; returns the exit status."""
+    """Write the documents, and says where they are; returns the exit status."""
     from eqforge.core.visible import visible
 
     for url in write_card(arguments):
@@ -67,7 +67,7 @@ def card_command(arguments: Arguments) -> int:
 
 
 def write_card(arguments: Arguments) -> list[str]:
-    """Writes the documents of a dataset; returns their paths or URLs.
+    """Write the documents of a dataset; returns their paths or URLs.
 
     Raises:
       InputError: the dataset or what its author says cannot be read.

@@ -18,8 +18,7 @@ from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines.base.registry import stage_of
 from eqforge.schemas.dataset import croissant
 from eqforge.schemas.dataset.manifest import MAX_BYTES, DataFile, settled
-from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.dataset.records import read_records
+from eqforge.schemas.dataset.reader import Dataset, read_records
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type

@@ -78,7 +78,7 @@ class Difference:
 
 
 def diff_command(arguments: Arguments) -> int:
-    """Prints what differs between two datasets; returns 0 if their records are equal, else 1."""
+    """Print what differs between two datasets; returns 0 if their records are equal, else 1."""
     found = differences(arguments)
     print(in_lines(difference_lines(found)))
     if arguments.report is not None:
@@ -89,7 +89,7 @@ def diff_command(arguments: Arguments) -> int:
 
 
 def differences(arguments: Arguments) -> Difference:
-    """Returns what differs between two datasets; pages of it are not written yet.
+    """Return what differs between two datasets; pages of it are not written yet.
 
     Raises:
       InputError: a dataset cannot be read, or options contradict each other.
@@ -108,7 +108,7 @@ def differences(arguments: Arguments) -> Difference:
 
 
 def write_report(arguments: Arguments, output: Path) -> "Comparison":
-    """Writes the pages of a comparison.
+    """Write the pages of a comparison.
 
     Raises:
       InputError: the folder holds something else, or there is nothing to show.
@@ -128,7 +128,7 @@ def write_report(arguments: Arguments, output: Path) -> "Comparison":
 def diff_datasets(
     a: str, b: str, *, tables: tuple[str, ...] = (), only: tuple[str, ...] = (), examples: int = 3
 ) -> Difference:
-    """Returns what differs between two datasets.
+    """Return what differs between two datasets.
 
     Args:
       a: folder or URL of the first.
@@ -162,11 +162,7 @@ def diff_datasets(
 def _wanted(
     both: tuple["Dataset", "Dataset"], tables: tuple[str, ...], only: tuple[str, ...]
 ) -> list[str]:
-    """Returns the tables to compare: those asked for, that have a column asked for.
-
-    Raises:
-      InputError: there is no such table or column.
-    """
+    """Return the tables to compare: those asked for, that have a column asked for."""
     known = list(dict.fromkeys(name for dataset in both for name in dataset.manifest.tables))
     _check_known("--table", tables, known)
     names = [name for name in known if not tables or name in tables]
@@ -183,7 +179,7 @@ def _check_known(option: str, asked: tuple[str, ...], known: list[str]) -> None:
 
 
 def difference_lines(found: Difference, examples: int = SHOWN_RECORDS) -> Iterator[str]:
-    """Yields what differs between two datasets; the last line says whether their records do.
+    """Yield what differs between two datasets; the last line says whether their records do.
 
     Args:
       found: what differs.

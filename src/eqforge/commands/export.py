@@ -15,7 +15,8 @@ from eqforge.core.visible import counted, nearest, visible
 from eqforge.transforms.export.formats import FORMATS, ExportSettings
 
 if TYPE_CHECKING:
-    from eqforge.transforms.export.note import ExportedFile, ExportNote
+    from eqforge.schemas.dataset.manifest import DataFile
+    from eqforge.transforms.export.note import ExportNote
 
 _SHOWN = 20
 """The most files that are listed; more are counted by their folders."""
@@ -47,7 +48,7 @@ class Arguments(ExportSettings):
 
 
 def export_command(arguments: Arguments) -> int:
-    """Writes a dataset in another form, and says which files it wrote; returns the exit status."""
+    """Write a dataset in another form, and says which files it wrote; returns the exit status."""
     note = export(arguments)
     if note.left_out:
         said = ", ".join(f"{name} ({count:,})" for name, count in note.left_out.items())
@@ -59,7 +60,7 @@ def export_command(arguments: Arguments) -> int:
 
 
 def export(arguments: Arguments) -> "ExportNote":
-    """Writes a dataset in another form; returns the note of what it wrote.
+    """Write a dataset in another form; returns the note of what it wrote.
 
     Raises:
       InputError: the dataset cannot be read, has no such form, or the folder holds something else.
@@ -79,10 +80,10 @@ def export(arguments: Arguments) -> "ExportNote":
     )
 
 
-def _lines(output: str, files: "list[ExportedFile]") -> Iterator[str]:
-    """Yields what was written: files that are few one by one, others by the first folder."""
+def _lines(output: str, files: "list[DataFile]") -> Iterator[str]:
+    """Yield what was written: files that are few one by one, others by the first folder."""
     is_few = sum(1 for file in files if file.rows) <= _SHOWN
-    folders: defaultdict[str, list[ExportedFile]] = defaultdict(list)
+    folders: defaultdict[str, list[DataFile]] = defaultdict(list)
     for file in files:
         first, below, _ = file.path.partition("/")
         if (is_few and file.rows) or not below:

@@ -1,8 +1,10 @@
 """`eqforge inspect`: shows what a finished dataset holds."""
 
+import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import tyro
 
@@ -14,13 +16,16 @@ from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from rich.table import Table
 
     from eqforge.schemas.dataset.reader import Dataset
 
-SHORT_CHARACTERS = 300
-
-_MOST_IDS = 5
+SHORT_CHARACTERS: Final = 300
+_MOST_IDS: Final = 5
+_WORDS: Final = frozenset(
+    ("table", "column", "type", "stage", "reason", "meaning", "task", "rule", "feature")
+)
+"""The headings of columns that hold words; those of numbers stand at the right."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,7 +74,7 @@ class Inspection:
 
 
 def inspect(arguments: Arguments) -> int:
-    """Prints a dataset's counts, reasons, columns and a few rows, or draws a contact sheet."""
+    """Print a dataset's counts, reasons, columns and a few rows, or draws a contact sheet."""
     from eqforge.commands.contact_sheet import draw_sheet
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -95,34 +100,107 @@ def inspect(arguments: Arguments) -> int:
 def _show_all(dataset: "Dataset", arguments: Arguments) -> Inspection:
     from rich.console import Console
 
-    from eqforge.commands import inspection_tables as shown_as
-
+    manifest = dataset.manifest
     console = Console(highlight=False, markup=False, emoji=False)
-    console.print(visible(_title(dataset.manifest)), style="bold")
-    shown = [shown_as.tables(dataset), shown_as.books(dataset)]
-    if any(entry.reasons for entry in dataset.manifest.stages.values()):
-        shown.append(shown_as.reasons(dataset))
-    if dataset.manifest.findings:
-        shown.append(shown_as.findings(dataset))
-    if "nouns" in dataset.columns("captions"):
-        shown.append(shown_as.granularity(dataset))
-    for table in (*shown, shown_as.columns(dataset)) if arguments.full else shown:
+    # What was imported as it is has no mode.
+    mode = "" if manifest.dataset in BENCHMARKS else f", {manifest.mode} mode"
+    console.print(visible(manifest.dataset + mode), style="bold")
+    for table in _tables(dataset, arguments.full):
         console.print(table)
         console.print()
     samples = tuple(_spread_rows(dataset, arguments.rows))
     for row in samples:
         _print_row(row if arguments.full else {k: v for k, v in row.items() if _is_short(v)})
-    return Inspection(folder=dataset.folder, manifest=dataset.manifest, samples=samples)
+    return Inspection(folder=dataset.folder, manifest=manifest, samples=samples)
 
 
-def _title(manifest: Manifest) -> str:
-    """Returns the dataset's name and mode; what was imported as it is has no mode."""
-    name = manifest.dataset
-    return name if name in BENCHMARKS else f"{name}, {manifest.mode} mode"
+def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
+    from eqforge.pipelines.base.registry import stage_of
+
+    manifest, unchanged = dataset.manifest, dataset.manifest.unchanged
+    sizes = []
+    for name, files in manifest.tables.items():
+        same = f" ({unchanged:,} unchanged)" if name == "samples" and unchanged else ""
+        size = _size(sum(file.num_bytes for file in files))
+        sizes.append((name, f"{manifest.num_rows(name):,}{same}", str(len(files)), size))
+    yield _table(("table", "rows", "files", "size"), sizes)
+    stages = manifest.stages.items()
+    counts = ((s, f"{b.candidates:,}", f"{b.kept:,}", f"{b.rejected:,}") for s, b in stages)
+    yield _table(("stage", "candidates", "kept", "rejected"), counts)
+    if any(books.reasons for _, books in stages):
+        reasons = []
+        for stage, books in stages:
+            known = stage_of(manifest, stage)
+            meanings = {} if known is None else known.reasons
+            for reason, count in books.reasons.items():
+                meaning = meanings.get(reason, "an exception on this record")
+                reasons.append((stage, reason, f"{count:,}", meaning))
+        yield _table(("stage", "reason", "rejected", "meaning"), reasons)
+    if manifest.findings:
+        from eqforge.transforms.vlue.lints import RULES
+
+        # Breaches of the annotation rules; nothing was dropped for them.
+        findings = (
+            (task, rule, f"{count:,}", RULES.get(rule, ""))
+            for task, rules in manifest.findings.items()
+            for rule, count in rules.items()
+        )
+        yield _table(("task", "rule", "findings", "meaning"), findings)
+    if "nouns" in dataset.columns("captions"):
+        yield _granularity(dataset)
+    if is_full:
+        columns = (
+            (name, field.name, _short_type(str(field.type)))
+            for name in manifest.tables
+            for field in dataset.schema(name)
+        )
+        yield _table(("table", "column", "type"), columns)
+
+
+def _granularity(dataset: "Dataset") -> "Table":
+    """Return the mean granularity of the captions, with 95 % bootstrap intervals over images."""
+    from eqforge.core.identity import picture_key
+    from eqforge.generators.text.granularity import Granularity, summarise_granularity
+
+    names = [field.name for field in dataclasses.fields(Granularity)]
+    measured = (
+        (picture_key(row.pop("image"), row.pop("caption_id")), Granularity(**row))
+        for row in dataset.rows("captions", ["image", "caption_id", *names])
+    )
+    rows = []
+    for each in summarise_granularity(measured, seed=0):
+        bounds = (each.mean, each.low, each.high)
+        rounded = ("" if value is None else f"{value:.3f}" for value in bounds)
+        rows.append((each.feature, f"{each.captions:,}", *rounded))
+    return _table(("feature", "captions", "mean", "from", "to"), rows)
+
+
+def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> "Table":
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in _WORDS else "right")
+    for row in rows:
+        table.add_row(*map(visible, row))
+    return table
+
+
+def _size(num_bytes: int) -> str:
+    """Return a number of bytes in the unit in which it has one to three digits."""
+    if num_bytes < 1_000:
+        return f"{num_bytes} B"
+    units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+    return next(f"{num_bytes / size:,.1f} {name}" for name, size in units if num_bytes >= size)
+
+
+def _short_type(kind: str) -> str:
+    plain = kind.replace(" not null", "").replace("item: ", "")
+    return plain if len(plain) <= 60 else plain[:57] + "..."
 
 
 def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
-    """Yields samples from all over a dataset; those between are not turned into Python objects."""
+    """Yield samples from all over a dataset; those between are not turned into Python objects."""
     from eqforge.evaluation.report.kinds import spread_places
 
     places = spread_places(dataset.manifest.num_rows("samples"), rows)
@@ -135,7 +213,7 @@ def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
 
 
 def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Inspection:
-    """Lists or draws the rejects with a reason."""
+    """List or draws the rejects with a reason."""
     from eqforge.commands.contact_sheet import draw_items
     from eqforge.commands.rejects import StoredRejects, read_rejects
     from eqforge.evaluation.report.rejects import Whys
@@ -158,7 +236,7 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
 
 
 def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection:
-    """Shows or draws the sample, or the rejects, with an id or the only one to hold a part."""
+    """Show or draws the sample, or the rejects, with an id or the only one to hold a part."""
     from eqforge.commands.contact_sheet import draw_items, draw_sheet
     from eqforge.commands.rejects import StoredRejects
     from eqforge.evaluation.report.rejects import Whys
@@ -183,11 +261,7 @@ def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection
 
 
 def _whole_id(dataset: "Dataset", part: str) -> str:
-    """Returns the id of a sample or reject that is a text, or that alone has it as a part.
-
-    Raises:
-      InputError: several ids have it, or none has; the message names some.
-    """
+    """Return the id of a sample or reject that is a text, or that alone has it as a part."""
     columns = {"samples": "sample_id", "rejects": "candidate_id"}
     ids = {row[key]: None for table, key in columns.items() for row in dataset.rows(table, [key])}
     if part in ids:
@@ -214,7 +288,7 @@ def _print_row(row: dict[str, Any]) -> None:
 
 
 def _is_short(value: object) -> bool:
-    """Tells whether a value is a number, a short text or some of these, no struct."""
+    """Return whether a value is a number, a short text or some of these, no struct."""
     if isinstance(value, list):
         texts = all(isinstance(each, str) for each in value)
         return bool(value) and texts and sum(map(len, value)) <= SHORT_CHARACTERS

@@ -119,11 +119,7 @@ def main(command: str, argv: Sequence[str]) -> int:
 
 
 def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """Returns the folder that the option names, empty if none, and the other arguments.
-
-    Raises:
-      InputError: it is given twice.
-    """
+    """Return the folder that the option names, empty if none, and the other arguments."""
     own, beam_args = list(argv), list[str]()
     if "--" in argv:
         own, beam_args = own[: own.index("--")], own[own.index("--") :]
@@ -144,13 +140,13 @@ def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
 
 
 def known_of(command: str) -> dict[str, Any]:
-    """Returns the datasets that a command makes, by name."""
+    """Return the datasets that a command makes, by name."""
     known = {"build": DATASETS, "import": BENCHMARKS, "plan": {**DATASETS, **BENCHMARKS}}
     return {**known[command]}
 
 
 def check_command(command: str, name: str, url: str) -> None:
-    """Checks that a command makes the dataset of a recipe.
+    """Check that a command makes the dataset of a recipe.
 
     Raises:
       InputError: no command does, or another.
@@ -167,14 +163,14 @@ def check_command(command: str, name: str, url: str) -> None:
 
 
 def _tell_version(recipe: Manifest, url: str) -> None:
-    """Prints that another version wrote the recipe, if one did."""
+    """Print that another version wrote the recipe, if one did."""
     there, here = recipe.versions.get("eqforge", "none"), versions_of("eqforge")["eqforge"]
     if there != here:
         print(visible(f"{url}: was written by eqforge {there}, this is {here}"), file=sys.stderr)
 
 
 def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
-    """Compares a dataset with its recipe, and prints what differs."""
+    """Compare a dataset with its recipe, and prints what differs."""
     if build.manifest is None:
         print(f"when it is complete, compare: eqforge diff {recipe.folder} {build.output}")
         return RecipeReport(build=build)

@@ -17,8 +17,8 @@ from eqforge.evaluation.report.rejects import Whys
 from eqforge.generators.diffusion.prompts import PromptPair
 from eqforge.pipelines.base.identity import plan_name
 from eqforge.schemas.dataset.manifest import WORK
-from eqforge.schemas.dataset.picture_names import check_picture_id, check_suffix
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.dataset.shelf import check_picture_id, check_suffix
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import StoredFrame, StoredImage
 from eqforge.transforms.dataset.media import MediaStore

@@ -14,8 +14,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.schemas.dataset.manifest import Manifest
-from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.dataset.records import read_records
+from eqforge.schemas.dataset.reader import Dataset, read_records
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import table_type

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.export.formats import ExportSettings
-from eqforge.transforms.export.note import NOTE, PARTIAL, ExportedFile, ExportNote, Ledger
+from eqforge.transforms.export.note import NOTE, PARTIAL, ExportNote, Ledger
 from eqforge.transforms.export.run import export_dataset
 from eqforge.transforms.export.target import Export
 from tests.builds import patch_manifest
@@ -28,7 +29,7 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     written: list[str] = []
     add = Ledger.add
 
-    def failing(self: Ledger, file: ExportedFile) -> None:
+    def failing(self: Ledger, file: DataFile) -> None:
         if len(written) == count:
             raise Killed
         written.append(file.path)
