@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeGuard
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -15,7 +15,7 @@ from eqforge.schemas.dataset.licences import (
     of_record,
     origins,
 )
-from eqforge.schemas.dataset.manifest import Manifest, PartManifest
+from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.combined import COMBINED
@@ -78,14 +78,23 @@ class Profile:
 
         Each has the books that the combined one took over, its tables, and no author.
         """
-        return [
-            Profile(manifest=_manifest_of(part, self.manifest), facts=self._facts_of(part.dataset))
-            for part in self.manifest.parts
-            if part.dataset in TYPES and part.dataset not in COMBINED
-        ]
-
-    def _facts_of(self, dataset: str) -> Facts:
-        return self.facts.parts.get(dataset, Facts())
+        found = []
+        for part in self.manifest.parts:
+            if part.dataset in TYPES and part.dataset not in COMBINED:
+                begins, stages = f"{part.name}: ", self.manifest.stages.items()
+                own = {n.removeprefix(begins): b for n, b in stages if n.startswith(begins)}
+                manifest = Manifest(
+                    dataset=part.dataset,
+                    mode=part.mode,
+                    config=part.config,
+                    inputs=part.inputs,
+                    versions=part.versions,
+                    stages=own,
+                    tables=self.manifest.tables,
+                )
+                facts = self.facts.parts.get(part.dataset, Facts())
+                found.append(Profile(manifest=manifest, facts=facts))
+        return found
 
 
 def of_parts(profile: Profile, said: Callable[[Profile], Iterable[str]]) -> Iterator[str]:
@@ -110,23 +119,6 @@ def names_of(profiles: Iterable[Profile]) -> list[str]:
     return list(dict.fromkeys(each.manifest.dataset for each in profiles))
 
 
-def _manifest_of(part: PartManifest, whole: Manifest) -> Manifest:
-    begins = f"{part.name}: "
-    return Manifest(
-        dataset=part.dataset,
-        mode=part.mode,
-        config=part.config,
-        inputs=part.inputs,
-        versions=part.versions,
-        stages={
-            name.removeprefix(begins): books
-            for name, books in whole.stages.items()
-            if name.startswith(begins)
-        },
-        tables=whole.tables,
-    )
-
-
 def read_facts(dataset: Dataset) -> Facts:
     """Return what the rows of a dataset say of it, reading few columns.
 
@@ -140,7 +132,9 @@ def read_facts(dataset: Dataset) -> Facts:
     for name, source, licence in _sources(dataset):
         found = by_dataset.setdefault(name, {})
         # Rows of one source may state different licences: the order of the rows must not choose.
-        found[source] = min(filter(_is_stated, (licence, found.get(source))), default=None)
+        found[source] = min(
+            (each for each in (licence, found.get(source)) if each is not None), default=None
+        )
     parts = {name: _facts(by_dataset[name]) for name in sorted(by_dataset)}
     licences = sum((Counter(part.licences) for part in parts.values()), Counter[str]())
     return Facts(
@@ -149,10 +143,6 @@ def read_facts(dataset: Dataset) -> Facts:
         sources=sum(part.sources for part in parts.values()),
         parts=parts if dataset.manifest.dataset in COMBINED else {},
     )
-
-
-def _is_stated(licence: str | None) -> TypeGuard[str]:
-    return licence is not None
 
 
 def _facts(sources: Mapping[str, str | None]) -> Facts:
@@ -190,7 +180,7 @@ def _sources(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
         said = _annotated(flat)
         for number, place in enumerate(places):
             names = [*place, *(name for name in others if name != ANNOTATION)]
-            own = [_said(each, number, place, len(places)) for each in said]
+            own = [_stated_in(each, number, place, len(places)) for each in said]
             told = flat.select(names).append_column(ANNOTATION, pa.array(own, pa.string()))
             grouped = told.group_by(told.column_names, use_threads=False)
             for row in grouped.aggregate([]).to_pylist():
@@ -206,16 +196,18 @@ def _annotated(rows: pa.Table) -> list[dict[str, Any]]:
     return [annotated(text) if "licen" in (text or "") else {} for text in texts]
 
 
-def _said(said: Mapping[str, Any], number: int, place: Sequence[str], count: int) -> str | None:
+def _stated_in(
+    annotation: Mapping[str, Any], number: int, place: Sequence[str], count: int
+) -> str | None:
     """Return the licence that an annotation has for one of a row's sources; None if it has none.
 
     Args:
-      said: the annotation.
+      annotation: of the row.
       number: which of the row's sources it is.
       place: the columns of the source; where one states its licence, that is its lineage.
       count: how many sources a row has.
     """
-    own, lineage = of_record(said), origins(said) if len(place) == 1 else []
+    own, lineage = of_record(annotation), origins(annotation) if len(place) == 1 else []
     if not own and not lineage:
         return None
     licences = of_picture(own, lineage, number, count)
@@ -228,9 +220,8 @@ def _licence_of(row: Mapping[str, str | None], place: Sequence[str]) -> str | No
     if len(place) == 1:
         return said
     own = row[place[1]]
-    if said == UNSTATED or (not own and "." in place[1]):
-        return UNSTATED
-    return _together((own, said))
+    is_unstated = said == UNSTATED or (not own and "." in place[1])
+    return UNSTATED if is_unstated else _together((own, said))
 
 
 def _together(licences: Iterable[str | None]) -> str:

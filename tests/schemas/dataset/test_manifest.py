@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -38,14 +37,7 @@ def test_a_manifest_comes_back_as_it_was_written(tmp_path: Path) -> None:
     assert load_manifest(str(tmp_path)) == MANIFEST
     assert to_json(load_manifest(str(tmp_path))) == to_json(MANIFEST)
     assert MANIFEST.num_rows("rejects") == 4
-
-
-def test_a_manifest_is_json_a_person_can_read() -> None:
-    text = to_json(MANIFEST).decode()
-
-    assert json.loads(text)["stages"]["s"]["reasons"] == {"r": 2}
-    assert '\n  "dataset": "d",\n' in text
-    assert text.endswith("}\n")
+    assert '\n  "dataset": "d",\n' in to_json(MANIFEST).decode()
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_formats_are_all_known_to_the_filter(tmp_path: Path) -> None:
         assert status == (2 if form == "recipe" else plain)
 
 
-def test_nothing_left_is_an_error_before_any_work(
+def test_nothing_left_and_pictures_are_errors_before_any_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "in").mkdir()
@@ -103,6 +103,8 @@ def test_nothing_left_is_an_error_before_any_work(
     assert "leaves none of 9 rows" in said
     assert "not stated (9)" in said
     assert "--format recipe" in said
+    images = refused(capsys, there, "hf", tmp_path / "out", "--table", "images")
+    assert "--table images: holds the pictures themselves" in images
     assert not (tmp_path / "out").exists()
     recipe = refused(capsys, there, "recipe", tmp_path / "out", "--redistributable")
     assert "has no pictures and texts; leave out --redistributable" in recipe
@@ -178,24 +180,15 @@ def test_each_picture_states_a_licence_and_no_statement_is_passed_over(tmp_path:
     assert [row["sample_id"] for row in found] == ["own-pairs/5", "own-pairs/6"]
 
 
-@pytest.mark.parametrize("form", ["pairs", "hf", "jsonl", "webdataset", "recipe"])
-def test_the_pictures_are_no_table_to_export(
-    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    there = dataset(tmp_path / "in")
-    for more in ((), ("--redistributable",)):
-        said = refused(capsys, there, form, tmp_path / "out", "--table", "images", *more)
-        assert "--table images: holds the pictures themselves" in said
-    assert not (tmp_path / "out").exists()
-
-
 def test_the_card_counts_the_licences_that_the_export_goes_by(tmp_path: Path) -> None:
     free = {"licence": "CC-BY-4.0"}
     there = stating(tmp_path, {"origin_0": free, "origin_1": {"licence": "CC0-1.0"}})
     card = (there / "README.md").read_text()
     assert "| CC-BY-4.0 | 1 |\n| CC0-1.0 | 1 |" in card
-
-    (tmp_path / "b").mkdir()
+    for name in "bc":
+        (tmp_path / name).mkdir()
+    silent = stating(tmp_path / "c", {"note": "licence unknown"})
+    assert "licence that the sources state" not in (silent / "README.md").read_text()
     other = stating(tmp_path / "b", {"id": "b", "license": "CC-BY-4.0"})
     assert "| CC-BY-4.0 | 2 |" in (other / "README.md").read_text()
     said = json.loads((other / "croissant.json").read_text())
@@ -204,11 +197,6 @@ def test_the_card_counts_the_licences_that_the_export_goes_by(tmp_path: Path) ->
     both = tmp_path / "both"
     assert main(["combine", str(there), str(other), "--output", str(both)]) == 0
     assert "| own-pairs | CC-BY-4.0 | 2 |" in (both / "README.md").read_text()
-
-
-def test_where_no_row_states_a_licence_none_is_counted(tmp_path: Path) -> None:
-    there = stating(tmp_path, {"note": "licence unknown"})
-    assert "licence that the sources state" not in (there / "README.md").read_text()
 
 
 @pytest.mark.parametrize("form", ["pairs", "hf", "imagefolder", "webdataset"])
