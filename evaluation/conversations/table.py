@@ -15,7 +15,8 @@ from eqforge.evaluation.conversations.folder import Answered, read_answers
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, read_answer
 from eqforge.evaluation.conversations.run import choose_pairs, converse
 from eqforge.evaluation.metrics.ties import Credits
-from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, measure, model_names
+from eqforge.evaluation.tables.render import Measure, Report, Rules
+from eqforge.evaluation.tables.report import Judged, measure, model_names
 from eqforge.evaluation.tables.samples import Samples, read_samples
 from eqforge.schemas.dataset.reader import open_dataset
 

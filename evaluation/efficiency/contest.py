@@ -19,7 +19,8 @@ from eqforge.core.files.foreign_tables import csv_rows
 from eqforge.evaluation.efficiency.result import Efficiency, draw_medians, read_efficiency
 from eqforge.evaluation.metrics.ties import Credits, Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
-from eqforge.evaluation.tables.report import Rules, model_names
+from eqforge.evaluation.tables.render import Rules
+from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.tables.scores import places_of, read_file, read_folder
 from eqforge.evaluation.tasks.samples import Task, task_of
@@ -40,12 +41,10 @@ class Contest:
     """Models to be compared.
 
     Attributes:
-      models: their names.
       scores: higher is better [models].
       seconds: for one image-caption pair [models].
       score_bounds: 95 % intervals of the scores [models, 2].
       score_draws, second_draws: resampled scores and seconds [resamples, models].
-      what: name of the score.
     """
 
     models: tuple[str, ...]
@@ -65,11 +64,7 @@ def from_measurements(
     Samples are drawn by clusters, the same ones for all models; times independently.
 
     Args:
-      results: files of `eqforge efficiency`, one per model.
-      dataset: the scored dataset; its samples have a few images and captions each.
       scores: for each result, in order, a folder or file of scores of that model.
-      metric: such as `group`.
-      rules: ties, seed and resamples.
     """
     if len(results) != len(scores):
         raise InputError(
@@ -131,10 +126,10 @@ def _credits(
     else:
         found = read_file(path, task.width)
     places = places_of(keys, found, str(path), allow_missing=False)
-    verdict = task.judge(found.values[places], found.quantity, rules.ties)
-    if metric not in verdict.credits:
-        raise InputError(f"--metric {metric}: expected one of {', '.join(verdict.credits)}")
-    return verdict.credits[metric], verdict.units.get(metric, "share")
+    judged = task.judge(found.values[places], found.quantity, rules.ties)
+    if metric not in judged.credits:
+        raise InputError(f"--metric {metric}: expected one of {', '.join(judged.credits)}")
+    return judged.credits[metric], judged.units.get(metric, "share")
 
 
 def from_table(path: Path, rules: Rules) -> Contest:
@@ -143,10 +138,6 @@ def from_table(path: Path, rules: Rules) -> Contest:
     Its columns are `model`, `score` and `seconds`, and optionally the 95 % intervals `score_low`,
     `score_high`, `seconds_low` and `seconds_high`. With an interval a score is drawn from the
     matching normal distribution, a time from the log-normal one; otherwise it is fixed.
-
-    Args:
-      path: the table.
-      rules: seed and resamples.
     """
     rows = _read_rows(path)
     names = [row.model for row in rows]
@@ -218,12 +209,7 @@ def _sigma(interval: tuple[float, ...]) -> float:
 
 
 def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:
-    """Check that models were timed on one kind of machine, with the same images and captions.
-
-    Args:
-      paths: the files of the measurements, for the message.
-      measured: their content, in the same order.
-    """
+    """Check that models were timed on one kind of machine, with the same images and captions."""
     expected = dict(_conditions(measured[0]))
     for path, one in zip(paths[1:], measured[1:], strict=True):
         for name, value in _conditions(one):
@@ -274,13 +260,7 @@ def on_front(
 
 
 def membership(scores: Numbers, seconds: Numbers, *, strict: bool = False) -> Numbers:
-    """Return the share of resamples in which each model is on the front [models].
-
-    Args:
-      scores: of each resample [resamples, models].
-      seconds: of each resample [resamples, models].
-      strict: see on_front.
-    """
+    """Return the share of resamples in which each model is on the front [models]."""
     blocks = np.array_split(np.arange(len(scores)), max(1, scores.size * scores.shape[1] // 10**6))
     counts = sum(on_front(scores[b], seconds[b], strict=strict).sum(axis=0) for b in blocks)
     return np.asarray(counts / len(scores), dtype=np.float64)

@@ -21,9 +21,14 @@ from eqforge.core.files import pictures
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import derive_seed
 from eqforge.core.versions import versions_of
-from eqforge.evaluation.efficiency.command import EfficiencySettings
-from eqforge.evaluation.efficiency.result import BatchSpeed, Efficiency, spread, write_efficiency
-from eqforge.evaluation.scoring.tasks import Task, task_of
+from eqforge.evaluation.efficiency.result import (
+    BatchSpeed,
+    Efficiency,
+    EfficiencySettings,
+    spread,
+    write_efficiency,
+)
+from eqforge.evaluation.scoring.settings import Task, task_of
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import device_of, load_model
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
@@ -139,11 +144,8 @@ def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[It
     Captions need not describe their images: it makes no difference to the time.
 
     Args:
-      dataset: a dataset with images.
       task: names the columns of images and captions; the first image column is paired with
         the first caption column, the second with the second.
-      count: maximum number of items.
-      seed: of the draw.
     """
 
     def rank(item: tuple[str, str]) -> tuple[int, tuple[str, str]]:
@@ -296,13 +298,15 @@ def machine(device: str) -> dict[str, Any]:
     """Return what a time depends on besides the model, as far as this machine reports it."""
     import torch
 
+    names = _in_proc("cpuinfo", "model name")
+    sizes = _in_proc("meminfo", "MemTotal")
     found: dict[str, Any] = {
         "system": platform.platform(),
         "python": platform.python_version(),
         "libraries": versions_of(*_LIBRARIES),
-        "cpu": _cpu_name(),
+        "cpu": names[0] if names else platform.machine(),
         "cpu_cores": len(os.sched_getaffinity(0)),
-        "memory_gib": _memory_gib(),
+        "memory_gib": round(int(sizes[0].removesuffix(" kB")) / 2**20, 1) if sizes else None,
         "torch_threads": torch.get_num_threads(),
         "device": device,
     }
@@ -318,7 +322,7 @@ def clocks(device: str) -> dict[str, Any]:
     """Return the current clock rates and load of the machine."""
     found: dict[str, Any] = {
         "load_average": list(os.getloadavg()),
-        "cpu_mhz": _cpu_mhz(),
+        "cpu_mhz": [float(mhz) for mhz in _in_proc("cpuinfo", "cpu MHz")],
         "cpu_governor": _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     }
     if device.startswith("cuda"):
@@ -326,19 +330,8 @@ def clocks(device: str) -> dict[str, Any]:
     return found
 
 
-def _cpu_name() -> str:
-    names = re.findall(r"^model name\s*:\s*(.+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
-    return names[0] if names else platform.machine()
-
-
-def _cpu_mhz() -> list[float]:
-    found = re.findall(r"^cpu MHz\s*:\s*([\d.]+)$", _text("/proc/cpuinfo") or "", re.MULTILINE)
-    return [float(mhz) for mhz in found]
-
-
-def _memory_gib() -> float | None:
-    found = re.search(r"^MemTotal:\s*(\d+) kB$", _text("/proc/meminfo") or "", re.MULTILINE)
-    return round(int(found[1]) / 2**20, 1) if found else None
+def _in_proc(file: str, name: str) -> list[str]:
+    return re.findall(rf"^{name}\s*:\s*(.+)$", _text(f"/proc/{file}") or "", re.MULTILINE)
 
 
 def _nvidia(device: str) -> dict[str, str] | None:

@@ -15,7 +15,7 @@ from eqforge.core.shell import shell
 from eqforge.core.visible import in_lines, visible
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
-from eqforge.evaluation.tables.report import Rules
+from eqforge.evaluation.tables.render import Rules
 
 if TYPE_CHECKING:
     from eqforge.evaluation.efficiency.contest import Contest
@@ -60,15 +60,7 @@ class ParetoSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Contestant:
-    """One model of a front.
-
-    Attributes:
-      model: its name.
-      score, score_low, score_high: the score and its 95 % interval.
-      seconds, seconds_low, seconds_high: for one image-caption pair, with a 95 % interval.
-      on_front: whether it is on the front.
-      probability: share of resamples in which it is on the front.
-    """
+    """One model of a front."""
 
     model: str
     score: float

@@ -1,4 +1,4 @@
-"""The measurement of a model, as one JSON file."""
+"""What is asked of a measurement of a model, and its result, one JSON file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
+import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.files.typed_json import decode, read_bytes
-from eqforge.evaluation.statistics.bootstrap import Numbers, percentile_interval
+from eqforge.core.late import numpy as np
+from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Numbers, percentile_interval
 from eqforge.schemas.records.scores import Identity
 
 FORMAT = "eqforge efficiency"
@@ -21,14 +23,71 @@ FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class EfficiencySettings:
+    """Measure what a model costs: seconds for one image with one caption, and images a second."""
+
+    dataset: tyro.conf.Positional[str]
+    """Folder or URL of a dataset with images and captions."""
+
+    model: str
+    """The model, named as for eqforge score."""
+
+    output: Path
+    """JSON file to write."""
+
+    task: str | None = None
+    """Which of the dataset's columns hold images and captions; as for eqforge score."""
+
+    items: int = 100
+    """Images with a caption each that are timed one at a time."""
+
+    warm_up: int = 10
+    """Runs before the first that counts, and before those of every batch size."""
+
+    repeats: int = 20
+    """Runs of every batch size that count."""
+
+    batches: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64, 128)
+    """Sizes of batches, ascending; a GPU's memory may end them earlier."""
+
+    detector_s: float | None = None
+    """Seconds that a detector takes for an image, measured elsewhere: needed for a model that reads
+    regions which were detected beforehand, and counted in the total."""
+
+    threads: int | None = None
+    """Threads on a CPU; by default torch's own number."""
+
+    max_pixels: int = MAX_PIXELS
+    """Images of more pixels are not used."""
+
+    seed: int = 0
+    """Seed of the draw of images, and of the bootstrap."""
+
+    resamples: int = RESAMPLES
+    """How often the bootstrap draws."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        for name in ("items", "repeats", "max_pixels", "resamples"):
+            if getattr(self, name) < 1:
+                raise InputError(f"--{name.replace('_', '-')}: expected at least 1")
+        if self.seed < 0:
+            raise InputError("--seed: expected at least 0")
+        if self.warm_up < 0 or (self.threads is not None and self.threads < 1):
+            raise InputError("expected --warm-up of at least 0 and --threads of at least 1")
+        ascending = sorted(set(self.batches)) == list(self.batches)
+        if not self.batches or self.batches[0] < 1 or not ascending:
+            raise InputError("--batches: expected sizes of at least 1, ascending")
+        if self.detector_s is not None and not 0 < self.detector_s < float("inf"):
+            raise InputError("--detector-s: expected seconds above 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Spread:
     """Summary of some times, in seconds.
 
     Attributes:
-      median: the median.
       low, high: bootstrap 95 % interval of the median.
-      mean: the arithmetic mean, which the paper reports.
-      runs: number of times.
     """
 
     median: float
@@ -43,9 +102,6 @@ class BatchSpeed:
     """The speed of batches of one size.
 
     Attributes:
-      batch: number of image-caption pairs.
-      seconds: time of a whole batch, already prepared.
-      per_second: image-caption pairs per second, by the median time.
       peak_memory_mib: peak memory of tensors on a GPU; None on a CPU.
     """
 
@@ -60,21 +116,12 @@ class Efficiency:
     """What one model costs on one machine.
 
     Attributes:
-      model: the model.
-      dataset, dataset_sha256: name of the dataset and SHA-256 of its `dataset.json`.
-      machine: hardware and libraries.
       clocks: `before` and `after` the measurement, with the load of the machine.
-      settings: how it was measured.
       detector_s: seconds per image of a detector, as given by the user; None where the model
         reads pixels.
       stages: times of one image-caption pair at a time: `decode`, `prepare`, `model`, `detector`
         if there is one, and `total`.
-      seconds: the total of each image-caption pair.
-      sweep: batches of growing size, already prepared.
-      best_batch: the batch size with the highest throughput.
       stopped: why the sweep ended before the largest size asked for; None if it did not.
-      failures: number of unusable images by error.
-      warnings: what a user should know before trusting the times.
     """
 
     format: str = FORMAT

@@ -55,17 +55,7 @@ def _of_record(record: dict[str, Any]) -> Form | None:
 
 
 def check_known(path: Path, given: Collection[Any], known: Container[Any], what: str) -> None:
-    """Check that everything in a file is of the dataset.
-
-    Args:
-      path: of the file, for the message.
-      given: ids in the file.
-      known: those of the dataset.
-      what: what they are, for the message.
-
-    Raises:
-      InputError: something is of no sample or question of the dataset.
-    """
+    """Check that everything in a file is of the dataset."""
     strange = [key for key in given if key not in known]
     if strange:
         raise InputError(
@@ -81,7 +71,6 @@ class Answers:
 
     Attributes:
       texts: what it said, by the id of the question; empty where the task is of the user's own.
-      failed: how many questions the harness says that it got no answer to.
       scores: of a task of the user's own, the scores of the questions about each sample.
     """
 
@@ -96,9 +85,6 @@ def read_lmms_eval(path: Path) -> Answers:
     Of a task that eqforge exported, each line names its question. Of another, a metric has to be an
     object with the `sample_id` or `id` of a sample and a `score`, 0 or 1, as the harness itself
     needs it for standard errors.
-
-    Raises:
-      InputError: a line is malformed, names no sample, or is there twice.
     """
     texts: dict[str, str] = {}
     scores: defaultdict[str, list[float]] = defaultdict(list)
@@ -145,11 +131,7 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
 
 
 def read_vlmevalkit(path: Path) -> Answers:
-    """Read the predictions of VLMEvalKit, `MODEL_DATASET.xlsx`, or `.tsv`, `.csv` or `.json`.
-
-    Raises:
-      InputError: a record is malformed, or a question is answered twice.
-    """
+    """Read the predictions of VLMEvalKit, `MODEL_DATASET.xlsx`, or `.tsv`, `.csv` or `.json`."""
     texts: dict[str, str] = {}
     rows: Iterator[Mapping[str, Any]]
     if path.suffix == ".json":
@@ -185,10 +167,6 @@ def read_bivlc(path: Path) -> dict[tuple[str, str], tuple[bool, ...]]:
 
     Returns:
       For each pair whether its text, image and group score are won.
-
-    Raises:
-      InputError: a column is missing, a score is neither True nor False or contradicts its parts,
-        or two rows have the same captions.
 
     Source: github.com/IMirandaM/BiVLC, `results`.
     """
@@ -234,12 +212,7 @@ def read_clip_benchmark(path: Path, samples: int, kind: str) -> dict[str, float]
     """Read a result of CLIP_benchmark: shares of a dataset's samples, and nothing of each.
 
     Args:
-      path: the JSON that it wrote.
-      samples: how many samples the dataset has.
       kind: `pairs` of images; or `foils` or `rewordings`, of which the first caption is true.
-
-    Raises:
-      InputError: the task is another one, or a value is no share of so many samples.
     """
     found = decode(read_bytes(path), _Sums, str(path))
     names = _SUMS[kind]

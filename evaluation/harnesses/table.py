@@ -23,14 +23,8 @@ from eqforge.evaluation.harnesses.logs import (
 )
 from eqforge.evaluation.metrics.answers import ACCURACY, judge_choices
 from eqforge.evaluation.metrics.ties import Credits
-from eqforge.evaluation.tables.report import (
-    Judged,
-    Measure,
-    Report,
-    compare_judged,
-    measure,
-    model_names,
-)
+from eqforge.evaluation.tables.render import Measure, Report
+from eqforge.evaluation.tables.report import Judged, compare_judged, measure, model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, Samples, read_samples, wrong_samples
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.schemas.dataset.reader import Dataset
@@ -46,16 +40,7 @@ _SUMS_ALONE: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Asked:
-    """The dataset whose samples were asked about.
-
-    Attributes:
-      dataset: the dataset.
-      form: what its samples are asked.
-      samples: ids, clusters and subsets of those that are measured.
-      known: the ids of all.
-      allow_missing: whether samples may have questions without an answer.
-      notes: what was left out by errata.
-    """
+    """The dataset whose samples were asked about."""
 
     dataset: Dataset
     form: QuestionForm
@@ -91,16 +76,7 @@ class _Part:
 
 
 def harness_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return the table of what harnesses wrote of some models.
-
-    Args:
-      dataset: what the models were asked about.
-      paths: a file for each model; see `form_of_file`.
-      settings: how they are judged.
-
-    Raises:
-      InputError: results are of other samples, or some are missing though not allowed to be.
-    """
+    """Return the table of what harnesses wrote of some models."""
     settings.check_read("harnesses")
     asked = _asked(dataset, settings)
     names = model_names([path.stem for path in paths], paths)
@@ -140,9 +116,6 @@ def shares_right(dataset: Dataset, path: Path) -> dict[str, float]:
 
     Samples whose questions have not all an answer are left out. Where results have no
     questions, the shares are those of the scores of text and image.
-
-    Raises:
-      InputError: results are of other samples, or of no sample by itself.
     """
     part = _part(_asked(dataset, MetricsSettings(paths=(), allow_missing=True)), path)
     if part.sums:
@@ -276,13 +249,7 @@ def _judged(
     told: Mapping[str, T],
     judge: Callable[[list[T]], tuple[dict[str, Credits], dict[str, float]]],
 ) -> dict[str, Judged]:
-    """Return the credits of each subset.
-
-    Args:
-      samples: the samples.
-      told: what a file says, by sample; the others are missing.
-      judge: returns the credits [n] of n samples, and the chance of each metric that has one.
-    """
+    """Return the credits of each subset."""
     keys = samples.keys.tolist()
     scored = np.array([key in told for key in keys], dtype=bool)
     found = {}

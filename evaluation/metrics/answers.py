@@ -93,11 +93,6 @@ def judge_choices(
     answered right, `says A` of those answered A, and `not read` of those whose answer names no
     letter, which is wrong.
 
-    Args:
-      kind: `pairs`, `foils` or `rewordings`.
-      asked: the questions of each sample.
-      said: for each the letter that was read; None where none was.
-
     Returns:
       The credits of each metric [n], and the mean of each for letters drawn at random.
     """
@@ -125,12 +120,7 @@ def judge_choices(
 
 
 def _choices(kind: str, right: Mapping[tuple[str, int], float]) -> dict[str, float]:
-    """Return the papers' metrics from the probability that each question is answered right.
-
-    Args:
-      kind: of the sample.
-      right: by what is asked, and of which image or caption; 0 or 1 of what was answered.
-    """
+    """Return the papers' metrics from the probability that each question is answered right."""
     if kind == "foils":
         return {"pairwise": right["text", 0]}
     if kind == "rewordings":

@@ -39,17 +39,7 @@ _DROPPED = {
 def score_captions(
     captions: Sequence[str], references: Sequence[Sequence[str]], tokenizer: Tokenizer = "treebank"
 ) -> tuple[tuple[float, ...], NDArray[np.float64]]:
-    """Return BLEU-1 to BLEU-4 over the corpus, and CIDEr-D of each caption [n].
-
-    Args:
-      captions: one per image.
-      references: at least one per image.
-      tokenizer: how both are tokenized.
-
-    Raises:
-      InputError: an image has no reference, or the tokenizer needs Java and there is none.
-      MissingExtra: nltk is not installed.
-    """
+    """Return BLEU-1 to BLEU-4 over the corpus, and CIDEr-D of each caption [n]."""
     if not all(references):
         raise InputError("an image has no reference caption")
     flat = [text for group in references for text in group]
@@ -60,12 +50,7 @@ def score_captions(
 
 
 def tokenize(texts: Sequence[str], tokenizer: Tokenizer) -> list[str]:
-    """Return each text as lower-case words separated by single spaces, without punctuation.
-
-    Raises:
-      InputError: the tokenizer is `ptb` and Java or its program is missing, or it fails.
-      MissingExtra: nltk is not installed.
-    """
+    """Return each text as lower-case words separated by single spaces, without punctuation."""
     lines = [" ".join(text.split()) for text in texts]
     cut = _by_treebank(lines) if tokenizer == "treebank" else _by_java(lines)
     return [" ".join(word for word in words if word not in _DROPPED) for words in cut]

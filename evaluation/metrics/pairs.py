@@ -1,12 +1,16 @@
-"""Scores of minimal pairs: two images, two captions, and which of them match.
+"""Scores of minimal pairs, and of one image with true and false captions.
 
-Scores are an array [n, 2, 2]: sample, image, caption; image i matches caption i. Higher is a better
-match, on any scale. Chance levels are those of four independent scores from one continuous
-distribution. Chance is not a floor: a scorer that looks only at the caption has an image score of
-0, one that looks only at the image a text score of 0.
+Scores of pairs are an array [n, 2, 2]: sample, image, caption; image i matches caption i. Those of
+one image are [n, 2] of caption and foil, or [n, 3] of original caption, hard positive and hard
+negative: the first is true, the last is false. Higher is a better match, on any scale. Chance
+levels are those of independent scores from one continuous distribution. Chance is not a floor: a
+scorer that looks only at the caption has an image score of 0, one that looks only at the image a
+text score of 0.
 
 Source: Winoground (Thrush et al. 2022), section 3.3, and EqBen (Wang et al. 2023), section 5.1;
-both strict, so that a tie loses.
+VALSE (Parcalabescu et al. 2022), section 4.2, whose acc and min EqBen's table 1 names; "The Hard
+Positive Truth about Vision-Language Compositionality" (Kamath et al. 2024), section 4.1. All are
+strict, so that a tie loses, and is neither right nor brittle.
 """
 
 from __future__ import annotations
@@ -88,3 +92,85 @@ PAIR_METRICS: Final[Mapping[str, Metric]] = {
     "equivariance": Metric(equivariance, unit="number"),
 }
 """What a table of pairs shows."""
+
+
+def pairwise(scores: Scores, rule: TieRule = "strict") -> Credits:
+    """Return the credit of "the first caption scores above the last" [n]."""
+    return all_above(scores[:, [0]], scores[:, [-1]], rule)
+
+
+def caption_recognised(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
+    """Return VALSE's p_c: the caption scores above a threshold, so it is called true [n]."""
+    return all_above(scores[:, [0]], _limit(scores, threshold), rule)
+
+
+def foil_recognised(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
+    """Return VALSE's p_f: the foil scores below a threshold, so it is called false [n]."""
+    return all_above(_limit(scores, threshold), scores[:, [-1]], rule)
+
+
+def _limit(scores: Scores, threshold: float) -> Scores:
+    return np.full((len(scores), 1), threshold, dtype=scores.dtype)
+
+
+def foil_accuracy(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
+    """Return VALSE's acc: the mean of p_c and p_f [n]."""
+    recognised = caption_recognised(scores, rule, threshold)
+    return (recognised + foil_recognised(scores, rule, threshold)) / 2
+
+
+def augmented(scores: Scores, rule: TieRule = "strict") -> Credits:
+    """Return the credit of "original and hard positive both score above the negative" [n]."""
+    return all_above(scores[:, :2], scores[:, [2]], rule)
+
+
+def brittleness(scores: Scores, rule: TieRule = "strict") -> Credits:
+    """Return the credit of "the negative lies between original and hard positive" [n].
+
+    Lower is better.
+    """
+    original, positive, negative = scores.T
+    low, high = np.minimum(original, positive), np.maximum(original, positive)
+    won = (low < negative) & (negative < high)
+    tied = ((negative == low) | (negative == high)) & ~won
+    if rule == "strict":
+        return won.astype(np.float64)
+    if rule == "half":
+        return won + 0.5 * tied
+    # A tie with one is a coin toss; of three equal scores each is equally often in the middle.
+    return won + np.where(low == high, 1 / 3, 1 / 2) * tied
+
+
+def foil_ties(scores: Scores) -> Flags:
+    """Return where the last caption ties with another [n]."""
+    return (scores[:, :-1] == scores[:, [-1]]).any(axis=1)
+
+
+def mean_score(column: int) -> Metric:
+    """Return the score of one of the captions as a metric."""
+    return Metric(lambda scores, _: scores[:, column].astype(np.float64), unit="number")
+
+
+THRESHOLDED: Final[Mapping[str, Metric]] = {
+    "acc": Metric(foil_accuracy, chance=1 / 2, is_thresholded=True),
+    "p_c": Metric(caption_recognised, chance=1 / 2, is_thresholded=True),
+    "p_f": Metric(foil_recognised, chance=1 / 2, is_thresholded=True),
+}
+"""VALSE's metrics by a threshold. Chance calls every caption true or false by a coin toss."""
+
+FOIL_METRICS: Final[Mapping[str, Metric]] = {
+    "pairwise": Metric(pairwise, chance=1 / 2),
+    **THRESHOLDED,
+}
+"""What a table of captions and foils shows."""
+
+HARD_POSITIVE_METRICS: Final[Mapping[str, Metric]] = {
+    "original": Metric(pairwise, chance=1 / 2),
+    "augmented": Metric(augmented, chance=1 / 3),
+    "brittleness": Metric(brittleness, chance=1 / 3, is_cost=True),
+    "mean caption": mean_score(0),
+    "mean hard positive": mean_score(1),
+    "mean hard negative": mean_score(2),
+    **THRESHOLDED,
+}
+"""What a table of hard positives shows. Chance: three independent scores of one distribution."""

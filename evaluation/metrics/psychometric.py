@@ -39,7 +39,6 @@ class Curves:
     """Psychometric functions that were fitted to answers of the same questions, such as resamples.
 
     Attributes:
-      middle: a size, the geometric mean of those that were measured.
       offset: log-odds of F at this size [curves].
       rise: how much these log-odds rise each time the size doubles, at least 0 [curves].
       lapses: share of wrong answers that remains, however large the change [curves].
@@ -54,7 +53,7 @@ class Curves:
     largest: NDArray[np.float64]
 
     def share(self, size: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """Returns the share of right answers of each [curves] at a size above 0, its own or one."""
+        """Return the share of right answers of each [curves] at a size above 0, its own or one."""
         return _share(self.offset + self.rise * np.log2(size / self.middle), self.lapses)[0]
 
     @property
@@ -80,7 +79,7 @@ class Curves:
 
 
 def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[Any]) -> Curves:
-    """Returns the likeliest curves, all fitted at once, as the bootstrap needs a thousand.
+    """Return the likeliest curves, all fitted at once, as the bootstrap needs a thousand.
 
     Each is the better of two that start where a grid of curves, level ones among them, is
     likeliest: with few lapses there may be one hill, with many another. Each step is that of
@@ -113,7 +112,7 @@ def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[A
 def _share(
     log_odds: NDArray[np.float64], lapses: NDArray[np.float64] | float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the share of right answers, which is never quite 0 or 1, and F."""
+    """Return the share of right answers, which is never quite 0 or 1, and F."""
     known = 1 / (1 + np.exp(-log_odds))
     return np.clip(GUESS + (1 - GUESS - lapses) * known, 1e-12, 1 - 1e-12), known
 
@@ -121,7 +120,7 @@ def _share(
 def _starts(
     places: NDArray[np.float64], hits: NDArray[np.float64], misses: NDArray[np.float64]
 ) -> Iterator[NDArray[np.float64]]:
-    """Yields for few and for many lapses the likeliest curve of a grid for each [curves, 3]."""
+    """Yield for few and for many lapses the likeliest curve of a grid for each [curves, 3]."""
     odds, rises, at = (axis.ravel() for axis in np.meshgrid(_ODDS, _RISES, places))
     for lapses in _LAPSES:
         grid = np.stack([odds - rises * at, rises, np.full(at.size, lapses)], axis=1)
@@ -136,7 +135,7 @@ def _climb(
     hits: NDArray[np.float64],
     misses: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the likeliest curves near some [curves, 3], and the loss of each [curves]."""
+    """Return the likeliest curves near some [curves, 3], and the loss of each [curves]."""
     damping = np.full(len(values), 1e-3)
     best = _loss(values, places, hits, misses)
     for _ in range(_STEPS):
@@ -156,7 +155,7 @@ def _loss(
     hits: NDArray[np.float64],
     misses: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Returns minus the log-likelihood of each curve [curves]."""
+    """Return minus the log-likelihood of each curve [curves]."""
     share, _ = _share(values[:, [0]] + values[:, [1]] * places, values[:, [2]])
     return -(hits * np.log(share) + misses * np.log1p(-share)).sum(axis=1)
 
@@ -168,7 +167,7 @@ def _step(
     misses: NDArray[np.float64],
     damping: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Returns the damped step of each curve [curves, 3]; one at a bound does not press on it."""
+    """Return the damped step of each curve [curves, 3]; one at a bound does not press on it."""
     lapses = values[:, [2]]
     share, known = _share(values[:, [0]] + values[:, [1]] * places, lapses)
     by_odds = (1 - GUESS - lapses) * known * (1 - known)

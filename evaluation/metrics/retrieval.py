@@ -31,7 +31,6 @@ class ScoreRows:
     """Scores of queries with all candidates, a block of queries at a time.
 
     Attributes:
-      queries, candidates: how many there are.
       rows: returns the scores of the queries from one to before another [queries, candidates]; -inf
         where a pair was not scored.
     """
@@ -144,10 +143,7 @@ def rank(
     """Rank all candidates of all queries.
 
     Args:
-      scores: of queries with candidates.
-      truths: the true candidates of each query.
       depth: how many top candidates to keep; R@k needs none, and 0 saves half the time.
-      block_scores: how many scores are held at a time.
     """
     parts = list(_ranked_blocks(scores, truths, min(depth, scores.candidates), block_scores))
     scored, above, level, best, top, hits = map(np.concatenate, zip(*parts, strict=True))
@@ -217,11 +213,6 @@ def share_at(ranking: Ranking, k: int, total: int) -> Credits:
 
     With five captions per image it can fall from R@1 to R@5; the usual R@k cannot. Ties lose.
 
-    Args:
-      ranking: the ranks of the true candidates.
-      k: at least 1, at most the depth of the ranking.
-      total: true candidates per query; see SHARE_TOTALS.
-
     Source: `recall_at_k` of mariyahendriksen/evaluating-cmr-in-vl; Hendriksen et al. 2024, table 3.
     """
     return ranking.hits[:, :k].sum(axis=1) / min(total, k)
@@ -236,7 +227,6 @@ def dcg_cm(
     most 4.54 for ten candidates.
 
     Args:
-      ranking: the top candidates.
       relevance: similarity of each query with each of its top candidates [queries, depth].
       depth: number of candidates to sum over.
 
@@ -305,7 +295,6 @@ def mean_jaccard(
     NaN if none remains.
 
     Args:
-      before: each caption's score, such as its R@1 + R@5 + R@10 [captions].
       after: by perturbation, the same with the perturbed caption [captions]; NaN where it was not
         perturbed or has no score.
 

@@ -41,9 +41,6 @@ def moved(
 
     Args:
       images: unit vectors of the queries' images [queries, d], or zeros for the bare difference.
-      source_words: unit vectors of the words to replace [queries, d].
-      target_words: unit vectors of their replacements [queries, d].
-      strength: the factor lambda.
 
     Source: SIMAT (Couairon et al. 2022), section 4.2, equation 2; `eval.py` of its repository.
     """
@@ -59,7 +56,6 @@ def sentence_deltas(
 
     Args:
       triplets: subject, relation and object of each caption [captions].
-      vectors: unit vectors of the captions [captions, d].
       exchanges: position in the triplet, 0 to 2, the word there, and its replacement.
 
     Returns:
@@ -83,12 +79,7 @@ def sentence_deltas(
 
 
 def nearest(points: NDArray[np.float32], candidates: NDArray[np.float32]) -> Indices:
-    """Return the nearest candidate of each point, the first among ties [points].
-
-    Args:
-      points: [points, d].
-      candidates: unit vectors [candidates, d].
-    """
+    """Return the nearest candidate of each point, the first among ties [points]."""
     return (points @ candidates.T).argmax(axis=1).astype(np.int64)
 
 
@@ -98,9 +89,7 @@ def same_crops(
     """Return the duplicates of each region: crops of one image with IoU above a limit.
 
     Args:
-      sources: the image that each region is cropped from [regions].
       boxes: x0, y0, x1, y1 of each region in pixels [regions, 4].
-      limit: intersection over union above which two crops count as one.
 
     Returns:
       The duplicates of each region, itself included.
@@ -183,14 +172,7 @@ def judge_queries(
 def chance(
     truths: Mapping[int, Indices], excluded: Truths, regions: int, weights: Numbers
 ) -> dict[str, float]:
-    """Return the score of random neighbours for n = 1 and 5, weighted over queries.
-
-    Args:
-      truths: matching regions of each query that can succeed.
-      excluded: regions that each query must not retrieve.
-      regions: number of regions.
-      weights: weights of the queries [queries].
-    """
+    """Return the score of random neighbours for n = 1 and 5, weighted over queries."""
     right = np.array([len(truths.get(query, ())) for query in range(len(weights))])
     allowed = regions - np.diff(excluded.start)
     found = {}

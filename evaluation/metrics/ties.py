@@ -35,9 +35,7 @@ class Metric:
       of: maps the scores of samples [n, …] and the tie rule to credits [n]; a thresholded one takes
         the score above which a caption is called true as well.
       chance: its mean for random scores; None where there is no such number.
-      unit: of the credits.
       is_thresholded: whether it needs scores with a threshold, such as probabilities.
-      is_cost: whether less is better.
     """
 
     of: Callable[..., Credits]
@@ -57,7 +55,6 @@ def all_above(upper: Scores, lower: Scores, rule: TieRule = "strict") -> Credits
     Args:
       upper: scores [n, a].
       lower: scores [n, b].
-      rule: the credit of a tie.
     """
     from scipy.special import comb  # type: ignore[import-untyped]
 

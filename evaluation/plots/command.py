@@ -12,7 +12,8 @@ from eqforge.core.shell import shell
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.plots.canvas import check_output
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
-from eqforge.evaluation.tables.report import Rules, labels_of
+from eqforge.evaluation.tables.render import Rules
+from eqforge.evaluation.tables.report import labels_of
 from eqforge.evaluation.tables.settings import refuse_unread
 
 if TYPE_CHECKING:

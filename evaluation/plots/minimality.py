@@ -14,7 +14,7 @@ from eqforge.evaluation.plots.canvas import colour, drawing, words
 from eqforge.evaluation.plots.equivariance import finish
 from eqforge.evaluation.plots.pair_scores import PairScores
 from eqforge.evaluation.statistics.bootstrap import resample_means
-from eqforge.evaluation.tables.report import Rules
+from eqforge.evaluation.tables.render import Rules
 
 PairMetric = Literal["text", "image", "group"]
 

@@ -105,14 +105,6 @@ def score_pairs(
 ) -> list[NDArray[np.float32]]:
     """Score the images of one batch with all of their captions, each pair once.
 
-    Args:
-      scorer: reads image and caption together.
-      images: the images' numbers.
-      states: what the scorer computed from each.
-      pairs: which captions are scored with which image.
-      captions: all texts, by number.
-      batch_size: pairs per batch.
-
     Returns:
       For each image the logits of its captions, in the order of `pairs`.
     """
@@ -149,14 +141,7 @@ def _pair_batches(
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Piece:
-    """Some images of one row group.
-
-    Attributes:
-      path: the Parquet file, relative to the dataset's folder.
-      group: its row group.
-      rows: int64, rows of the row group.
-      images: int64, the number of each row's image.
-    """
+    """Some images of one row group."""
 
     path: str
     group: int
@@ -166,12 +151,7 @@ class Piece:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Batch:
-    """Where the images of one batch are stored.
-
-    Attributes:
-      unit: the unit of work it belongs to.
-      pieces: its images by row group, in the order of the dataset.
-    """
+    """Where the images of one batch are stored."""
 
     unit: int
     pieces: tuple[Piece, ...]
@@ -181,12 +161,6 @@ def cut_batches(
     dataset: Dataset, numbers: dict[str | None, int], batch_images: int, unit_batches: int
 ) -> tuple[list[Batch], list[str]]:
     """Cut the requested images into batches, and these into units of several batches.
-
-    Args:
-      dataset: the dataset.
-      numbers: the number of every requested image, by id.
-      batch_images: maximum number of images per batch.
-      unit_batches: batches per unit.
 
     Returns:
       The batches, units ascending from 0, and the ids that are not in the dataset.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eqforge.core.files import storage
 from eqforge.evaluation.scoring.index import MISSING, Index, NumberedRows, Pairs, numbered
 from eqforge.evaluation.scoring.pictures import Failure
-from eqforge.evaluation.scoring.tasks import Task
+from eqforge.evaluation.scoring.settings import Task
 from eqforge.evaluation.scoring.work import open_map
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile
@@ -32,12 +32,7 @@ DICTIONARY_BYTES = 64 << 20
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Gathered:
-    """What was written to the folder.
-
-    Attributes:
-      tables: the files of every table.
-      counts: counts of samples, images and captions.
-    """
+    """What was written to the folder."""
 
     tables: dict[str, list[DataFile]]
     counts: dict[str, Counts]
@@ -45,13 +40,7 @@ class Gathered:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Folder:
-    """Where tables are written.
-
-    Attributes:
-      output: the folder.
-      index: the images and captions by number.
-      failures: failures of images, by the images' numbers.
-    """
+    """Where tables are written."""
 
     output: str
     index: Index
@@ -314,13 +303,7 @@ def _write_vectors(
 
 
 class _Cells:
-    """Counts which cells of a grid have a score.
-
-    Attributes:
-      scored: number of cells with a score.
-      missing: number of cells without one, by image.
-      asked, answered: whether a caption has a cell, and whether it has a score [captions].
-    """
+    """Counts which cells of a grid have a score."""
 
     def __init__(self, captions: int) -> None:
         self.scored = 0

@@ -6,6 +6,7 @@ of samples. Texts and ids are held in memory; images and scores never are.
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
-from eqforge.evaluation.scoring.tasks import Task
+from eqforge.evaluation.scoring.settings import Task
 from eqforge.models.scorer import Vectors
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
@@ -52,13 +53,7 @@ class Index:
 
 
 def make_index(dataset: Dataset, task: Task, more_captions: Sequence[str] = ()) -> Index:
-    """Return the index of a task, reading its columns once.
-
-    Args:
-      dataset: the dataset.
-      task: what is scored.
-      more_captions: further texts to encode, which need not be in the dataset.
-    """
+    """Return the index of a task, reading its columns once."""
     images: set[str] = set()
     captions: set[str] = set(more_captions)
     samples = 0
@@ -143,19 +138,15 @@ def make_pairs(dataset: Dataset, task: Task, index: Index) -> Pairs:
     width = len(index.captions)
     if task.crossed:
         return Pairs(starts=np.arange(len(index.images) + 1, dtype=np.int64) * width, captions=None)
-    keys = np.unique(np.concatenate([*_pair_keys(dataset, task, index), np.empty(0, np.int64)]))
-    images, captions = np.divmod(keys, max(width, 1))
-    starts = np.searchsorted(images, np.arange(len(index.images) + 1)).astype(np.int64)
-    return Pairs(starts=starts, captions=captions.astype(np.int32))
-
-
-def _pair_keys(dataset: Dataset, task: Task, index: Index) -> Iterator[NDArray[np.int64]]:
-    width = len(index.captions)
+    parts = [np.empty(0, np.int64)]
     for rows in numbered(dataset, task, index):
-        for images in rows.images.T:
-            for captions in rows.captions.T:
-                known = (images != MISSING) & (captions != MISSING)
-                yield np.unique(images[known] * width + captions[known])
+        for images, captions in itertools.product(rows.images.T, rows.captions.T):
+            known = (images != MISSING) & (captions != MISSING)
+            parts.append(np.unique(images[known] * width + captions[known]))
+    keys = np.unique(np.concatenate(parts))
+    image_of, caption_of = np.divmod(keys, max(width, 1))
+    starts = np.searchsorted(image_of, np.arange(len(index.images) + 1)).astype(np.int64)
+    return Pairs(starts=starts, captions=caption_of.astype(np.int32))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -163,7 +154,6 @@ class NumberedRows:
     """Some samples, with the numbers of their images and captions.
 
     Attributes:
-      ids: their ids.
       images: int64 of shape (samples, images), MISSING where a sample has none.
       captions: int64 of shape (samples, captions), MISSING where there is no text.
     """
@@ -204,8 +194,6 @@ def candidate_pairs(folder: str, dataset_sha256: str, index: Index, top: int) ->
     """Return the union of the `top` captions of each image and the `top` images of each caption.
 
     Args:
-      folder: folder of a dual encoder's vectors.
-      dataset_sha256: digest of the manifest of the dataset that the vectors must be of.
       index: the images and captions; one without a vector has only the pairs that others choose.
       top: how many to take, at least 1; ties go to lower numbers.
     """

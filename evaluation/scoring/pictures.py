@@ -35,10 +35,7 @@ class Prepared:
     """A batch ready for a model.
 
     Attributes:
-      unit: the unit of work it belongs to.
-      images: the numbers of the images that could be prepared.
       inputs: the model's inputs: one tensor if all have one shape, else a list.
-      failures: the failures of the others.
     """
 
     unit: int
@@ -58,10 +55,6 @@ class Preparation:
     """Prepares batches for a model, in whatever process it is sent to.
 
     Attributes:
-      dataset: the dataset of the images.
-      batches: the batches; this object is a map-style torch dataset over them.
-      prepare: turns one image into the model's input.
-      reads_pixels: whether `prepare` takes pixels.
       max_pixels: larger images are refused without decoding.
     """
 
@@ -191,10 +184,7 @@ def prepared_batches(
     """Yield the batches in order, prepared by worker processes or, without any, in this one.
 
     Args:
-      preparation: the batches.
       workers: number of worker processes; each prepares `prefetch` batches ahead.
-      prefetch: at least 1.
-      device: the model's device; for a GPU batches are pinned.
 
     Raises:
       BuildError: a worker was killed.

@@ -17,19 +17,17 @@ from eqforge.core.identity import fingerprint
 from eqforge.core.ticker import Ticker
 from eqforge.core.versions import versions_of
 from eqforge.evaluation.scoring.batches import LENGTH_STEP, Batch, cut_batches
-from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.scoring.gather import (
     Folder,
-    Gathered,
     cosines,
     gather_grid,
     gather_samples,
     gather_vectors,
     logits,
 )
-from eqforge.evaluation.scoring.index import Index, Pairs, candidate_pairs, make_index, make_pairs
+from eqforge.evaluation.scoring.index import Index, candidate_pairs, make_index, make_pairs
 from eqforge.evaluation.scoring.pictures import Failure
-from eqforge.evaluation.scoring.tasks import Task, task_of
+from eqforge.evaluation.scoring.settings import ScoreSettings, Task, task_of
 from eqforge.evaluation.scoring.work import (
     Job,
     caption_unit,
@@ -61,7 +59,6 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
     """Score a dataset with a model and return the manifest of the scores.
 
     Args:
-      settings: what is scored, with what, and where the scores go.
       scorer: the loaded model, for scoring in one process; None loads the one that the settings
         name.
 
@@ -87,8 +84,11 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
         return _finished(folder, header)
     work = folder / WORK
     pairs = None
-    if not is_dual_encoder(scorer):
-        pairs = _pairs(dataset, task, index, settings, header)
+    if settings.candidates is not None:
+        folder_of = str(settings.candidates)
+        pairs = candidate_pairs(folder_of, dataset.sha256, index, settings.top)
+    elif not is_dual_encoder(scorer):
+        pairs = make_pairs(dataset, task, index)
     _begin(work, header, index)
     if pairs is not None:
         pairs.save(work)
@@ -109,11 +109,14 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
             f"not one of {len(failures)} images could be scored; {index.images[first.image]}: "
             f"{first.reason}, {first.detail}"
         )
-    gathered = _gather(
-        Folder(output=str(folder), index=index, failures=failures),
-        (work, dataset, task, pairs),
-        header,
-    )
+    out = Folder(output=str(folder), index=index, failures=failures)
+    if not task.crossed:
+        values = cosines(work) if pairs is None else logits(work, pairs)
+        gathered = gather_samples(out, dataset, task, values, header)
+    elif pairs is None:
+        gathered = gather_vectors(out, work)
+    else:
+        gathered = gather_grid(out, work, pairs)
     manifest = dataclasses.replace(header, tables=gathered.tables, counts=gathered.counts)
     storage.write_bytes(str(folder / FILE_NAME), scores_json(manifest))
     shutil.rmtree(work)
@@ -159,15 +162,6 @@ def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
         raise InputError(f"{work.parent}: holds other files; name an empty folder")
     (work / "done").mkdir(parents=True, exist_ok=True)
     storage.write_bytes(str(plan), wanted)
-
-
-def _pairs(
-    dataset: Dataset, task: Task, index: Index, settings: ScoreSettings, header: ScoresManifest
-) -> Pairs:
-    if settings.candidates is None:
-        return make_pairs(dataset, task, index)
-    folder = str(settings.candidates)
-    return candidate_pairs(folder, header.dataset_sha256, index, settings.top)
 
 
 def _do(
@@ -222,16 +216,6 @@ def _unit_sizes(batches: Sequence[Batch], captions: int, caption_unit: int) -> C
     return found
 
 
-def _gather(
-    folder: Folder, made: tuple[Path, Dataset, Task, Pairs | None], header: ScoresManifest
-) -> Gathered:
-    work, dataset, task, pairs = made
-    if task.crossed:
-        return gather_vectors(folder, work) if pairs is None else gather_grid(folder, work, pairs)
-    values = cosines(work) if pairs is None else logits(work, pairs)
-    return gather_samples(folder, dataset, task, values, header)
-
-
 _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy", "pyarrow")
 
 
@@ -239,7 +223,10 @@ def make_header(
     dataset: Dataset, task: Task, scorer: Scorer, settings: ScoreSettings
 ) -> ScoresManifest:
     """Return the manifest of scores without counts and files."""
-    identity = scorer.identity
+    identity, candidates = scorer.identity, None
+    if settings.candidates is not None:
+        open_scores(str(settings.candidates))  # raises InputError with the problem, if any
+        candidates = [storage.digest(str(settings.candidates / FILE_NAME))[1], settings.top]
     return ScoresManifest(
         dataset=dataset.manifest.dataset,
         dataset_sha256=dataset.sha256,
@@ -250,7 +237,7 @@ def make_header(
         model=identity,
         settings={
             "autocast": settings.autocast,
-            "candidates": _candidates_digest(settings),
+            "candidates": candidates,
             "decoder": pictures.VERSION,
             "batches": {
                 "images": settings.image_batch,
@@ -276,13 +263,6 @@ def quantity_of(scorer: Scorer) -> Quantity:
     if is_dual_encoder(scorer):
         return "cosine"
     return "logit" if gives_log_odds(scorer) else "score"
-
-
-def _candidates_digest(settings: ScoreSettings) -> list[Any] | None:
-    if settings.candidates is None:
-        return None
-    open_scores(str(settings.candidates))  # raises InputError with the problem, if any
-    return [storage.digest(str(settings.candidates / FILE_NAME))[1], settings.top]
 
 
 def device_name(device: str) -> str:

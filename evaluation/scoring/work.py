@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
 from eqforge.evaluation.scoring.batches import Batch, encode_captions, encode_images, score_pairs
-from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.scoring.index import load_pairs
 from eqforge.evaluation.scoring.pictures import (
     Failure,
@@ -30,6 +29,7 @@ from eqforge.evaluation.scoring.pictures import (
     prepared_batches,
     process_context,
 )
+from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.scorer import DualEncoder, Scorer, is_dual_encoder, sends_preparer
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.reader import Dataset
@@ -45,18 +45,7 @@ def caption_unit(settings: ScoreSettings) -> int:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Job:
-    """The work of one process.
-
-    Attributes:
-      folder: where the mapped files and the notes are.
-      dataset: what is scored.
-      batches: batches of images, in whole units.
-      caption_units: numbers of the units of captions.
-      captions: all texts by number.
-      images: number of images.
-      device: the model's device, as torch names it.
-      settings: sizes of batches, number of workers and the like.
-    """
+    """The work of one process."""
 
     folder: Path
     dataset: Dataset
@@ -270,7 +259,6 @@ def run_processes(jobs: Sequence[Job], show: Callable[[Iterable[str]], None]) ->
     """Run jobs in parallel and wait for all; when one fails the others are stopped.
 
     Args:
-      jobs: one per process.
       show: called with the names of the finished units' notes, earlier runs included.
 
     Raises:

@@ -1,4 +1,7 @@
-"""Blind answerers: they answer questions by their texts, and never see a picture."""
+"""Blind answerers: they answer questions by their texts, and never see a picture.
+
+A language model says the likeliest answer, and takes the likelier of two captions for the true one.
+"""
 
 import functools
 from collections import Counter
@@ -7,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from eqforge.core.errors import MissingExtra
-from eqforge.evaluation.shortcuts.judges import split_folds, widening
+from eqforge.core.errors import InputError, MissingExtra
+from eqforge.evaluation.shortcuts.judges import Judge, Question, split_folds, widening
 from eqforge.evaluation.shortcuts.probes import (
     PROBES,
     REGULARISATION,
@@ -19,6 +23,7 @@ from eqforge.evaluation.shortcuts.probes import (
     train_pairs,
     weightiest,
 )
+from eqforge.models.pretrained import check_device, onto_device
 from eqforge.schemas.records.lettered import LETTERS
 from eqforge.schemas.records.questions import short_answer
 
@@ -58,7 +63,7 @@ class Answerer:
 
 
 def blind_answerers(folds: int = 5) -> dict[str, Answerer]:
-    """Returns the answerers that learn from the questions of other groups, by cross-validation.
+    """Return the answerers that learn from the questions of other groups, by cross-validation.
 
     PRIOR gives the answer that is right most often. The probes also read the question, or, where
     there are options, those.
@@ -72,7 +77,7 @@ def blind_answerers(folds: int = 5) -> dict[str, Answerer]:
 
 
 def posed(row: Mapping[str, Any]) -> Posed:
-    """Returns a question whose answer is short, with `questions_task.COLUMNS`, as it is asked."""
+    """Return a question whose answer is short, with `questions_task.COLUMNS`, as it is asked."""
     options = tuple(row["options"])
     answer = short_answer(row["answer"], options) or ""
     form = OPTIONS if options else _NAMED.get(answer.lower(), _LETTER)
@@ -98,7 +103,7 @@ def _by_folds(probe: str, folds: int, asked: Sequence[Posed]) -> list[str]:
 
 
 def _learnt(probe: str, seen: Sequence[Posed], asked: Sequence[Posed]) -> list[str]:
-    """Returns answers to questions of one form, learnt from others; empty ones from none."""
+    """Return answers to questions of one form, learnt from others; empty ones from none."""
     counts = Counter(each.answer for each in seen)
     usual = sorted(counts, key=lambda answer: (-counts[answer], answer))
     if not usual or probe == PRIOR:
@@ -111,13 +116,13 @@ def _learnt(probe: str, seen: Sequence[Posed], asked: Sequence[Posed]) -> list[s
 
 
 def _best(scores: Sequence[float], usual: Sequence[str]) -> str:
-    """Returns the letter of the greatest score; of equal ones that which is right most often."""
+    """Return the letter of the greatest score; of equal ones that which is right most often."""
     letters = [LETTERS[place] for place, score in enumerate(scores) if score == max(scores)]
     return next((letter for letter in usual if letter in letters), letters[0])
 
 
 def option_pairs(asked: Sequence[Posed]) -> tuple[list[str], list[str]]:
-    """Returns the right option of each question beside each of its wrong ones."""
+    """Return the right option of each question beside each of its wrong ones."""
     pairs = [
         (each.options[LETTERS.index(each.answer)], option)
         for each in asked
@@ -130,7 +135,7 @@ def option_pairs(asked: Sequence[Posed]) -> tuple[list[str], list[str]]:
 def name_answers(
     probe: str, train: tuple[Sequence[str], Sequence[str]], questions: Sequence[str]
 ) -> list[str]:
-    """Returns a probe's answers to questions that name what can be answered, such as yes or no.
+    """Return a probe's answers to questions that name what can be answered, such as yes or no.
 
     `train` has the questions to train on, at least one, and their right answers.
     """
@@ -143,7 +148,7 @@ def name_answers(
 
 
 def answer_clues(probe: str, questions: Sequence[str], answers: Sequence[str]) -> tuple[Clue, ...]:
-    """Returns the pieces of text that speak for one of two answers, as `clues` does of captions.
+    """Return the pieces of text that speak for one of two answers, as `clues` does of captions.
 
     The probe is trained on all questions. A weight above 0 speaks for the answer that is last in
     the alphabet, whose questions `Clue.right` counts.
@@ -176,7 +181,7 @@ def rank_options(
     train: tuple[Sequence[str], Sequence[str]],
     options: Sequence[Sequence[str]],
 ) -> list[list[float]]:
-    """Returns how right each option of some questions looks, all 0 where a probe cannot tell.
+    """Return how right each option of some questions looks, all 0 where a probe cannot tell.
 
     `train` has the right and the wrong options to train on, in pairs.
     """
@@ -188,3 +193,91 @@ def rank_options(
     flat = [option for each in options for option in each]
     scores = iter(np.round(model.decision_function(scaler.transform(featurize(flat))), 6).tolist())
     return [[next(scores) for _ in each] for each in options]
+
+
+class LanguageModelProbe:
+    """Scores captions by their likelihood under a causal language model of transformers."""
+
+    def __init__(
+        self, model: str, revision: str | None = None, device: str = "cpu", batch_size: int = 64
+    ) -> None:
+        try:
+            import torch
+            from transformers import AutoModelForCausalLM, AutoTokenizer
+        except ImportError as error:
+            raise MissingExtra("torch and transformers", "models") from error
+        check_device(device)
+        try:
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(model, revision=revision)
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
+                model, revision=revision, dtype=torch.float32
+            )
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"the language model {model!r} cannot be loaded: {error}") from error
+        self._model = onto_device(loaded, device)
+        self._batch_size = batch_size
+
+    def judges(self) -> dict[str, Judge]:
+        """Return two judges: by the likelihood of the whole caption, and by that per token."""
+        return {
+            "language_model_total": Judge(margins=lambda question: self._margins(question, 0)),
+            "language_model_per_token": Judge(margins=lambda question: self._margins(question, 1)),
+        }
+
+    def answerers(self) -> dict[str, Answerer]:
+        """Return two blind answerers: they say what is likeliest behind the question."""
+        return {
+            "language_model_total": Answerer(answers=lambda asked: self._answers(asked, 0)),
+            "language_model_per_token": Answerer(answers=lambda asked: self._answers(asked, 1)),
+        }
+
+    def _answers(self, asked: Sequence[Posed], column: int) -> list[str]:
+        known = sorted({(each.form, each.answer) for each in asked})
+        said = []
+        for each in asked:
+            named = [answer for form, answer in known if form == each.form]
+            names = list(LETTERS[: len(each.options)]) or named
+            words = each.options or [name.capitalize() for name in names]
+            scores = self.score([f"{each.question} {word}" for word in words])[:, column]
+            said.append(names[int(scores.argmax())])
+        return said
+
+    def score(self, captions: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return log likelihoods in nats: [captions, 2], in total and per token.
+
+        The first token is conditioned on the model's BOS token (or, without one, its EOS token).
+        Equal texts get equal scores.
+        """
+        distinct = sorted(set(captions), key=lambda caption: (len(caption), caption))
+        scores: dict[str, tuple[float, float]] = {}
+        for start in range(0, len(distinct), self._batch_size):
+            batch = distinct[start : start + self._batch_size]
+            scores.update(zip(batch, self._score_batch(batch), strict=True))
+        return np.array([scores[caption] for caption in captions])
+
+    def _score_batch(self, captions: Sequence[str]) -> list[tuple[float, float]]:
+        import torch
+
+        begin = self._tokenizer.bos_token_id
+        begin = self._tokenizer.eos_token_id if begin is None else begin
+        encoded = [self._tokenizer(c, add_special_tokens=False)["input_ids"] for c in captions]
+        longest = max(map(len, encoded))
+        ids = [[begin, *tokens, *[begin] * (longest - len(tokens))] for tokens in encoded]
+        mask = [[1] * (len(tokens) + 1) + [0] * (longest - len(tokens)) for tokens in encoded]
+        inputs = torch.tensor(ids, device=self._model.device)
+        attention = torch.tensor(mask, device=self._model.device)
+        with torch.inference_mode():
+            logits = self._model(input_ids=inputs, attention_mask=attention).logits
+            logs = torch.log_softmax(logits[:, :-1].double(), dim=-1)
+        chosen = logs.gather(2, inputs[:, 1:, None])[..., 0] * attention[:, 1:]
+        totals = chosen.sum(dim=1).tolist()
+        return [
+            (total, total / max(1, len(tokens)))
+            for total, tokens in zip(totals, encoded, strict=True)
+        ]
+
+    def _margins(self, question: Question, column: int) -> npt.NDArray[np.float64]:
+        right, wrong = (
+            self.score(captions)[:, column] for captions in (question.right, question.wrong)
+        )
+        return np.asarray(right - wrong)

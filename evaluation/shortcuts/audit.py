@@ -109,12 +109,7 @@ def audit_pairs(
     resamples: int = 1000,
     contrasts: Collection[Contrast] = tuple(CONTRASTS),
 ) -> Audit:
-    """Audits the text pairs of one dataset; without judges by all probes.
-
-    Raises:
-      InputError: there are fewer images than folds.
-      MissingExtra: scikit-learn is not installed.
-    """
+    """Audits the text pairs of one dataset; without judges by all probes."""
     everything = list(pairs)
     audited = [pair for pair in everything if pair.design == "one_image"]
     judges = probe_judges(folds=folds) if judges is None else judges
@@ -185,12 +180,9 @@ def _judged(
 
 
 def certify(dataset: Dataset) -> Certificate:
-    """Returns the certificate of a dataset of captions, hard positives and hard negatives.
+    """Return the certificate of a dataset of captions, hard positives and hard negatives.
 
     Rows of few images cannot be judged.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
     """
     folds = 5
     columns = ("sample_id", "image", "caption", "hard_positive", "hard_negative")

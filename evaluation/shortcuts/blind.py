@@ -40,12 +40,9 @@ class BlindResult:
     """How often one blind answerer is right.
 
     Attributes:
-      metric: a key of METRICS: what has to be answered right together.
-      probe: PRIOR, a key of PROBES, "language_model_total" or "language_model_per_token".
       units, groups: number of units judged, and of the groups that they are of.
       accuracy: share of units answered right, in [0, 1].
       low, high: its 95 % confidence interval, as of `audit.ProbeResult`, over groups.
-      chance: the share that guesses get right.
       at_most: the share that nobody exceeds who does not see the pictures.
     """
 
@@ -71,7 +68,6 @@ class GivenAway:
 
     Attributes:
       form: as in `Posed`.
-      probe: one of WITH_CLUES.
       sides: what a clue of a weight above 0 speaks for, and of one below 0.
       clues: the pieces of text; `right` and `wrong` count the texts of the two sides.
     """
@@ -112,12 +108,7 @@ def audit_questions(
     seed: int = 0,
     resamples: int = 1000,
 ) -> BlindAudit:
-    """Audits a dataset of questions in groups; without answerers by those of `blind_answerers`.
-
-    Raises:
-      InputError: there are fewer groups than folds.
-      MissingExtra: scikit-learn is not installed.
-    """
+    """Audits a dataset of questions in groups; without answerers by those of `blind_answerers`."""
     rows = _closed(dataset)
     asked = [posed(row) for row in rows]
     groups = len({each.group for each in asked})
@@ -168,7 +159,7 @@ def audit_questions(
 
 
 def _closed(dataset: Dataset) -> list[dict[str, Any]]:
-    """Returns the questions, by their ids, of the groups in which none has a free answer."""
+    """Return the questions, by their ids, of the groups in which none has a free answer."""
     columns = read_columns(dataset, "samples", COLUMNS)
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     free = {row["group_id"] for row in rows if short_answer(row["answer"], row["options"]) is None}
@@ -184,7 +175,7 @@ def _counted(asked: Sequence[Posed]) -> dict[str, dict[str, int]]:
 
 
 def _at_most(rows: Sequence[Row], metric: str) -> float:
-    """Returns the share of units that the best blind answerer gets right, or a bound above it.
+    """Return the share of units that the best blind answerer gets right, or a bound above it.
 
     Of units with the same texts those are right together that have the same answers; a unit in
     which a text has two answers never is. Where units of different texts share some of them, not
@@ -202,7 +193,7 @@ def _at_most(rows: Sequence[Row], metric: str) -> float:
 
 
 def _given_away(asked: Sequence[Posed], results: Sequence[BlindResult]) -> Iterator[GivenAway]:
-    """Yields what the shortcuts go by, of questions with options or with two answers."""
+    """Yield what the shortcuts go by, of questions with options or with two answers."""
     shortcuts = {each.probe for each in results if each.metric == "accuracy" and each.is_shortcut}
     for form in sorted({each.form for each in asked}):
         of_form = [each for each in asked if each.form == form]

@@ -59,11 +59,7 @@ _AUDITED = {"hard_negative", "caption_1", "role"}
 
 
 def audit_command(settings: AuditSettings) -> int:
-    """Audits a file and prints the report; returns 0, or 1 if `fail_above` is exceeded.
-
-    Raises:
-      EqforgeError: the file cannot be read or audited, or a package is missing.
-    """
+    """Audits a file and prints the report; returns 0, or 1 if `fail_above` is exceeded."""
     if settings.folds < 2 or settings.resamples < 1:
         raise InputError("expected --folds of at least 2 and --resamples of at least 1")
     questions = _questions(settings.path)
@@ -73,7 +69,7 @@ def audit_command(settings: AuditSettings) -> int:
 
 
 def _questions(path: Path) -> "Dataset | None":
-    """Returns the dataset of questions that a path is; None if it is anything else."""
+    """Return the dataset of questions that a path is; None if it is anything else."""
     from eqforge.evaluation.tasks.questions import is_questions
     from eqforge.schemas.dataset.reader import open_samples
     from eqforge.sources.labelled_captions import is_dataset
@@ -86,10 +82,9 @@ def _questions(path: Path) -> "Dataset | None":
 
 
 def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
-    """Prints the audit of questions; returns how often each answerer is right."""
-    from eqforge.evaluation.shortcuts.answerers import blind_answerers
+    """Print the audit of questions; returns how often each answerer is right."""
+    from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe, blind_answerers
     from eqforge.evaluation.shortcuts.blind import audit_questions
-    from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
     from eqforge.evaluation.shortcuts.report import as_json, questions_as_text
 
     if settings.hard_positives is not None:
@@ -106,10 +101,10 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 
 
 def _audit_captions(settings: AuditSettings) -> list[float]:
-    """Prints the audit of captions; returns how often each judge tells them from negatives."""
+    """Print the audit of captions; returns how often each judge tells them from negatives."""
+    from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe
     from eqforge.evaluation.shortcuts.audit import audit_pairs
     from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
-    from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
     from eqforge.evaluation.shortcuts.report import as_json, as_text
     from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
 
@@ -129,11 +124,7 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
 
 
 def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
-    """Returns the pairs of a file or dataset, and the number of captions without a false one.
-
-    Raises:
-      InputError: it is a dataset without true and false captions.
-    """
+    """Return the pairs of a file or dataset, and the number of captions without a false one."""
     from eqforge.schemas.dataset.reader import open_samples
     from eqforge.sources.labelled_captions import (
         is_dataset,

@@ -1,8 +1,10 @@
 """All that captions are judged by without a picture."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
@@ -10,8 +12,7 @@ import numpy.typing as npt
 
 from eqforge.core.errors import MissingExtra
 from eqforge.core.word_model import WordModel
-from eqforge.evaluation.shortcuts import transformer
-from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge
+from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge, words_of
 
 WITH_CLUES = ("words", "letters")
 """Probes of which the report names what they go by."""
@@ -65,19 +66,19 @@ class Judge:
 
 
 def blind_judges(folds: int = 5) -> dict[str, Judge]:
-    """Returns the judges by name, the transformer where torch is installed."""
+    """Return the judges by name, the transformer where torch is installed."""
     judges = probe_judges(folds=folds) | {"likelihood": likelihood_judge(folds)}
-    return judges | ({"transformer": transformer_judge(folds)} if transformer.can_train() else {})
+    return judges | ({"transformer": transformer_judge(folds)} if can_train() else {})
 
 
 def unasked() -> Iterator[str]:
-    """Yields the judges that this machine cannot ask, with the reason."""
-    if not transformer.can_train():
+    """Yield the judges that this machine cannot ask, with the reason."""
+    if not can_train():
         yield "transformer: torch is not installed, of the extra 'models'"
 
 
 def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[str, Judge]:
-    """Returns the judges that are trained on the pairs themselves, by cross-validation.
+    """Return the judges that are trained on the pairs themselves, by cross-validation.
 
     A probe judges each fold after training on the others, never an image it was trained on.
     """
@@ -96,7 +97,7 @@ def _clues(probe: str, question: Question) -> tuple[Clue, ...]:
 
 
 def likelihood_judge(folds: int) -> Judge:
-    """Returns a judge that knows no false caption: of two, that is true which is likelier.
+    """Return a judge that knows no false caption: of two, that is true which is likelier.
 
     It is a model of words that learns from the true captions of the other folds alone, so that it
     needs no language model from elsewhere.
@@ -113,14 +114,17 @@ def likelihood_judge(folds: int) -> Judge:
 
 
 def transformer_judge(folds: int) -> Judge:
-    """Returns the judge that reads whole captions, which is trained by cross-validation."""
-    return Judge(margins=_by_folds(transformer.train_and_judge, folds), widening=widening(folds))
+    """Return the judge that reads whole captions, which is trained by cross-validation.
+
+    It sees what counts of words do not: which words go with which, and in what order.
+    """
+    return Judge(margins=_by_folds(train_transformer, folds), widening=widening(folds))
 
 
 def _by_folds(
     judge: Callable[[Texts, Texts], Numbers], folds: int
 ) -> Callable[[Question], Numbers]:
-    """Returns what judges each fold after training on the others."""
+    """Return what judges each fold after training on the others."""
 
     def margins(question: Question) -> Numbers:
         found = np.zeros(len(question.right))
@@ -136,7 +140,7 @@ def _by_folds(
 
 
 def widening(folds: int) -> float:
-    """Returns the factor on the standard deviation of a mean over folds, which are not independent.
+    """Return the factor on the standard deviation of a mean over folds, which are not independent.
 
     Source: Nadeau and Bengio 2003, "Inference for the generalization error", for the factor
       1 + k * test / train on the variance of a mean over k folds.
@@ -147,17 +151,110 @@ def widening(folds: int) -> float:
 def split_folds(
     groups: npt.NDArray[Any], folds: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yields the places to train on, and those to judge, for each fold; no group is in both.
+    """Yield the places to train on, and those to judge, for each fold; no group is in both.
 
     Args:
       groups: the group of each place [n], such as its image.
       folds: number of folds, at most as many as there are groups.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
     """
     try:
         from sklearn.model_selection import GroupKFold
     except ImportError as error:
         raise MissingExtra("scikit-learn", "text") from error
     yield from GroupKFold(n_splits=folds).split(groups, groups=groups)
+
+
+_WIDTH = 32
+_HEADS = 4
+_LAYERS = 1
+_WORDS = 48
+"""Words of a caption that are read; the rest are cut off."""
+_EPOCHS = 6
+_BATCH = 64
+_RATE = 1e-3
+_SEED = 0
+_PADDING, _UNKNOWN, _KNOWN = 0, 1, 2
+
+
+def train_transformer(
+    train: Sequence[Sequence[str]], test: Sequence[Sequence[str]]
+) -> npt.NDArray[np.float64]:
+    """Return the margins in favour of the true captions of the test; both have false ones, too.
+
+    It runs on one core: sums over several threads differ from run to run.
+    """
+    import torch
+    from torch.nn.functional import softplus
+
+    counts = Counter(word for texts in train for text in texts for word in words_of(text))
+    known = sorted(word for word, count in counts.items() if count > 1)
+    numbers = {word: number for number, word in enumerate(known, start=_KNOWN)}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(_SEED)
+            network = _network(len(known) + _KNOWN)
+            right, wrong = (_encoded(texts, numbers) for texts in train)
+            steps = _EPOCHS * -(-len(right) // _BATCH)
+            optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE)
+            schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=steps)
+            network.train()
+            for _ in range(_EPOCHS):
+                for batch in torch.split(torch.randperm(len(right)), _BATCH):
+                    loss = softplus(network(wrong[batch]) - network(right[batch])).mean()
+                    optimizer.zero_grad()
+                    torch.autograd.backward(loss)
+                    optimizer.step()
+                    schedule.step()
+            network.eval()
+            with torch.inference_mode():
+                scores = [network(_encoded(texts, numbers)) for texts in test]
+    finally:
+        torch.set_num_threads(threads)
+    return (scores[0] - scores[1]).double().numpy().round(6)
+
+
+def _encoded(texts: Sequence[str], numbers: dict[str, int]) -> Any:
+    """Return the words of texts as numbers [texts, words]."""
+    import torch
+
+    rows = [
+        torch.tensor([numbers.get(word, _UNKNOWN) for word in words_of(text)[:_WORDS]] or [1])
+        for text in texts
+    ]
+    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=_PADDING)
+
+
+def _network(words: int) -> Any:
+    """Return the network: from words [texts, words] to scores [texts]."""
+    import torch
+    from torch import nn
+
+    class Scorer(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
+        """Embeds the words, lets each see the others, and scores the mean."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(words, _WIDTH, padding_idx=_PADDING)
+            self.places = nn.Embedding(_WORDS, _WIDTH)
+            layer = nn.TransformerEncoderLayer(
+                _WIDTH, _HEADS, 4 * _WIDTH, batch_first=True, norm_first=True
+            )
+            self.layers = nn.TransformerEncoder(layer, _LAYERS, enable_nested_tensor=False)
+            self.score = nn.Linear(_WIDTH, 1)
+
+        def forward(self, texts: torch.Tensor) -> torch.Tensor:
+            """Return the scores [texts] of words [texts, words]."""
+            padding = texts == _PADDING
+            inputs = self.words(texts) + self.places(torch.arange(texts.shape[1]))
+            seen = self.layers(inputs, src_key_padding_mask=padding)
+            kept = (~padding)[..., None]
+            return self.score((seen * kept).sum(dim=1) / kept.sum(dim=1))[:, 0]
+
+    return Scorer()
+
+
+def can_train() -> bool:
+    """Return whether torch is installed, which the probe needs."""
+    return find_spec("torch") is not None

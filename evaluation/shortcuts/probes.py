@@ -26,12 +26,12 @@ _CLUES = 10
 
 
 def words_of(text: str) -> list[str]:
-    """Returns the words of a text in lower case."""
+    """Return the words of a text in lower case."""
     return WORD.findall(text.lower())
 
 
 def fit_length(texts: Sequence[str]) -> Featurizer:
-    """Counts characters, words, and characters per word; needs no fitting."""
+    """Count characters, words, and characters per word; needs no fitting."""
     del texts
 
     def featurize(captions: Sequence[str]) -> Matrix:
@@ -44,7 +44,7 @@ def fit_length(texts: Sequence[str]) -> Featurizer:
 
 
 def fit_rarity(texts: Sequence[str]) -> Featurizer:
-    """Measures how rare the words are among all captions of the training folds, true and false.
+    """Measure how rare the words are among all captions of the training folds, true and false.
 
     The features are the mean and the least log frequency of a caption's words, and the share of
     words that no training caption has.
@@ -76,12 +76,12 @@ def _placed_words(text: str) -> list[str]:
 
 
 def fit_words(texts: Sequence[str]) -> Featurizer:
-    """Counts words and pairs of neighbouring words."""
+    """Count words and pairs of neighbouring words."""
     return _fit_counts(texts, analyzer="word", ngram_range=(1, 2), token_pattern=WORD.pattern)
 
 
 def fit_letters(texts: Sequence[str]) -> Featurizer:
-    """Counts runs of 2 to 4 characters inside words, letter case included."""
+    """Count runs of 2 to 4 characters inside words, letter case included."""
     return _fit_counts(texts, analyzer="char_wb", ngram_range=(2, 4), lowercase=False)
 
 
@@ -123,12 +123,9 @@ def train_and_judge(
     train: tuple[Sequence[str], Sequence[str]],
     test: tuple[Sequence[str], Sequence[str]],
 ) -> npt.NDArray[np.float64]:
-    """Returns a probe's margins [test pairs] in favour of the true captions.
+    """Return a probe's margins [test pairs] in favour of the true captions.
 
     Both `train` and `test` have true and false captions, in pairs. It is 0 where it cannot tell.
-
-    Raises:
-      MissingExtra: scikit-learn is not installed.
     """
     featurize = PROBES[probe]([*train[0], *train[1]])
     classify = train_pairs(featurize, train)
@@ -139,7 +136,7 @@ def train_and_judge(
 
 
 def train_pairs(featurize: Featurizer, train: tuple[Sequence[str], Sequence[str]]) -> Any:
-    """Returns the fitted scaler and classifier of pairs; None if there is nothing to learn from."""
+    """Return the fitted scaler and classifier of pairs; None if there is nothing to learn from."""
     try:
         from sklearn.linear_model import LogisticRegression
         from sklearn.preprocessing import MaxAbsScaler
@@ -176,7 +173,7 @@ class Clue:
 
 
 def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue, ...]:
-    """Returns the pieces of text of the largest weights, ten at most, the largest first.
+    """Return the pieces of text of the largest weights, ten at most, the largest first.
 
     The probe is trained on all pairs. `length` and `rarity` count no pieces of text.
     """
@@ -192,7 +189,7 @@ def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue,
 def weightiest(
     featurize: Counts, model: Any, sides: tuple[Sequence[str], Sequence[str]]
 ) -> tuple[Clue, ...]:
-    """Returns the clues of a classifier of two classes, with how many texts of each have them."""
+    """Return the clues of a classifier of two classes, with how many texts of each have them."""
     weights = np.round(model.coef_[0], 4)
     names = featurize.vectorizer.get_feature_names_out()
     have = [np.asarray((featurize(texts) > 0).sum(axis=0)).ravel() for texts in sides]

@@ -39,7 +39,7 @@ _SEEN_OF_QUESTIONS = {
 
 
 def as_text(name: str, audit: Audit) -> str:
-    """Returns a readable report of an audit of captions of a file or dataset."""
+    """Return a readable report of an audit of captions of a file or dataset."""
     lines = [
         f"{name}: {audit.one_image:,} pairs of one image and two captions were audited.",
         *_not_applicable(audit),
@@ -62,7 +62,7 @@ def as_text(name: str, audit: Audit) -> str:
 
 
 def as_json(name: str, audit: Audit | BlindAudit) -> str:
-    """Returns the report of an audit of a file or dataset as one JSON object."""
+    """Return the report of an audit of a file or dataset as one JSON object."""
     results = [
         {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
         for result in audit.results
@@ -81,7 +81,7 @@ def _result(result: ProbeResult | BlindResult) -> str:
 
 
 def _best(results: Sequence[ProbeResult]) -> str:
-    """Returns the line of the probe that tells most, be it by what it is wrong about."""
+    """Return the line of the probe that tells most, be it by what it is wrong about."""
     best = max(results, key=lambda result: result.told)
     low, high = best.told_between
     by = f"{best.probe}, turned round" if best.accuracy < CHANCE else best.probe
@@ -89,7 +89,7 @@ def _best(results: Sequence[ProbeResult]) -> str:
 
 
 def _clues(results: Sequence[ProbeResult]) -> Iterator[str]:
-    """Yields what each shortcut goes by, with the numbers of right and wrong captions that have it.
+    """Yield what each shortcut goes by, with the numbers of right and wrong captions that have it.
 
     Where the interval reaches chance, the largest weights are those of chance too.
     """
@@ -146,7 +146,7 @@ _UNITS = {
 
 
 def questions_as_text(name: str, audit: BlindAudit) -> str:
-    """Returns a readable report of an audit of questions of a dataset."""
+    """Return a readable report of an audit of questions of a dataset."""
     lines = [
         f"{name}: {audit.questions:,} questions with {audit.texts:,} texts in {audit.groups:,} "
         "groups were answered without their images."

@@ -35,7 +35,6 @@ class Share:
     """A mean of values in [0, 1].
 
     Attributes:
-      value: the mean, or NaN.
       draws: the mean of each resample of the clusters [resamples], or NaN.
       clusters: effective number of clusters, 1 / sum of squared weights (Kish).
       samples: number of samples, the maximum number of trials; infinite where some count a
@@ -50,7 +49,7 @@ class Share:
     widening: float = 1.0
 
     def interval(self, level: float = LEVEL) -> Interval:
-        """Returns bounds in [0, 1]; NaN if the mean or more than half of the draws are NaN."""
+        """Return bounds in [0, 1]; NaN if the mean or more than half of the draws are NaN."""
         found = self.draws[~np.isnan(self.draws)]
         if math.isnan(self.value) or not len(found) or 2 * len(found) < len(self.draws):
             return NO_INTERVAL
@@ -63,7 +62,7 @@ class Share:
         return exact_interval(self.value, trials / self.widening**2, level)
 
     def _trials(self, spread: float, level: float) -> float:
-        """Returns the number of trials with the draws' variance; `spread` is their deviation."""
+        """Return the number of trials with the draws' variance; `spread` is their deviation."""
         # Draws of few clusters vary too little, and their variance is uncertain, hence Student's t;
         # with one sample per cluster both factors are 1.
         from scipy.special import stdtrit  # type: ignore[import-untyped]
@@ -75,7 +74,7 @@ class Share:
 
 
 def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interval:
-    """Returns Clopper and Pearson's interval of a probability.
+    """Return Clopper and Pearson's interval of a probability.
 
     Args:
       share: share of successes, in [0, 1].
@@ -92,10 +91,9 @@ def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interva
 
 
 def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Interval:
-    """Returns bounds of the first share minus the second, in [-1, 1]; NaN if one has none.
+    """Return bounds of the first share minus the second, in [-1, 1]; NaN if one has none.
 
     Args:
-      first: a share.
       second: another one, resampled together with it; the correlation of draws is accounted for.
       level: confidence level, in (0, 1).
     """
@@ -112,7 +110,7 @@ def _side(own: float, other: float, correlation: float) -> float:
 
 
 def _correlation(first: NDArray[Any], second: NDArray[Any]) -> float:
-    """Returns Pearson's correlation of draws; 0 if one does not vary."""
+    """Return Pearson's correlation of draws; 0 if one does not vary."""
     found = ~(np.isnan(first) | np.isnan(second))
     if not found.any() or min(first[found].std(), second[found].std()) <= ROUNDING:
         return 0.0

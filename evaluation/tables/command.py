@@ -5,18 +5,13 @@ import sys
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.shell import shell
-from eqforge.evaluation.tables.render import FILES, FORMATS
-from eqforge.evaluation.tables.report import Report, labelled
+from eqforge.evaluation.tables.render import FILES, FORMATS, Report
+from eqforge.evaluation.tables.report import labelled
 from eqforge.evaluation.tables.settings import MetricsSettings
 
 
 def metrics_command(settings: MetricsSettings) -> int:
-    """Write the table if a folder is named, and print it; return 0.
-
-    Raises:
-      EqforgeError: the input cannot be measured, the folder cannot be written, or a package is
-        missing.
-    """
+    """Write the table if a folder is named, and print it; return 0."""
     report = metrics_report(settings)
     # Written first: the reader of standard output, such as `head`, may stop early.
     for name, write in FILES.items() if settings.output is not None else ():
@@ -31,11 +26,7 @@ def metrics_command(settings: MetricsSettings) -> int:
 
 
 def metrics_report(settings: MetricsSettings) -> Report:
-    """Return the table that the settings ask for.
-
-    Raises:
-      EqforgeError: the input cannot be measured, or a package is missing.
-    """
+    """Return the table that the settings ask for."""
     from eqforge.evaluation.tasks.registry import dataset_report, format_report
 
     if not settings.paths:

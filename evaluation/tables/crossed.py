@@ -27,13 +27,11 @@ class CrossedScores:
     """One model's scores of images and captions, as vectors or as a grid.
 
     Attributes:
-      model: name of the model.
       images, captions: ids and texts, unique and sorted Python objects [n].
       vectors: float32 [n, d] of each, of unit length; empty for a grid.
       grid: scores [images, captions], -inf where a pair was not scored: 0.5 GB for 5,000 images and
         25,000 captions; None for vectors.
       failures: number of images and captions that were not scored, by reason.
-      warnings: warnings of `eqforge score`.
     """
 
     model: str
@@ -57,11 +55,7 @@ class CrossedScores:
 
 
 def read_crossed(folder: str, dataset: Dataset) -> CrossedScores:
-    """Read the scores that `eqforge score` wrote of all images with all captions of a dataset.
-
-    Raises:
-      InputError: it is not such a folder, is of another dataset, or is damaged.
-    """
+    """Read the scores that `eqforge score` wrote of all images with all captions of a dataset."""
     scores = open_scores_of(folder, dataset)
     tables = scores.manifest.tables
     vectors: dict[What, NDArray[np.float32]] = {}

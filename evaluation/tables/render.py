@@ -1,20 +1,103 @@
-"""Render a table as text, JSON, CSV or LaTeX."""
+"""A table of scores, and how it becomes text, JSON, CSV or LaTeX."""
 
 import csv
 import dataclasses
 import io
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from eqforge.core.visible import in_csv, in_latex, in_lines, json_text, visible
-from eqforge.evaluation.metrics.ties import TIE_RULES
-from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS
+from eqforge.evaluation.metrics.ties import TIE_RULES, TieRule, Unit
+from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS, RESAMPLES
 from eqforge.evaluation.statistics.comparison import Comparison
-from eqforge.evaluation.tables.report import DROP, Measure, ModelComparison, Report, models_of
+
+DROP = "drop "
+"""Prefix of metrics that are the relative drop of another one."""
+
+VERSION = 2
+"""Version of how numbers and intervals are computed; 2 has exact intervals of shares."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rules:
+    """How scores become numbers: the credit of a tie, and the settings of the bootstrap."""
+
+    ties: TieRule = "strict"
+    seed: int = 0
+    resamples: int = RESAMPLES
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measure:
+    """One number of a table.
+
+    Attributes:
+      unit: `share` for shares in [0, 1] and relative drops, which are printed as percentages.
+      value, low, high: the number and its 95 % interval; NaN where there is none.
+      chance: expected value for random scores; None if undefined.
+      clusters: number of independent clusters resampled for the interval.
+      ties: share of samples in which a comparison ties; None if nothing is compared.
+    """
+
+    model: str
+    subset: str
+    metric: str
+    unit: Unit = "share"
+    value: float
+    low: float = float("nan")
+    high: float = float("nan")
+    chance: float | None = None
+    expected: int
+    scored: int
+    missing: int = 0
+    clusters: int
+    ties: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelComparison:
+    """A model against another on one metric of one subset, in the unit of the metric."""
+
+    model: str
+    against: str
+    subset: str
+    metric: str
+    unit: Unit = "share"
+    found: Comparison
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Report:
+    """A table.
+
+    Attributes:
+      rules: how scores became numbers; None if nothing is judged or drawn.
+      paper_columns: subset and metric of each column of the paper's own table; empty where the
+        table is set with a row for each subset.
+    """
+
+    title: str
+    rules: Rules | None
+    measures: tuple[Measure, ...]
+    comparisons: tuple[ModelComparison, ...] = ()
+    notes: tuple[str, ...] = ()
+    paper_columns: tuple[tuple[str, str], ...] = ()
+    version: int = VERSION
+
+    def __str__(self) -> str:
+        """Return the table as `eqforge metrics` prints it."""
+        return as_text(self)
+
 
 WIDTH = 120
 _COUNTS = ("subset", "n", "missing", "clusters", "ties")
+
+
+def models_of(report: Report) -> Sequence[str]:
+    """Return the models in their order."""
+    return list(dict.fromkeys(measure.model for measure in report.measures))
 
 
 def as_text(report: Report) -> str:
@@ -121,7 +204,10 @@ def _grid(report: Report, model: str) -> list[list[str]]:
         cells = {found.metric: found for found in measures if found.subset == subset}
         one = next(iter(cells.values()))
         counts = (f"{number:,}" for number in (one.expected, one.missing, one.clusters))
-        values = (_with_interval(cells[name]) if name in cells else "" for name in metrics)
+        values = []
+        for found in (cells.get(name) for name in metrics):
+            interval = "" if found is None or _interval(found) == "-" else f" {_interval(found)}"
+            values.append("" if found is None else number(found, found.value) + interval)
         rows.append([subset, *counts, _ties(one), *values])
     return rows
 
@@ -140,11 +226,6 @@ def _ties(measure: Measure) -> str:
 def _interval(measure: Measure) -> str:
     low, high = number(measure, measure.low), number(measure, measure.high)
     return "-" if low == "-" else f"[{low}, {high}]"
-
-
-def _with_interval(measure: Measure) -> str:
-    interval = _interval(measure)
-    return number(measure, measure.value) + ("" if interval == "-" else f" {interval}")
 
 
 def _narrow(rows: list[list[str]]) -> Iterator[list[list[str]]]:

@@ -1,4 +1,4 @@
-"""What a table of scores holds, before it becomes text, JSON, CSV or LaTeX."""
+"""From credits to a table: means with their intervals, and each model against the first."""
 
 from __future__ import annotations
 
@@ -11,102 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
-from eqforge.evaluation.metrics.ties import TieRule, Unit
-from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Resampled, resample_means
+from eqforge.evaluation.metrics.ties import Unit
+from eqforge.evaluation.statistics.bootstrap import Resampled, resample_means
 from eqforge.evaluation.statistics.comparison import Comparison, compare_paired
+from eqforge.evaluation.tables.render import Measure, ModelComparison, Report, Rules, models_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-DROP = "drop "
-"""Prefix of metrics that are the relative drop of another one."""
-
-VERSION = 2
-"""Version of how numbers and intervals are computed; 2 has exact intervals of shares."""
-
 _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{28,}$")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Rules:
-    """How scores become numbers: the credit of a tie, and the settings of the bootstrap."""
-
-    ties: TieRule = "strict"
-    seed: int = 0
-    resamples: int = RESAMPLES
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Measure:
-    """One number of a table.
-
-    Attributes:
-      model: the model that scored.
-      subset: the part of the dataset, or the name of an average.
-      metric: what was measured.
-      unit: `share` for shares in [0, 1] and relative drops, which are printed as percentages.
-      value, low, high: the number and its 95 % interval; NaN where there is none.
-      chance: expected value for random scores; None if undefined.
-      expected, scored, missing: samples; expected = scored + missing.
-      clusters: number of independent clusters resampled for the interval.
-      ties: share of samples in which a comparison ties; None if nothing is compared.
-    """
-
-    model: str
-    subset: str
-    metric: str
-    unit: Unit = "share"
-    value: float
-    low: float = float("nan")
-    high: float = float("nan")
-    chance: float | None = None
-    expected: int
-    scored: int
-    missing: int = 0
-    clusters: int
-    ties: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelComparison:
-    """A model against another on one metric of one subset, in the unit of the metric."""
-
-    model: str
-    against: str
-    subset: str
-    metric: str
-    unit: Unit = "share"
-    found: Comparison
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Report:
-    """A table.
-
-    Attributes:
-      title: what was measured on what.
-      rules: how scores became numbers; None if nothing is judged or drawn.
-      measures: the numbers.
-      comparisons: of each model with the first.
-      notes: what a reader should know before trusting the numbers.
-      paper_columns: subset and metric of each column of the paper's own table; empty where the
-        table is set with a row for each subset.
-      version: VERSION.
-    """
-
-    title: str
-    rules: Rules | None
-    measures: tuple[Measure, ...]
-    comparisons: tuple[ModelComparison, ...] = ()
-    notes: tuple[str, ...] = ()
-    paper_columns: tuple[tuple[str, str], ...] = ()
-    version: int = VERSION
-
-    def __str__(self) -> str:
-        """Return the table as `eqforge metrics` prints it."""
-        from eqforge.evaluation.tables.render import as_text  # which imports this module
-
-        return as_text(self)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -147,16 +60,27 @@ class Judged:
         """Number of samples with scores."""
         return len(next(iter(self.credits.values())))
 
-    def part(self, members: NDArray[np.bool_], metrics: Iterable[str]) -> Judged:
-        """Return some metrics of some of the samples, as a subset of its own."""
-        return replace(
-            self,
-            credits={name: self.credits[name][members] for name in metrics},
-            tied=None if self.tied is None else self.tied[members],
-            clusters=None if self.clusters is None else self.clusters[members],
-            expected=int(members.sum()),
-            keys=None,
-        )
+    def part(
+        self,
+        members: NDArray[Any],
+        metrics: Iterable[str] | None = None,
+        expected: int | None = None,
+    ) -> Judged:
+        """Return some of the samples as a subset of its own.
+
+        Args:
+          members: which samples, as a mask [n] or a slice.
+          metrics: names of the metrics that are kept; None for all.
+          expected: number of samples of the subset, scored or not; None if all are scored.
+        """
+        by_sample = ("tied", "clusters", "weights", "groups", "keys")
+        arrays = ((name, getattr(self, name)) for name in by_sample)
+        chosen: dict[str, Any] = {
+            name: None if array is None else array[members] for name, array in arrays
+        }
+        credits = {name: self.credits[name][members] for name in metrics or self.credits}
+        part = replace(self, credits=credits, **chosen)
+        return replace(part, expected=part.scored if expected is None else expected)
 
 
 def measure(
@@ -213,11 +137,7 @@ def make_report(
     """Return the table of some models: the means of each subset, and each model against the first.
 
     Args:
-      title: what was measured on what.
-      rules: how scores become numbers.
-      judged: for each model, in order, the credits of each subset.
       notes: what a reader should know; read after everything is measured.
-      more: yields further numbers of a model's subset, from its means and their draws.
     """
     measures: list[Measure] = []
     for model, subsets in judged.items():
@@ -285,9 +205,6 @@ def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
     """Return a name for each model: its own, followed by its path if it is not unique.
 
     A digest or commit is cut to 12 digits.
-
-    Raises:
-      InputError: a path is named twice.
     """
     if len(set(paths)) < len(paths):
         raise InputError(f"{max(paths, key=list(paths).count)}: is named twice")
@@ -299,11 +216,7 @@ def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
 
 
 def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
-    """Return the label of each model; without labels its own name.
-
-    Raises:
-      InputError: there are more or fewer labels than models, or two are the same.
-    """
+    """Return the label of each model; without labels its own name."""
     if labels and (len(labels) != len(models) or len(set(labels)) < len(labels)):
         raise InputError(
             f"--labels: expected {len(models)} different names, of {', '.join(models)}; found "
@@ -313,11 +226,7 @@ def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
 
 
 def labelled(report: Report, labels: Sequence[str]) -> Report:
-    """Return the table with labels in place of the models' names, which its notes keep.
-
-    Raises:
-      InputError: there are more or fewer labels than models, or two are the same.
-    """
+    """Return the table with labels in place of the models' names, which its notes keep."""
     if not labels:
         return report
     named = labels_of(models_of(report), labels)
@@ -330,8 +239,3 @@ def labelled(report: Report, labels: Sequence[str]) -> Report:
         ),
         notes=(*report.notes, *(f"{label}: {model}" for model, label in named.items())),
     )
-
-
-def models_of(report: Report) -> Sequence[str]:
-    """Return the models in their order."""
-    return list(dict.fromkeys(measure.model for measure in report.measures))

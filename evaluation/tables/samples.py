@@ -69,20 +69,20 @@ def read_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[s
     return found
 
 
+def sorted_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Read columns of a table as arrays of Python objects, rows sorted by the first column."""
+    found = {
+        name: np.array(values, dtype=object)
+        for name, values in read_columns(dataset, table, columns).items()
+    }
+    order = np.argsort(found[columns[0]])
+    return {name: values[order] for name, values in found.items()}
+
+
 def read_samples(
     dataset: Dataset, cluster: str, by: str | None, parts: Mapping[str, str] | None = None
 ) -> Samples:
-    """Read ids, clusters and subsets of all samples.
-
-    Args:
-      dataset: the dataset.
-      cluster: the column that names clusters.
-      by: the column that names a sample's subset; None for no subsets.
-      parts: what part of its subset a sample is of, by ids; the others are of no part.
-
-    Raises:
-      InputError: there is no sample, or no such column of texts or whole numbers.
-    """
+    """Read ids, clusters and subsets of all samples."""
     schema = dataset.schema("samples")
     if not schema.names:
         raise InputError(f"{dataset.folder}: has no samples to measure")
@@ -99,11 +99,7 @@ def read_samples(
 
 
 def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
-    """Check that a column can name clusters or subsets.
-
-    Raises:
-      InputError: there is none of that name, or it holds neither texts nor whole numbers.
-    """
+    """Check that a column can name clusters or subsets."""
     if column not in schema.names:
         raise InputError(
             f"{where}: its samples have no column {column!r}; there are {', '.join(schema.names)}"
@@ -122,12 +118,7 @@ def make_samples(
     """Return samples with a subset for each group, where there are several.
 
     Args:
-      keys: ids of the samples.
       clusters: the cluster of each; None or an empty name for one of its own.
-      groups: for each the name of its subset; None for no subsets.
-
-    Raises:
-      InputError: a subset has the name of everything.
     """
     subsets = {EVERYTHING: np.ones(len(keys), dtype=bool)}
     named = text_array(["(none)" if name is None else str(name) for name in groups or []])
@@ -149,13 +140,6 @@ def wrong_samples(
     """Return which samples errata drop or correct, and notes on how many and why.
 
     What is corrected was scored with the text as it was, so its score says nothing.
-
-    Args:
-      ids: of all samples that are measured.
-      path: file of the errata; None for none.
-
-    Raises:
-      InputError: an erratum is malformed or of no sample, or nothing would be left.
     """
     if path is None:
         return frozenset(), ()

@@ -31,12 +31,10 @@ class SampleScores:
     """Scores of samples by one model.
 
     Attributes:
-      model: name of the model.
       keys: ids of the samples [n], unique.
       values: the scores [n, scores a sample], finite.
       quantity: `cosine`, `logit` or `probability`; None if unknown.
       failures: number of samples that were not scored, by reason.
-      warnings: warnings of `eqforge score`.
     """
 
     model: str
@@ -53,11 +51,7 @@ class SampleScores:
 
 
 def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
-    """Open a folder of scores of a dataset.
-
-    Raises:
-      InputError: it holds none, or scores of another dataset or of another build of it.
-    """
+    """Open a folder of scores of a dataset."""
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
@@ -71,17 +65,7 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
 def read_folder(
     folder: str, dataset: Dataset, images: Sequence[str], captions: Sequence[str]
 ) -> SampleScores:
-    """Read the scores that `eqforge score` wrote of a dataset's samples.
-
-    Args:
-      folder: folder of the scores.
-      dataset: the scored dataset.
-      images: the columns of images that are expected, in order.
-      captions: the columns of captions, likewise.
-
-    Raises:
-      InputError: it is not such a folder, or is of another dataset or task.
-    """
+    """Read the scores that `eqforge score` wrote of a dataset's samples."""
     scores = open_scores_of(folder, dataset)
     manifest = scores.manifest
     if (manifest.images, manifest.captions) != (list(images), list(captions)):
@@ -115,11 +99,6 @@ def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScor
       path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list;
         `.json`, an array of such records or an object of values by id; `.csv` with `sample_id` and
         `value_0`, `value_1`, …; or `.npy`, [samples, width], beside `.ids.txt` with their ids.
-      width: number of scores per sample.
-      quantity: what a score is; None if unknown.
-
-    Raises:
-      InputError: the file is none of these, or a row is malformed.
     """
     if path.is_dir():
         raise InputError(
@@ -176,11 +155,7 @@ class _Line(msgspec.Struct):
 
 
 def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | None:
-    """Return a text column of a file of scores, in row order; None if there is no such column.
-
-    Raises:
-      InputError: only some rows have it, or it is not text.
-    """
+    """Return a text column of a file of scores, in row order; None if there is no such column."""
     found: list[Any] = []
     if path.suffix == ".parquet":
         if name in column_names(path):
@@ -282,17 +257,7 @@ def _numbers(node: Node) -> list[float]:
 def places_of(
     expected: NDArray[Any], scores: SampleScores, where: str, *, allow_missing: bool
 ) -> NDArray[np.int64]:
-    """Return for each expected sample the row of its scores, -1 where there is none.
-
-    Args:
-      expected: ids of the samples [n].
-      scores: what there is.
-      where: name of the scores, for messages.
-      allow_missing: whether samples may have no scores.
-
-    Raises:
-      InputError: scores are missing though not allowed to be, or of unknown samples.
-    """
+    """Return for each expected sample the row of its scores, -1 where there is none."""
     if not len(scores.keys):
         raise InputError(f"{where}: holds no score at all")
     places = places_in(expected, scores.keys)

@@ -11,7 +11,7 @@ from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.captioning import Tokenizer
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
-from eqforge.evaluation.tables.report import Rules
+from eqforge.evaluation.tables.render import Rules
 
 Order: TypeAlias = Literal["official", "by-subset"]
 LAMBDAS = (1.0, 2.0, 3.0, 4.0, 5.0)
@@ -130,11 +130,7 @@ class MetricsSettings:
     """Folder to write metrics.json, .csv, .tex and .txt, and comparisons.csv into."""
 
     def __post_init__(self) -> None:
-        """Check the numbers of the bootstrap, and how the table is printed.
-
-        Raises:
-          InputError: a number is too small, or two ways of printing are asked for.
-        """
+        """Check the numbers of the bootstrap, and how the table is printed."""
         if self.resamples < 1 or self.seed < 0:
             raise InputError("expected --resamples of at least 1 and --seed of at least 0")
         if self.json and self.show not in ("text", "json"):
@@ -146,25 +142,12 @@ class MetricsSettings:
         return Rules(ties=self.ties, seed=self.seed, resamples=self.resamples)
 
     def check_read(self, table: str) -> None:
-        """Check that nothing is set that a table, a key of READ, does not depend on.
-
-        Raises:
-          InputError: something is.
-        """
+        """Check that nothing is set that a table, a key of READ, does not depend on."""
         refuse_unread(self, (*_ALWAYS, *READ[table]), f"the table of {table}")
 
 
 def refuse_unread(settings: Any, read: Container[str], what: str) -> None:
-    """Check that no setting of a command is given that has no effect.
-
-    Args:
-      settings: a dataclass.
-      read: names of the settings that have an effect.
-      what: what does not depend on the others, for the message.
-
-    Raises:
-      InputError: something is set that is not in `read`.
-    """
+    """Check that no setting of a command is given that has no effect."""
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"

@@ -15,7 +15,8 @@ from eqforge.evaluation.metrics.answers import grounded, vqa_accuracy
 from eqforge.evaluation.metrics.captioning import score_captions
 from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.statistics.bootstrap import Resampled
-from eqforge.evaluation.tables.report import Judged, Measure, Report, make_report, model_names
+from eqforge.evaluation.tables.render import Measure, Report
+from eqforge.evaluation.tables.report import Judged, make_report, model_names
 from eqforge.evaluation.tables.samples import read_columns, text_array
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.schemas.dataset.reader import Dataset
@@ -35,12 +36,8 @@ class AnswerTask:
     """A task whose samples are answered.
 
     Attributes:
-      cluster: the column of the task's table that names clusters.
-      truth: the column of what is right.
-      form: the form of an answer, in words.
       read: parses an answer; raises ValueError if it is not of the form.
       accuracy: maps answers and truths to credits; None for captions, which are scored together.
-      chance: of a guess; None where there is no such number.
     """
 
     cluster: str
@@ -112,15 +109,8 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
     """Return the table of some models' answers.
 
     Args:
-      dataset: the questions.
       paths: a JSON Lines file for each model, `{"sample_id": …, "answer": …}`, with one or more
         tasks.
-      settings: how they are judged.
-
-    Raises:
-      InputError: an answer is of no sample or of the wrong form, or answers are missing though not
-        allowed to be.
-      MissingExtra: BLEU and CIDEr need a package that is not installed.
     """
     settings.check_read("answers")
     names = model_names([path.stem for path in paths], paths)
@@ -152,11 +142,7 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
 
 
 def read_answers(path: Path) -> dict[str, Any]:
-    """Return the answers of a JSON Lines file by the ids of their samples.
-
-    Raises:
-      InputError: a line is malformed, or a sample is answered twice.
-    """
+    """Return the answers of a JSON Lines file by the ids of their samples."""
     found: dict[str, Any] = {}
     for number, data in read_lines(path):
         line = decode(data, _Line, str(path), f"line {number}")
@@ -167,11 +153,7 @@ def read_answers(path: Path) -> dict[str, Any]:
 
 
 def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> None:
-    """Check that all answers are of samples of the dataset.
-
-    Raises:
-      InputError: some are not.
-    """
+    """Check that all answers are of samples of the dataset."""
     if strange := sorted(answers.keys() - known):
         raise InputError(
             f"{path}: {len(strange):,} answers are of samples that the dataset does not have, such "
@@ -202,7 +184,15 @@ def _judge(
             )
         if not rows:
             continue
-        said = [_read(task, answers[keys[row]], keys[row], path) for row in rows]
+        said = []
+        for key in (keys[row] for row in rows):
+            try:
+                said.append(task.read(answers[key]))
+            except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+                raise InputError(
+                    f"{path}: the answer to {shown(key)} is {shown(answers[key])}; expected "
+                    f"{task.form}"
+                ) from error
         true = [columns[task.truth][row] for row in rows]
         if task.accuracy is None:
             bleu[model], cider = score_captions(said, true, settings.tokenizer)
@@ -220,12 +210,3 @@ def _judge(
                 units={CIDER: "number"},
             ),
         )
-
-
-def _read(task: AnswerTask, answer: Any, key: str, path: Path) -> Any:
-    try:
-        return task.read(answer)
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InputError(
-            f"{path}: the answer to {shown(key)} is {shown(answer)}; expected {task.form}"
-        ) from error

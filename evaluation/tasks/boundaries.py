@@ -14,7 +14,8 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import Numbers
-from eqforge.evaluation.tables.report import Judged, Report, make_report, model_names
+from eqforge.evaluation.tables.render import Report
+from eqforge.evaluation.tables.report import Judged, make_report, model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, text_array
 from eqforge.evaluation.tables.settings import MetricsSettings
 
@@ -74,10 +75,6 @@ def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
       paths: a JSON Lines file for each model: `boundary_id`, `video`, `timestamp_s`, `before`
         and `after`, the scores of the frames with either caption, and `start_s` and `fps` unless
         they are 0 and 5. The boundaries of all files together are expected.
-      settings: how they are judged.
-
-    Raises:
-      InputError: a file is malformed, or lacks boundaries though not allowed to.
     """
     names = model_names([path.stem for path in paths], paths)
     found = [_read(path) for path in paths]

@@ -1,8 +1,6 @@
 """EqBen's table: seven subsets, five domains and their averages, of a vector or of a dataset."""
 
-import math
 import random
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,53 +13,25 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import read_text_lines, shown
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.metrics.pairs import WINOGROUND
-from eqforge.evaluation.statistics.averages import (
-    EQBEN_DOMAINS,
-    domains,
-    eqben_average,
-    macro,
-    micro,
-    pooled,
-)
-from eqforge.evaluation.statistics.bootstrap import (
-    Numbers,
-    Resampled,
-    percentile_interval,
-    resample_means,
-)
-from eqforge.evaluation.statistics.comparison import Comparison, exchange_test
-from eqforge.evaluation.statistics.shares import ROUNDING, Interval, Share, difference_interval
-from eqforge.evaluation.tables.report import (
-    Judged,
-    Measure,
-    ModelComparison,
-    Report,
-    Rules,
-    compare_judged,
-    measure,
-    model_names,
-)
-from eqforge.evaluation.tables.samples import MACRO, read_columns, read_samples, text_array
+from eqforge.evaluation.tables.render import Report, Rules
+from eqforge.evaluation.tables.report import Judged, compare_judged, model_names
+from eqforge.evaluation.tables.samples import read_columns, read_samples, text_array
 from eqforge.evaluation.tables.scores import LARGEST_SCORE, SampleScores, places_of
 from eqforge.evaluation.tables.settings import MetricsSettings, Order
-from eqforge.evaluation.tasks.samples import TASKS, part_of, score_notes, without_errata
+from eqforge.evaluation.tasks.averages import (
+    CHANCE_OF_MEAN,
+    EQBEN_COLUMNS,
+    average_measures,
+    compare_averages,
+    eqben_average,
+)
+from eqforge.evaluation.tasks.samples import TASKS, score_notes, without_errata
 from eqforge.models.arrays import TENSORS, read_array
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.combined import PAIRS_NAME
 from eqforge.schemas.tables.eqben_subsets import EQBEN, EQBEN_SIZES, eqben_subset
 
-KUBRIC = "kubric"
-PAPER_AVERAGE = "paper's average"
-MEAN = "mean of 15"
-EQBEN_COLUMNS = (
-    *((domain, metric) for domain in EQBEN_DOMAINS for metric in WINOGROUND),
-    (PAPER_AVERAGE, MEAN),
-)
-"""Subset and metric of each column of the paper's table."""
-
 PAIRS: Final = replace(TASKS["pairs"], metrics=WINOGROUND)
-CHANCE = {name: metric.chance for name, metric in WINOGROUND.items() if metric.chance is not None}
-CHANCE_OF_MEAN = sum(CHANCE.values()) / len(CHANCE)
 NEAR_CHANCE, FAR_ABOVE = 0.02, 0.05
 """A vector whose mean of 15 is at most so near to chance in the order that was named, and at least
 so far above it in the other, is in the other. For random scores the mean of 15 has a
@@ -89,10 +59,6 @@ def eqben_report(
       settings: how they are judged. Their `order` is `official`, the shuffled order of EqBen's
         released files, which its server expects, or `by-subset`; `clusters` is a text file with
         the cluster of each sample, one per line.
-      sizes: number of samples of each subset, in the vector's order.
-
-    Raises:
-      InputError: a vector has another length, or cannot be read.
     """
     samples = sum(sizes.values())
     clusters = None
@@ -135,10 +101,12 @@ def _report(
     return Report(
         title=f"EqBen: {sum(sizes.values()):,} samples of {len(sizes)} subsets, in per cent",
         rules=rules,
-        measures=tuple(one for model, of in judged.items() for one in _measures(model, of, rules)),
+        measures=tuple(
+            one for model, of in judged.items() for one in average_measures(model, of, rules)
+        ),
         comparisons=(
             *compare_judged(judged, rules),
-            *(_compare_averages(judged, rules) if is_whole else ()),
+            *(compare_averages(judged, rules) if is_whole else ()),
         ),
         notes=tuple(notes),
         paper_columns=EQBEN_COLUMNS,
@@ -154,10 +122,6 @@ def read_vector(path: Path) -> NDArray[np.floating[Any]]:
 
     Returns:
       The numbers in a row [n], in the file's own precision, or float64 where it is text.
-
-    Raises:
-      InputError: the file cannot be read, holds something else, or a number is not finite.
-      MissingExtra: the file is a tensor and torch is not installed.
     """
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: expected one of {', '.join(SUFFIXES)}")
@@ -204,17 +168,8 @@ def _judge(
     start = 0
     for name, size in sizes.items():
         part = slice(start, start + size)
-        verdict = PAIRS.judge(scores[part], None, rules.ties)
-        yield (
-            name,
-            Judged(
-                credits=verdict.credits,
-                chance=verdict.chance,
-                tied=verdict.tied,
-                clusters=None if clusters is None else clusters[part],
-                expected=size,
-            ),
-        )
+        judged = PAIRS.judge(scores[part], None, rules.ties)
+        yield name, replace(judged, clusters=None if clusters is None else clusters[part])
         start += size
 
 
@@ -254,16 +209,7 @@ def is_eqben(dataset: Dataset) -> bool:
 def eqben_samples_report(
     dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings
 ) -> Report:
-    """Return EqBen's table of some models' scores of a dataset's pairs.
-
-    Args:
-      dataset: what was scored; see is_eqben.
-      paths: a folder or file of scores for each model.
-      settings: how they are judged.
-
-    Raises:
-      InputError: the scores are not of this dataset, or some are missing though not allowed to be.
-    """
+    """Return EqBen's table of some models' scores of a dataset's pairs."""
     samples = read_samples(dataset, settings.cluster or PAIRS.cluster, "kind")
     subsets = {name: np.zeros(len(samples.keys), dtype=bool) for name in EQBEN_SIZES}
     for kind, members in samples.subsets.items():
@@ -283,9 +229,10 @@ def eqben_samples_report(
     judged: dict[str, dict[str, Judged]] = {}
     for name, found, path in zip(names, scores, paths, strict=True):
         places = places_of(samples.keys, found, str(path), allow_missing=settings.allow_missing)
-        verdict = PAIRS.judge(found.values[np.maximum(places, 0)], found.quantity, settings.ties)
+        whole = PAIRS.judge(found.values[np.maximum(places, 0)], found.quantity, settings.ties)
+        whole = replace(whole, clusters=samples.clusters, keys=samples.keys)
         judged[name] = {
-            subset: part_of(samples, verdict, members, places >= 0)
+            subset: whole.part(members & (places >= 0), expected=int(members.sum()))
             for subset, members in samples.subsets.items()
         }
         if empty := [subset for subset, part in judged[name].items() if not part.scored]:
@@ -302,146 +249,3 @@ def eqben_samples_report(
         parts = ", ".join(f"{name} {sizes[name]:,} of {EQBEN_SIZES[name]:,}" for name in others)
         notes.append(f"These are not the published subsets, by their sizes: {parts}.")
     return _report(judged, sizes, settings.rules, notes, is_whole=is_whole)
-
-
-def _parts_of(average: str) -> Sequence[str]:
-    """Return the subsets that an average is taken over."""
-    if average == KUBRIC:
-        return EQBEN_DOMAINS[KUBRIC]
-    return [subset for parts in EQBEN_DOMAINS.values() for subset in parts]
-
-
-def _averages(
-    subsets: Mapping[str, Numbers], sizes: Sequence[int]
-) -> Iterator[tuple[str, str, Numbers]]:
-    """Yield name, metric and rows of every average; each is linear in the subsets' numbers.
-
-    Args:
-      subsets: for each subset rows of text, image and group [rows, 3], such as means and draws.
-      sizes: number of samples of each subset.
-    """
-    parts = list(subsets.values())
-    averages = {
-        KUBRIC: domains(subsets)[KUBRIC],
-        "micro average": micro(parts, sizes),
-        MACRO: macro(parts),
-    }
-    for name, rows in averages.items():
-        for column, metric in enumerate(WINOGROUND):
-            yield name, metric, rows[:, column]
-    yield PAPER_AVERAGE, MEAN, eqben_average(subsets)
-
-
-def _weights_of(sizes: Sequence[int]) -> Iterator[Numbers]:
-    """Yield for every average, in order, the weight of each number [subsets, 3]."""
-    # Averages are linear: applied to a one-hot input they return its weight.
-    names, width = list(EQBEN_SIZES), len(WINOGROUND)
-    units = np.eye(len(names) * width).reshape(-1, len(names), width)
-    parts = dict(zip(names, units.transpose(1, 0, 2), strict=True))
-    for _, _, rows in _averages(parts, sizes):
-        yield rows.reshape(len(names), width)
-
-
-def _share(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Share:
-    """Return an average over subsets as a share.
-
-    Args:
-      rows: value of the average, then its draws [1 + resamples].
-      weights: the weight of each number in it [subsets, 3].
-      parts: the resampled subsets.
-    """
-    shares = weights.sum(axis=1)
-    told = sum(s**2 / p.even_clusters[0] for s, p in zip(shares, parts, strict=True) if s)
-    binary = all(part.binary.all() for part in parts)
-    samples = sum(int(part.samples[0]) for part in parts) if binary else math.inf
-    return Share(value=float(rows[0]), draws=rows[1:], clusters=1 / told, samples=samples)
-
-
-def _measures(model: str, subsets: Mapping[str, Judged], rules: Rules) -> Iterator[Measure]:
-    """Yield the numbers on EqBen's subsets, in the order of EQBEN_SIZES, and averages."""
-    found: dict[str, Resampled] = {}
-    for name, judged in subsets.items():
-        found[name], measures = measure(model, name, judged, rules)
-        yield from measures
-    sizes = [judged.scored for judged in subsets.values()]
-    averages = _averages(pooled(found), sizes)
-    for (name, metric, rows), weights in zip(averages, _weights_of(sizes), strict=True):
-        of = [judged for subset, judged in subsets.items() if subset in _parts_of(name)]
-        share = _share(rows, weights, list(found.values()))
-        low, high = share.interval()
-        expected = sum(judged.expected for judged in of)
-        scored = sum(judged.scored for judged in of)
-        tied = [judged.tied for judged in of if judged.tied is not None]
-        yield Measure(
-            model=model,
-            subset=name,
-            metric=metric,
-            value=share.value,
-            low=low,
-            high=high,
-            chance=CHANCE.get(metric, CHANCE_OF_MEAN),
-            expected=expected,
-            scored=scored,
-            missing=expected - scored,
-            clusters=sum(
-                part.clusters for name_, part in found.items() if name_ in _parts_of(name)
-            ),
-            ties=float(np.concatenate(tied).mean()),
-        )
-
-
-def _compare_averages(
-    judged: Mapping[str, Mapping[str, Judged]], rules: Rules
-) -> Iterator[ModelComparison]:
-    """Yield by how much each further model's averages exceed the first one's, on all samples."""
-    first, *others = judged
-    base = judged[first]
-    for model in others:
-        gains = {name: _credits(judged[model][name]) - _credits(base[name]) for name in base}
-        sizes = [len(part) for part in gains.values()]
-        drawn = {
-            name: resample_means(
-                part,
-                base[name].clusters,
-                seed=(rules.seed, zlib.crc32(name.encode())),
-                resamples=rules.resamples,
-            )
-            for name, part in gains.items()
-        }
-        averages = _averages(pooled(drawn), sizes)
-        for (average, metric, rows), weight in zip(averages, _weights_of(sizes), strict=True):
-            of = _parts_of(average)
-            shares = dict(zip(gains, weight, strict=True))
-            shift = np.concatenate([gains[name] @ shares[name] / len(gains[name]) for name in of])
-            named = [part for name in of if (part := base[name].clusters) is not None]
-            low, high = _bounds(rows, weight, list(drawn.values()))
-            found = Comparison(
-                samples=len(shift),
-                clusters=sum(drawn[name].clusters for name in of),
-                difference=float(rows[0]),
-                low=low,
-                high=high,
-                better=int((shift > 0).sum()),
-                worse=int((shift < 0).sum()),
-                p_value=exchange_test(
-                    shift,
-                    np.concatenate(named) if named else None,
-                    seed=rules.seed + 1,
-                    resamples=rules.resamples,
-                ),
-            )
-            yield ModelComparison(
-                model=model, against=first, subset=average, metric=metric, found=found
-            )
-
-
-def _bounds(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Interval:
-    """Return the percentiles of a difference; if it never varies, the interval for two shares."""
-    if np.ptp(rows) > ROUNDING:
-        return percentile_interval(rows[1:])
-    gained, lost = rows.clip(min=0), (-rows).clip(min=0)
-    return difference_interval(_share(gained, weights, parts), _share(lost, weights, parts))
-
-
-def _credits(judged: Judged) -> Numbers:
-    return np.column_stack(list(judged.credits.values()))

@@ -15,10 +15,10 @@ from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers
 from eqforge.evaluation.statistics.shares import Interval
-from eqforge.evaluation.tables.report import DROP, Measure, Report
+from eqforge.evaluation.tables.render import DROP, Measure, Report
 from eqforge.evaluation.tables.samples import EVERYTHING, MACRO
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.tasks.eqben import KUBRIC, PAPER_AVERAGE
+from eqforge.evaluation.tasks.averages import KUBRIC, PAPER_AVERAGE
 
 MODELS = "all models"
 POOLED = "all tasks"
@@ -92,10 +92,6 @@ def gap_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
 
     Args:
       paths: `metrics.json` of models on in-domain data, and of the same on out-of-domain data.
-      settings: nothing of them matters.
-
-    Raises:
-      InputError: a file is not such a table, or they have nothing in common.
     """
     del settings
     if len(paths) != 2:

@@ -18,7 +18,8 @@ from eqforge.evaluation.metrics.psychometric import REACHED, Curves, fit_curves
 from eqforge.evaluation.metrics.ties import Metric
 from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS, resample_means
 from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval
-from eqforge.evaluation.tables.report import Judged, Measure, Report, Rules, as_measure, measure
+from eqforge.evaluation.tables.render import Measure, Report, Rules
+from eqforge.evaluation.tables.report import Judged, as_measure, measure
 from eqforge.evaluation.tables.samples import EVERYTHING, read_samples, text_array
 from eqforge.evaluation.tasks.samples import TASKS, samples_report
 from eqforge.schemas.records.scenes import STEP_SIZE, STEP_UNITS
@@ -94,16 +95,7 @@ def is_ladders(dataset: Dataset) -> bool:
 
 
 def ladders_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return the table of some models' scores of rendered pairs, some of them steps of ladders.
-
-    Args:
-      dataset: what was scored: rendered pairs, or a combined dataset with some.
-      paths: a folder or file of scores for each model.
-      settings: how they are judged.
-
-    Raises:
-      InputError: see samples_report.
-    """
+    """Return the table of some models' scores of rendered pairs, some of them steps of ladders."""
     steps = sorted(_read_steps(dataset), key=lambda each: each.key)
     ladders = _Ladders(steps, settings.rules)
     samples = None
@@ -197,14 +189,8 @@ def fitted(
     """Yield threshold, slope and the share at the largest size, of one judgement.
 
     Args:
-      model: what is measured.
-      subset: of which samples.
-      metric: the judgement, whose chance is one half.
-      judged: its credits [n].
       at: which sample is of which size [n, k].
       sizes: above 0 [k].
-      rules: how intervals are drawn.
-      said: gets notes on fits that need one.
     """
     right = at * judged.credits[metric][:, None]
     found = resample_means(

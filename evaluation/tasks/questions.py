@@ -22,15 +22,9 @@ from eqforge.evaluation.harnesses.logs import (
     read_vlmevalkit,
 )
 from eqforge.evaluation.metrics.answers import normal_answer
-from eqforge.evaluation.tables.report import (
-    Judged,
-    Measure,
-    Report,
-    compare_judged,
-    measure,
-    model_names,
-)
-from eqforge.evaluation.tables.samples import EVERYTHING, read_columns, text_array, wrong_samples
+from eqforge.evaluation.tables.render import Measure, Report
+from eqforge.evaluation.tables.report import Judged, compare_judged, measure, model_names
+from eqforge.evaluation.tables.samples import EVERYTHING, text_array, wrong_samples
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.evaluation.tasks.answers import check_answered, read_answers
 from eqforge.schemas.dataset.reader import Dataset
@@ -75,17 +69,11 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
     Units of several questions that lose one to errata are left out: the rest of them is easier.
 
     Args:
-      dataset: the questions.
       paths: a file for each model: JSON Lines, `{"sample_id": …, "answer": …}`, or what
         lmms-eval or VLMEvalKit wrote of a task that was exported.
-      settings: how they are judged.
-
-    Raises:
-      InputError: an answer is of no question or no text, or answers are missing though not allowed
-        to be.
     """
     settings.check_read("questions")
-    rows = _rows(dataset)
+    rows = list(dataset.rows("samples", COLUMNS))
     gone, notes = wrong_samples([row["sample_id"] for row in rows], settings.errata)
     kinds = sorted({row["kind"] for row in rows})
     subsets = {EVERYTHING: rows}
@@ -111,20 +99,12 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
     )
 
 
-def _rows(dataset: Dataset) -> list[dict[str, Any]]:
-    columns = read_columns(dataset, "samples", COLUMNS)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
 def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
     """Return the share of the questions of each group that a model answered right, by its id.
 
     Groups with a question that has no answer are left out.
-
-    Raises:
-      InputError: as `questions_report`.
     """
-    rows = _rows(dataset)
+    rows = list(dataset.rows("samples", COLUMNS))
     right = _right(rows, path, True, ())
     groups: dict[str, list[bool | None]] = {}
     for row in rows:
@@ -191,13 +171,7 @@ def _right(
 
 @dataclass(slots=True)
 class _Unit:
-    """What counts together.
-
-    Attributes:
-      group: the group it is of.
-      credit: 1 if everything in it was answered right; None if something was not answered.
-      chance: of guessing all of it.
-    """
+    """What counts together."""
 
     group: str
     credit: float | None = 1.0
@@ -213,9 +187,7 @@ def judge(
     """Return the credits of the units of a metric, each of which is in one group.
 
     Args:
-      rows: the questions.
       right: whether each was answered right, by its id; those left out have no answer.
-      metric: a key of METRICS.
       gone: ids of questions that are left out, with the units that they are part of.
     """
     lost = {METRICS[metric](row) for row in rows if row["sample_id"] in gone}

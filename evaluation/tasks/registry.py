@@ -3,15 +3,16 @@
 from eqforge.core.errors import InputError
 from eqforge.evaluation.harnesses.logs import form_of_file
 from eqforge.evaluation.harnesses.table import harness_report
-from eqforge.evaluation.tables.report import Report
+from eqforge.evaluation.tables.render import Report
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.evaluation.tasks.answers import answers_report, is_answered
 from eqforge.evaluation.tasks.boundaries import boundary_report
 from eqforge.evaluation.tasks.eqben import eqben_report, eqben_samples_report, is_eqben
+from eqforge.evaluation.tasks.gallery import has_gallery
 from eqforge.evaluation.tasks.gap import gap_report
 from eqforge.evaluation.tasks.ladders import is_ladders, ladders_report
 from eqforge.evaluation.tasks.questions import is_questions, questions_report
-from eqforge.evaluation.tasks.retrieval import has_gallery, retrieval_report
+from eqforge.evaluation.tasks.retrieval import retrieval_report
 from eqforge.evaluation.tasks.samples import TASKS, files_report, samples_report, task_of
 from eqforge.evaluation.tasks.simat import is_simat, simat_report
 from eqforge.schemas.dataset.reader import open_dataset
@@ -27,11 +28,7 @@ def format_report(settings: MetricsSettings) -> Report:
 
 
 def dataset_report(settings: MetricsSettings) -> Report:
-    """Return the table of scores or answers of a dataset, by the first task that it is of.
-
-    Raises:
-      InputError: nothing is named to measure, or the dataset is of no task.
-    """
+    """Return the table of scores or answers of a dataset, by the first task that it is of."""
     dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
     dataset.check_samples()
     if not scores and not settings.human:

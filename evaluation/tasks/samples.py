@@ -10,16 +10,21 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.metrics.foils import FOIL_METRICS, HARD_POSITIVE_METRICS, foil_ties
-from eqforge.evaluation.metrics.pairs import PAIR_METRICS, pair_ties
-from eqforge.evaluation.metrics.ties import Credits, Flags, Metric, Scores, TieRule, Unit
+from eqforge.evaluation.metrics.pairs import (
+    FOIL_METRICS,
+    HARD_POSITIVE_METRICS,
+    PAIR_METRICS,
+    foil_ties,
+    pair_ties,
+)
+from eqforge.evaluation.metrics.ties import Flags, Metric, Scores, TieRule
 from eqforge.evaluation.review.forms import Vote
 from eqforge.evaluation.review.votes import Votes, check_ids, first_votes, read_votes
 from eqforge.evaluation.statistics.bootstrap import Resampled
 from eqforge.evaluation.statistics.shares import NO_INTERVAL
-from eqforge.evaluation.tables.report import Judged, Measure, Report, make_report, model_names
+from eqforge.evaluation.tables.render import Measure, Report
+from eqforge.evaluation.tables.report import Judged, make_report, model_names
 from eqforge.evaluation.tables.samples import (
-    EVERYTHING,
     MACRO,
     Samples,
     make_samples,
@@ -51,34 +56,12 @@ MoreMeasures = Callable[[str, str, Judged], Iterable[Measure]]
 _HUMAN = "human"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Verdict:
-    """The judged samples.
-
-    Attributes:
-      credits: credits of each metric [n].
-      tied: in which samples a comparison ties [n].
-      chance: chance level of each metric that has one.
-      units: units of the metrics that are not shares.
-    """
-
-    credits: dict[str, Credits]
-    tied: Flags
-    chance: Mapping[str, float]
-    units: Mapping[str, Unit]
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Task:
     """A kind of sample, how it is scored and what is measured of it.
 
     Attributes:
-      title: what is measured, in words.
       images, captions: the columns that are scored, as `eqforge score` names them.
-      cluster: the column that names clusters.
-      by: columns that name subsets; the first that the dataset has.
-      metrics: the columns of its table.
-      tied: maps scores to the samples in which a comparison ties.
     """
 
     title: str
@@ -94,7 +77,7 @@ class Task:
         """Number of scores of a sample."""
         return len(self.images) * len(self.captions)
 
-    def judge(self, values: Scores, quantity: str | None, ties: TieRule) -> Verdict:
+    def judge(self, values: Scores, quantity: str | None, ties: TieRule) -> Judged:
         """Judge samples by their scores [n, images x captions]."""
         one_image = len(self.images) == 1
         scores = values if one_image else values.reshape(-1, len(self.images), len(self.captions))
@@ -104,7 +87,7 @@ class Task:
             for name, metric in self.metrics.items()
             if threshold is not None or not metric.is_thresholded
         }
-        return Verdict(
+        return Judged(
             credits={
                 name: metric.of(scores, ties, *((threshold,) if metric.is_thresholded else ()))
                 for name, metric in shown.items()
@@ -112,6 +95,8 @@ class Task:
             tied=self.tied(scores),
             chance={name: one.chance for name, one in shown.items() if one.chance is not None},
             units={name: one.unit for name, one in shown.items() if one.unit != "share"},
+            clusters=None,
+            expected=len(scores),
         )
 
     def read(self, path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
@@ -173,15 +158,7 @@ def samples_report(
     """Return the table of some models' scores of a dataset's samples.
 
     Args:
-      dataset: what was scored.
-      task: the kind of its samples.
-      paths: a folder or file of scores for each model.
-      settings: how they are judged.
       samples: the dataset's, in subsets; None for those by a column.
-      more: further numbers of each subset; None for none.
-
-    Raises:
-      InputError: the scores are not of this dataset, or some are missing though not allowed to be.
     """
     if samples is None:
         names = dataset.columns("samples")
@@ -197,15 +174,9 @@ def files_report(task: Task, paths: Sequence[Path], settings: MetricsSettings) -
     """Return the table of files of scores alone, without a dataset.
 
     Args:
-      task: the kind of their samples.
       paths: for each model a file; see `read_file`. The columns `cluster` and `subset` are
         optional; a sample without `cluster` counts as independent. The samples of all files
         together are expected.
-      settings: how they are judged.
-
-    Raises:
-      InputError: a file is malformed, files contradict each other, or one lacks samples though
-        not allowed to.
     """
     scores = [read_file(path, task.width, settings.quantity) for path in paths]
     keys = sorted({str(key) for found in scores for key in found.keys})
@@ -246,8 +217,8 @@ def _report(
     for name, found, path in zip(names, scores, paths, strict=True):
         places = places_of(samples.keys, found, str(path), allow_missing=settings.allow_missing)
         values = found.values[np.maximum(places, 0)]
-        verdict = task.judge(values, found.quantity, settings.ties)
-        judged[name] = dict(_by_subset(samples, verdict, places >= 0))
+        whole = task.judge(values, found.quantity, settings.ties)
+        judged[name] = dict(_by_subset(samples, whole, places >= 0))
     if people is not None:
         if _HUMAN in judged:
             raise InputError(f"a model is called {_HUMAN}, as people are; rename its file")
@@ -287,29 +258,15 @@ def without_errata(
     return samples.without(gone), [found.without(gone) for found in scores], notes
 
 
-def _by_subset(samples: Samples, verdict: Verdict, scored: Flags) -> Iterator[tuple[str, Judged]]:
+def _by_subset(samples: Samples, whole: Judged, scored: Flags) -> Iterator[tuple[str, Judged]]:
+    whole = replace(whole, clusters=samples.clusters, keys=samples.keys)
     for subset, members in samples.subsets.items():
-        yield subset, part_of(samples, verdict, members, scored)
+        yield subset, whole.part(members & scored, expected=int(members.sum()))
     if len(samples.subsets) > 1 and all((m & scored).any() for m in samples.subsets.values()):
         groups = np.zeros(len(samples.keys), dtype=np.int64)
         for number, members in enumerate(samples.subsets.values()):
             groups[members] = number
-        whole = part_of(samples, verdict, samples.subsets[EVERYTHING], scored)
-        yield MACRO, replace(whole, groups=groups[scored])
-
-
-def part_of(samples: Samples, verdict: Verdict, members: Flags, scored: Flags) -> Judged:
-    """Return what is judged of a subset: those of its members that have scores."""
-    chosen = members & scored
-    return Judged(
-        credits={name: found[chosen] for name, found in verdict.credits.items()},
-        chance=verdict.chance,
-        tied=verdict.tied[chosen],
-        clusters=samples.clusters[chosen],
-        expected=int(members.sum()),
-        units=verdict.units,
-        keys=samples.keys[chosen],
-    )
+        yield MACRO, replace(whole, groups=groups).part(scored, expected=len(scored))
 
 
 def _least(means: Sequence[Measure], found: Resampled, metrics: Sequence[str]) -> Measure:
@@ -339,11 +296,7 @@ def _quantities(scores: Sequence[SampleScores]) -> list[str]:
 
 
 def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
-    """Read the votes of people who ranked the captions of a dataset's samples.
-
-    Raises:
-      InputError: a file cannot be taken, or other things were asked than ranks of these captions.
-    """
+    """Read the votes of people who ranked the captions of a dataset's samples."""
     votes = read_votes(paths, dataset.folder, dataset.sha256)
     if votes.form != "rank":
         raise InputError(
@@ -356,11 +309,7 @@ def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
 
 
 def check_ranks(votes: Votes, task: Task) -> None:
-    """Check that each image has a rank for each caption, and no more.
-
-    Raises:
-      InputError: some captions have none, or there are more.
-    """
+    """Check that each image has a rank for each caption, and no more."""
     shape = (len(task.images), len(task.captions))
     for name, some in votes.by_reviewer.items():
         for vote in some:
@@ -406,14 +355,15 @@ def _people(
         together: np.ufunc = np.maximum if best_is_least else np.minimum
         return together.reduceat(found.credits[metric], first)[at]
 
-    verdict = Verdict(
+    assert found.tied is not None
+    agreed = Judged(
         credits={name: worst(name) for name in found.credits if name not in found.units},
         tied=np.logical_or.reduceat(found.tied, first)[at],
-        chance={},
-        units={},
+        clusters=None,
+        expected=len(at),
     )
     asked = np.isin(samples.keys, text_array(sorted(votes_of)))
-    for subset, judged in _by_subset(samples, verdict, places >= 0):
+    for subset, judged in _by_subset(samples, agreed, places >= 0):
         of_them = asked & samples.subsets.get(subset, True)
         if judged.scored:
             yield subset, replace(judged, expected=int(of_them.sum()))

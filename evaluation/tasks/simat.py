@@ -21,15 +21,9 @@ from eqforge.evaluation.metrics.simat import (
 )
 from eqforge.evaluation.metrics.ties import Flags
 from eqforge.evaluation.tables.crossed import CrossedScores, read_crossed
-from eqforge.evaluation.tables.report import (
-    Judged,
-    Measure,
-    Report,
-    compare_judged,
-    measure,
-    model_names,
-)
-from eqforge.evaluation.tables.samples import read_columns
+from eqforge.evaluation.tables.render import Measure, Report
+from eqforge.evaluation.tables.report import Judged, compare_judged, measure, model_names
+from eqforge.evaluation.tables.samples import sorted_columns
 from eqforge.evaluation.tables.scores import places_in
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.models.score_matrix import MatrixFiles, read_table
@@ -68,11 +62,7 @@ class Simat:
     target_of: Indices
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column of the queries.
-
-        Raises:
-          InputError: there is none of that name.
-        """
+        """Return a column of the queries."""
         if name not in self.queries:
             raise InputError(f"column {name}: expected one of {', '.join(sorted(self.queries))}")
         return self.queries[name]
@@ -80,15 +70,7 @@ class Simat:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Space:
-    """One model's vectors of a dataset; items without one are left out.
-
-    Attributes:
-      regions: the regions that have a vector.
-      queries: the queries that have all their vectors.
-      gallery: vectors of those regions.
-      captions: vectors of all captions.
-      images, source, target, aim: vectors of the queries' image, two words and target caption.
-    """
+    """One model's vectors of a dataset; items without one are left out."""
 
     regions: Indices
     queries: Indices
@@ -110,14 +92,9 @@ def simat_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSetti
     """Return SIMAT's table of some models.
 
     Args:
-      dataset: the scored dataset.
-      paths: a folder of vectors for each model.
       settings: how it is judged. In paper mode a query excludes only its own region, otherwise also
         crops of the same image with an IoU above 0.5. `oracle` decides which regions match; see
         by_oracle; None uses the annotation.
-
-    Raises:
-      InputError: the scores are not of this dataset, or some are missing though not allowed to be.
     """
     settings.check_read("SIMAT")
     simat = read_simat(dataset)
@@ -151,17 +128,16 @@ def simat_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSetti
 
 
 def read_simat(dataset: Dataset) -> Simat:
-    """Read the tables and join them by key.
-
-    Raises:
-      InputError: a file is missing or damaged, a key is unknown, or there are no crops.
-    """
+    """Read the tables and join them by key."""
     names = ("region_id", "source_id", "image_id", "triplet_id", "box")
-    gallery = _columns(dataset, "gallery", names)
+    gallery = sorted_columns(dataset, "gallery", names)
     if None in gallery["image_id"]:
         raise InputError(f"{dataset.folder}: has no crops; build it with --images FOLDER")
-    captions = _columns(dataset, "captions", ("caption_id", *PARTS, "caption"))
-    queries = _columns(dataset, "samples", QUERY_COLUMNS)
+    captions = sorted_columns(dataset, "captions", ("caption_id", *PARTS, "caption"))
+    queries = sorted_columns(dataset, "samples", QUERY_COLUMNS)
+    for table, columns in {"gallery": gallery, "captions": captions, "samples": queries}.items():
+        if not len(next(iter(columns.values()))):
+            raise InputError(f"{dataset.folder}: its table {table} is empty")
     boxes = [[box[name] for name in ("x0", "y0", "x1", "y1")] for box in gallery["box"]]
 
     def joined(wanted: NDArray[Any], keys: NDArray[Any]) -> Indices:
@@ -183,20 +159,6 @@ def read_simat(dataset: Dataset) -> Simat:
     )
 
 
-def _columns(dataset: Dataset, table: str, names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Read columns of a table, its rows sorted by the first column."""
-    found = read_columns(dataset, table, names)
-    if not found[names[0]]:
-        raise InputError(f"{dataset.folder}: its table {table} is empty")
-    order = np.argsort(np.array(found[names[0]]))
-    arrays = {}
-    for name, values in found.items():
-        # Boxes and rows without a value stay Python objects.
-        plain = all(isinstance(value, (str, float, int)) for value in values)
-        arrays[name] = np.array(values, dtype=None if plain else object)[order]
-    return arrays
-
-
 def by_annotation(simat: Simat) -> Flags:
     """Return which regions are annotated with which captions' triplets [regions, captions]."""
     found = np.zeros((len(simat.boxes), len(simat.texts)), dtype=bool)
@@ -208,16 +170,11 @@ def by_oracle(simat: Simat, dataset: Dataset, oracle: str) -> tuple[Flags, str]:
     """Return which regions match which captions by an oracle, and its name.
 
     Args:
-      simat: the tables.
-      dataset: the dataset.
       oracle: `matrix:FILE,rows=FILE,columns=FILE`, whose rows are named by region id and whose
         columns by caption, or a folder of scores of the dataset, a grid of probabilities or logits.
 
     Returns:
       P(match) > 0.5 [regions, captions], and the oracle's name.
-
-    Raises:
-      InputError: the oracle has no score of a region with a caption that a query asks for.
     """
     is_grid = Path(oracle).is_dir()
     known, rows, columns, name = (_of_grid if is_grid else _of_matrix)(simat, dataset, oracle)

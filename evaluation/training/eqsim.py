@@ -109,9 +109,6 @@ def eqsim_close(
     """Return EqSim v2, for semantically close pairs: mean squared deviations summed over sides.
 
     Args:
-      found: the scores of the close couples.
-      sides: the sides to sum over.
-      margin: squared deviation that costs nothing.
       margin_mode: `after-mean` subtracts the margin from the mean over couples, as the published
         code does; `per-pair` from each couple, so that one bad couple cannot hide among good ones.
 

@@ -43,7 +43,6 @@ class Unit:
 
     Attributes:
       unit_id: id of the sample or caption it comes from; decides its place in the order.
-      matches: one or two.
     """
 
     unit_id: str
@@ -55,7 +54,6 @@ class Examples:
     """All units of a dataset, sorted by id.
 
     Attributes:
-      units: all of one match, or all of two.
       left_out: number of records that gave no unit, by reason: `no_image`, `other_split`,
         `no_original`.
     """
@@ -79,12 +77,7 @@ class Examples:
 
 
 def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
-    """Read the training examples of a dataset.
-
-    Args:
-      dataset: of one of the four kinds.
-      split: the only split to keep; None keeps all.
-    """
+    """Read the training examples of a dataset."""
     left_out: Counter[str] = Counter()
     units = sorted(_read(dataset, split, left_out), key=lambda unit: unit.unit_id)
     if not units and left_out["no_image"]:
@@ -99,21 +92,7 @@ def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
 
 
 def _read(dataset: Dataset, split: str | None, left_out: Counter[str]) -> Iterator[Unit]:
-    columns = set(dataset.columns("samples"))
-    if columns.issuperset(PAIRS):
-        records = _pairs(dataset)
-    elif columns.issuperset(TRIPLES):
-        records = _triples(dataset)
-    elif columns.issuperset(TEXTS):
-        records = _texts(dataset, left_out)
-    elif set(dataset.columns("captions")).issuperset(CAPTIONS):
-        records = _captions(dataset)
-    else:
-        raise InputError(
-            f"{dataset.folder}: {dataset.manifest.dataset} has nothing to train on; expected pairs "
-            "of images, captions with hard texts, training-captions, or a table of captions"
-        )
-    for unit_split, unit_id, matches in records:
+    for unit_split, unit_id, matches in _records(dataset, left_out):
         if split is not None and unit_split != split:
             left_out["other_split"] += 1
         elif any(match.image_id is None for match in matches):
@@ -122,31 +101,36 @@ def _read(dataset: Dataset, split: str | None, left_out: Counter[str]) -> Iterat
             yield Unit(unit_id=unit_id, matches=matches)
 
 
-_Record = tuple[str, str, tuple[Match, ...]]
-
-
-def _pairs(dataset: Dataset) -> Iterator[_Record]:
-    for row in dataset.rows("samples", PAIRS):
-        matches = tuple(
-            Match(image_id=row[f"image_{side}_id"], caption=row[f"caption_{side}"])
-            for side in (0, 1)
+def _records(
+    dataset: Dataset, left_out: Counter[str]
+) -> Iterator[tuple[str, str, tuple[Match, ...]]]:
+    """Yield split, id and matches of each record, by the columns that the dataset has."""
+    columns = set(dataset.columns("samples"))
+    if columns.issuperset(PAIRS):
+        for row in dataset.rows("samples", PAIRS):
+            pair = ((row[f"image_{side}_id"], row[f"caption_{side}"]) for side in (0, 1))
+            matches = tuple(Match(image_id=image, caption=text) for image, text in pair)
+            yield row["split"], row["sample_id"], matches
+    elif columns.issuperset(TRIPLES):
+        for row in dataset.rows("samples", TRIPLES):
+            split, unit_id = row.pop("split"), row.pop("sample_id")
+            yield split, unit_id, (Match(**row),)
+    elif columns.issuperset(TEXTS):
+        yield from _texts(dataset, left_out)
+    elif set(dataset.columns("captions")).issuperset(CAPTIONS):
+        for row in dataset.rows("captions", CAPTIONS):
+            split, unit_id = row.pop("split"), row.pop("caption_id")
+            yield split, unit_id, (Match(**row),)
+    else:
+        raise InputError(
+            f"{dataset.folder}: {dataset.manifest.dataset} has nothing to train on; expected pairs "
+            "of images, captions with hard texts, training-captions, or a table of captions"
         )
-        yield row["split"], row["sample_id"], matches
 
 
-def _triples(dataset: Dataset) -> Iterator[_Record]:
-    for row in dataset.rows("samples", TRIPLES):
-        texts = {name: row[name] for name in ("caption", "hard_positive", "hard_negative")}
-        yield row["split"], row["sample_id"], (Match(image_id=row["image_id"], **texts),)
-
-
-def _captions(dataset: Dataset) -> Iterator[_Record]:
-    for row in dataset.rows("captions", CAPTIONS):
-        match = Match(image_id=row["image_id"], caption=row["caption"])
-        yield row["split"], row["caption_id"], (match,)
-
-
-def _texts(dataset: Dataset, left_out: Counter[str]) -> Iterator[_Record]:
+def _texts(
+    dataset: Dataset, left_out: Counter[str]
+) -> Iterator[tuple[str, str, tuple[Match, ...]]]:
     """Join the texts of each caption, which may be in different files."""
     found: dict[str, dict[str, Any]] = {}
     for row in dataset.rows("samples", TEXTS):
@@ -156,12 +140,8 @@ def _texts(dataset: Dataset, left_out: Counter[str]) -> Iterator[_Record]:
         if "original" not in known:
             left_out["no_original"] += 1
             continue
-        match = Match(
-            image_id=known["image_id"],
-            caption=known["original"],
-            hard_positive=known.get("hard_positive"),
-            hard_negative=known.get("hard_negative"),
-        )
+        texts = {role: known.get(role) for role in ("hard_positive", "hard_negative")}
+        match = Match(image_id=known["image_id"], caption=known["original"], **texts)
         yield known["split"], caption_id, (match,)
 
 
@@ -170,7 +150,6 @@ class Batch:
     """The n matches of a batch, in order, and what is known of them.
 
     Attributes:
-      matches: the n matches; the two of a pair are adjacent.
       partners: int64 of shape (n,), the index of the other match of a pair; -1 without one.
       excluded: bool of shape (n, n), matches that share an image or a caption; false on the
         diagonal.
@@ -189,11 +168,8 @@ class Plan:
     """The batches of a run.
 
     Attributes:
-      units: all of them.
       batch_size: units per batch; those left over at the end of an epoch go into the next one,
         which has another order.
-      steps: total number of batches.
-      seed: seed of the order.
       exclude_repeats: whether matches that share an image or a caption are excluded as negatives.
     """
 

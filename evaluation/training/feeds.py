@@ -4,13 +4,15 @@ Images are copied once into one memory-mapped Arrow file, because Parquet offers
 reading an image then reads only its own bytes, and no process holds all of them.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from more_itertools import chunked
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
@@ -108,11 +110,8 @@ class Texts:
         return texts
 
 
-class Feed(Protocol):
-    """Makes a network's inputs from some matches."""
-
-    def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
-        """Return the arguments of the network's `forward`, on the CPU."""
+Feed: TypeAlias = Callable[[Sequence[Match]], dict[str, Any]]
+"""Makes the arguments of a network's `forward` from some matches, on the CPU."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -138,8 +137,6 @@ class VectorFeed:
 
     Attributes:
       images, captions: float32 tensors of shape (items, dimensions).
-      image_rows, caption_rows: their rows by image id and by text.
-      texts: which texts to encode.
     """
 
     images: Any
@@ -160,15 +157,7 @@ class VectorFeed:
 def encode_frozen(
     start: "Start", pictures: Pictures, units: Sequence[Unit], texts: Texts, workers: int
 ) -> VectorFeed:
-    """Encode each distinct image and text once, and return a feed of their vectors.
-
-    Args:
-      start: the model, on the device that encodes, and its preprocessing.
-      pictures: all images of the units.
-      units: the training units.
-      texts: which texts of the matches to encode.
-      workers: number of processes that decode images.
-    """
+    """Encode each distinct image and text once, and return a feed of their vectors."""
     import torch
     from torch.utils.data import DataLoader
 
@@ -176,11 +165,17 @@ def encode_frozen(
     image_ids = sorted({match.image_id for match in matches})
     words = sorted(set(texts.of(matches)))
     model, called = start.model, start.called
-    pixels: Any = _Pixels(pictures, start.preprocessor.image, list(_chunks(image_ids)))
-    loader: Any = DataLoader(pixels, batch_size=None, num_workers=workers)
+    loader: Any = DataLoader(
+        list(chunked(image_ids, ENCODED_AT_ONCE)),  # type: ignore[arg-type, unused-ignore]
+        batch_size=None,
+        collate_fn=partial(pictures.prepare, start.preprocessor.image),
+        num_workers=workers,
+    )
     with torch.no_grad(), plain_errors():
         images = [called.image(model, chunk.to(model.device)).float().cpu() for chunk in loader]
-        tokens = (start.tokenizer.encode(chunk, model.device) for chunk in _chunks(words))
+        tokens = (
+            start.tokenizer.encode(chunk, model.device) for chunk in chunked(words, ENCODED_AT_ONCE)
+        )
         captions = [called.text(model, chunk).float().cpu() for chunk in tokens]
     return VectorFeed(
         images=torch.cat(images),
@@ -191,48 +186,10 @@ def encode_frozen(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pixels:
-    """Prepared images in chunks, as a map-style dataset for a DataLoader."""
-
-    pictures: Pictures
-    processor: Any
-    chunks: list[Sequence[str]]
-
-    def __len__(self) -> int:
-        return len(self.chunks)
-
-    def __getitem__(self, place: int) -> Any:
-        return self.pictures.prepare(self.processor, self.chunks[place])
-
-
-def _chunks(items: Sequence[str]) -> Iterator[Sequence[str]]:
-    for start in range(0, len(items), ENCODED_AT_ONCE):
-        yield items[start : start + ENCODED_AT_ONCE]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Steps:
-    """The batches of a run as torch's DataLoader asks for them, by step.
-
-    Attributes:
-      plan: plan of the run.
-      feed: makes the inputs.
-      rank, processes: index of this process, which makes the inputs of its share of each batch, and
-        their number.
-    """
-
-    plan: Plan
-    feed: Feed
-    rank: int
-    processes: int
-
-    def __getitem__(self, step: int) -> tuple[Batch, dict[str, Any]]:
-        """Return the whole batch, and the inputs of this process's share."""
-        batch = self.plan.batch(step)
-        share = np.array_split(np.arange(len(batch.matches)), self.processes)[self.rank]
-        return batch, self.feed([batch.matches[place] for place in share])
-
-    def __len__(self) -> int:
-        """Return the number of steps."""
-        return self.plan.steps
+def share_of_step(
+    plan: Plan, feed: Feed, rank: int, processes: int, step: int
+) -> tuple[Batch, dict[str, Any]]:
+    """Return the whole batch of a step, and the inputs of one process's share of it."""
+    batch = plan.batch(step)
+    share = np.array_split(np.arange(len(batch.matches)), processes)[rank]
+    return batch, feed([batch.matches[place] for place in share])

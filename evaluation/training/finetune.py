@@ -9,8 +9,8 @@ of the whole batch.
 import math
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,16 +22,15 @@ from eqforge.core.files.pictures import VERSION as DECODER_VERSION
 from eqforge.core.identity import derive_seed
 from eqforge.core.versions import versions_of
 from eqforge.evaluation.scoring.pictures import plain_errors
-from eqforge.evaluation.training.command import FinetuneSettings, Schedule
 from eqforge.evaluation.training.examples import Batch, Examples, Plan, count_steps, read_examples
 from eqforge.evaluation.training.feeds import (
     Feed,
     Pictures,
     PixelFeed,
-    Steps,
     Texts,
     copy_pictures,
     encode_frozen,
+    share_of_step,
 )
 from eqforge.evaluation.training.folder import RunFolder
 from eqforge.evaluation.training.losses import Encoded, Objective, compute_losses
@@ -43,6 +42,7 @@ from eqforge.evaluation.training.networks import (
     parameter_groups,
     save_trained,
 )
+from eqforge.evaluation.training.settings import FinetuneSettings, Schedule
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 
 FORMAT = "eqforge training"
@@ -56,11 +56,8 @@ class Job:
     """Everything a loop needs.
 
     Attributes:
-      settings, objective, plan: how steps are made, their losses and their batches.
       network: on the CPU; it is trained in place.
       feed: makes its inputs; `texts` says which texts are among them.
-      folder: where log and checkpoints go.
-      accelerator: accelerate's.
     """
 
     settings: FinetuneSettings
@@ -247,8 +244,17 @@ def train(job: Job) -> list[dict[str, float]]:
     begun = said = time.monotonic()
     images = 0
     is_main = accelerator.is_main_process
-    with job.folder.log(start if is_main else None) as write:
-        for step, batch, inputs in _batches(job, start):
+    order = range(start, steps)
+    rank, processes = accelerator.process_index, accelerator.num_processes
+    loader: Any = DataLoader(
+        order,  # type: ignore[arg-type, unused-ignore]
+        batch_size=None,
+        collate_fn=partial(share_of_step, job.plan, job.feed, rank, processes),
+        num_workers=settings.workers,
+        pin_memory=accelerator.device.type == "cuda",
+    )
+    with job.folder.log(start if is_main else None) as write, plain_errors():
+        for step, (batch, inputs) in zip(order, loader, strict=True):
             entry = _step(job, network, optimizer, step, batch, inputs)
             write(entry)
             logged = [*logged[-99:], entry]
@@ -264,23 +270,6 @@ def train(job: Job) -> list[dict[str, float]]:
             if done % settings.checkpoint_every == 0 or done == steps:
                 job.folder.save_checkpoint(accelerator, done)
     return logged
-
-
-def _batches(job: Job, start: int) -> Iterator[tuple[int, Batch, dict[str, Any]]]:
-    """Yield steps with their batches, prepared ahead by worker processes."""
-    order = range(start, job.plan.steps)
-    rank, processes = job.accelerator.process_index, job.accelerator.num_processes
-    steps: Any = Steps(plan=job.plan, feed=job.feed, rank=rank, processes=processes)
-    loader: Any = DataLoader(
-        steps,
-        batch_size=None,
-        sampler=order,
-        num_workers=job.settings.workers,
-        pin_memory=job.accelerator.device.type == "cuda",
-    )
-    with plain_errors():
-        for step, (batch, inputs) in zip(order, loader, strict=True):
-            yield step, batch, inputs
 
 
 def _step(
@@ -329,11 +318,7 @@ def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Sch
     """Return the rate of a step, from 0: rising to the peak, then constant or a half cosine to 0.
 
     Args:
-      step: from 0.
-      steps: of the run.
-      peak: maximum rate.
       warmup: number of steps over which it rises; step `warmup` is the first one at the peak.
-      schedule: how it continues.
     """
     if step < warmup:
         return peak * (step + 1) / (warmup + 1)
@@ -349,9 +334,6 @@ def encode_batch(
 
     Args:
       output: unit vectors of this process's images and texts, the scale and the bias.
-      batch: the whole batch.
-      texts: which texts there are.
-      accelerator: of all processes.
     """
     images, vectors, scale, bias = output
     parts = [_gather(part, accelerator) for part in (images, *torch.split(vectors, len(images)))]

@@ -27,7 +27,6 @@ class RunFolder:
     """Where one training writes.
 
     Args:
-      folder: a local folder; created if missing.
       identity: everything that decides the weights, as JSON values; a run resumes only with an
         equal identity.
     """
@@ -130,12 +129,7 @@ class RunFolder:
             yield lambda entry: print(json.dumps(entry), file=stream)
 
     def finish(self, save: Callable[[Path], None], manifest: Mapping[str, Any]) -> None:
-        """Save the model, then the manifest, then deletes the work.
-
-        Args:
-          save: writes the model's files into a folder.
-          manifest: content of `training.json` besides the identity.
-        """
+        """Save the model, then the manifest, then deletes the work."""
         made = self.work / "model"
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)

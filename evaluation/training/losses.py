@@ -37,13 +37,8 @@ class Objective:
     """The losses, their weights, and how EqSim takes its scores.
 
     Attributes:
-      weights: weights of the losses by name.
-      negatives_in_contrast: whether images choose among the hard negatives in `infonce` too.
-      close, close_count: which couples are close, and how many are chosen per side.
       eqsim_scores: what EqSim compares: cosines, scaled logits, or each image's softmax of them
         over the texts of the batch.
-      sides, margin, margin_mode: of EqSim v2.
-      distant_margin: of EqSim v1.
     """
 
     weights: Mapping[LossName, float]
@@ -69,7 +64,6 @@ class Encoded:
       excluded: bool of shape (n, n), pairs that share an image or a caption; false on the
         diagonal.
       partners: int64 of shape (n,), the index of the pair that the dataset calls close; or -1.
-      scale, bias: scalars of the model's logits.
     """
 
     images: Any
@@ -107,13 +101,7 @@ def parse_weights(given: Sequence[str]) -> dict[LossName, float]:
 def compute_losses(
     encoded: Encoded, objective: Objective, generator: "Generator"
 ) -> "dict[LossName, Tensor]":
-    """Return every loss of the objective on a batch, not yet weighted.
-
-    Args:
-      encoded: the batch.
-      objective: the losses.
-      generator: for drawing close couples.
-    """
+    """Return every loss of the objective on a batch, not yet weighted."""
     cosines = encoded.images @ encoded.captions.T
     logits = encoded.scale * cosines + encoded.bias
     found: dict[LossName, Tensor] = {}
@@ -123,12 +111,17 @@ def compute_losses(
         elif name == "sigmoid":
             found[name] = sigmoid_loss(logits, encoded.excluded)
         elif name == "hard-negative":
-            found[name] = _hard_negative(encoded, logits)
+            rows = encoded.has_negative
+            against = (encoded.images * encoded.negatives).sum(dim=1) * encoded.scale + encoded.bias
+            found[name] = hard_negative_loss(logits.diagonal()[rows], against[rows][:, None])
         elif name == "hard-positive":
-            found[name] = _hard_positive(encoded)
-    eqsim: list[LossName] = [name for name in objective.weights if name.startswith("eqsim")]
-    if eqsim:
-        found |= _eqsim(eqsim, encoded, cosines, logits, objective, generator)
+            rows = encoded.has_positive
+            positives = encoded.positives[rows].T
+            images = encoded.scale * (encoded.images[rows] @ positives) + encoded.bias
+            texts = encoded.scale * (encoded.captions[rows] @ positives)
+            found[name] = hard_positive_loss(images, texts, encoded.excluded[rows][:, rows])
+    if any(name.startswith("eqsim") for name in objective.weights):
+        found |= _eqsim(encoded, cosines, logits, objective, generator)
     return found
 
 
@@ -144,54 +137,35 @@ def _infonce(encoded: Encoded, logits: "Tensor", objective: Objective) -> "Tenso
     return infonce_loss(logits, excluded)
 
 
-def _hard_negative(encoded: Encoded, logits: "Tensor") -> "Tensor":
-    own = logits.diagonal()
-    against = (encoded.images * encoded.negatives).sum(dim=1) * encoded.scale + encoded.bias
-    return hard_negative_loss(own[encoded.has_negative], against[encoded.has_negative][:, None])
-
-
-def _hard_positive(encoded: Encoded) -> "Tensor":
-    rows = encoded.has_positive
-    positives = encoded.positives[rows].T
-    images = encoded.scale * (encoded.images[rows] @ positives) + encoded.bias
-    texts = encoded.scale * (encoded.captions[rows] @ positives)
-    return hard_positive_loss(images, texts, encoded.excluded[rows][:, rows])
-
-
 def _eqsim(
-    names: list[LossName],
     encoded: Encoded,
     cosines: "Tensor",
     logits: "Tensor",
     objective: Objective,
     generator: "Generator",
 ) -> "dict[LossName, Tensor]":
-    couples = _couples(encoded, logits, objective, generator)
+    count, excluded = objective.close_count, encoded.excluded
+    if objective.close == "known":
+        couples = known_couples(encoded.partners)
+    elif objective.close == "top-k":
+        couples = top_k_couples(logits, count, excluded)
+    else:
+        couples = drawn_couples(logits, count, excluded, generator)
     scores = cosines
     if objective.eqsim_scores != "cosine":
         scores = logits if objective.eqsim_scores == "logit" else logits.softmax(dim=1)
     found: dict[LossName, Tensor] = {}
-    if "eqsim-v2" in names:
+    if "eqsim-v2" in objective.weights:
         found["eqsim-v2"] = eqsim_close(
             quadruples(scores, couples),
             sides=objective.sides,
             margin=objective.margin,
             margin_mode=objective.margin_mode,
         )
-    if "eqsim-v1" in names:
-        close = close_mask(couples, len(scores)) | encoded.excluded
+    if "eqsim-v1" in objective.weights:
+        close = close_mask(couples, len(scores)) | excluded
         found["eqsim-v1"] = eqsim_distant(scores, close, margin=objective.distant_margin)
     return found
-
-
-def _couples(
-    encoded: Encoded, logits: "Tensor", objective: Objective, generator: "Generator"
-) -> "Tensor":
-    if objective.close == "known":
-        return known_couples(encoded.partners)
-    if objective.close == "top-k":
-        return top_k_couples(logits, objective.close_count, encoded.excluded)
-    return drawn_couples(logits, objective.close_count, encoded.excluded, generator)
 
 
 def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor":

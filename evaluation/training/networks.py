@@ -29,12 +29,7 @@ MAX_SCALE = 100.0
 
 
 class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
-    """A dual encoder of transformers, trained as a whole.
-
-    Args:
-      model: of the class that `called` names.
-      called: how to call it.
-    """
+    """A dual encoder of transformers, trained as a whole."""
 
     def __init__(self, model: Any, called: Architecture) -> None:
         super().__init__()
@@ -66,11 +61,6 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
 
     Both start near the identity: 1 on the diagonal, plus a hundredth of torch's default init.
 
-    Args:
-      dimensions: size of the frozen vectors, and of the outputs.
-      temperature: the logits are cosines divided by it; it is fixed.
-      seed: seed of the initialisation.
-
     Source: Couairon et al. 2022 (SIMAT), section 4.3; the published `adaptation.py`, `init_head`.
     """
 
@@ -90,7 +80,6 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
 
         Args:
           images: frozen vectors, float of shape (images, dimensions), of any norm.
-          texts: the same for texts.
         """
         scale = images.new_tensor(1 / self.temperature)
         return _unit(self.image(images)), _unit(self.text(texts)), scale, torch.zeros_like(scale)
@@ -149,16 +138,7 @@ def parameter_groups(network: nn.Module, weight_decay: float) -> list[dict[str, 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Start:
-    """The model that training starts from.
-
-    Attributes:
-      kind: kind of the model, a key of ARCHITECTURES.
-      called: how to call a model of this kind.
-      weights: where it is.
-      preprocessor: preprocesses its images and texts.
-      model: the transformers model, in float32 on the CPU.
-      tokenizer: tokenizes texts as in the model's training.
-    """
+    """The model that training starts from."""
 
     kind: str
     called: Architecture
@@ -169,12 +149,7 @@ class Start:
 
 
 def load_start(model: str, heads: bool) -> Start:
-    """Load the model to train.
-
-    Args:
-      model: as on a command line, such as `clip:FOLDER`.
-      heads: whether heads will be folded into it.
-    """
+    """Load the model to train."""
     specs = parse_specs(model)
     kind = specs[0].kind
     if kind not in ARCHITECTURES or len(specs) != 1 or specs[0].options:
@@ -204,13 +179,7 @@ def load_start(model: str, heads: bool) -> Start:
 
 
 def save_trained(folder: Path, start: Start, network: Any) -> None:
-    """Write model, image processor and tokenizer as transformers does; heads also separately.
-
-    Args:
-      folder: an empty folder.
-      start: what training started from; its model is modified.
-      network: a DualNetwork of that model, or a HeadsNetwork on top of it.
-    """
+    """Write model, image processor and tokenizer as transformers does; heads also separately."""
     if isinstance(network, HeadsNetwork):
         heads = {name: part.cpu().contiguous() for name, part in network.state_dict().items()}
         save_file(heads, folder / "heads.safetensors")

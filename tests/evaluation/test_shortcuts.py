@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.shortcuts.answerers import posed
+from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe, posed
 from eqforge.evaluation.shortcuts.audit import Audit, ProbeResult, audit_pairs
 from eqforge.evaluation.shortcuts.command import main as command
 from eqforge.evaluation.shortcuts.judges import (
@@ -20,7 +20,6 @@ from eqforge.evaluation.shortcuts.judges import (
     probe_judges,
     transformer_judge,
 )
-from eqforge.evaluation.shortcuts.language_model import LanguageModelProbe
 from eqforge.evaluation.shortcuts.probes import PROBES, clues, train_and_judge
 from eqforge.evaluation.shortcuts.report import as_json, as_text
 from eqforge.sources.text_pairs import TextPair, read_text_pairs

@@ -121,15 +121,7 @@ _DECIMALS: Final = 6
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedTexts:
-    """A caption with what was made of it.
-
-    Attributes:
-      key: of the row or caption; unique.
-      picture: what texts of one picture share.
-      caption: the caption, which is true.
-      hard_positive, hard_negative: what was made of it; None where nothing was.
-      image: the stored picture; None where no folder of images was named.
-    """
+    """A caption with what was made of it."""
 
     key: str
     picture: Hashable
@@ -227,12 +219,9 @@ def _given(
     memory = Ledger(root=judging.ledger_root, step="answers", basis=None)
     shared = shared_judge(judging.specs[number], judging.judges[number])
     with shared.lock, one_thread():
-        found = shared.judge.answer(asked, pixels, memory)
-    return tuple(_rounded(found[each]) for each in asked)
-
-
-def _rounded(probability: float | None) -> float | None:
-    return None if probability is None else round(probability, _DECIMALS)
+        found = shared.model.answer(asked, pixels, memory)
+    answers = (found[each] for each in asked)
+    return tuple(None if each is None else round(each, _DECIMALS) for each in answers)
 
 
 def _answer(judge: Identity, question: str, probability: float | None) -> JudgeAnswer:

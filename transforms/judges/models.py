@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -23,6 +21,7 @@ from eqforge.models.chat_model import ChatModel, load_chat_model
 from eqforge.models.text_models import CLASSES, NliModel, TextYesNo
 from eqforge.schemas.records.scores import Identity
 from eqforge.transforms.judges.settings import PARALLEL
+from eqforge.transforms.oracle.scores import Shared, shared
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -112,11 +111,7 @@ class LlmJudge:
 
 
 class EndpointJudge:
-    """Judges by a language model of a server, which says yes or no and not how surely.
-
-    Raises:
-      InputError: the server cannot be reached, or does not know the model.
-    """
+    """Judges by a language model of a server, which says yes or no and not how surely."""
 
     def __init__(self, spec: ScorerSpec) -> None:
         with _of_verify():
@@ -246,42 +241,20 @@ def _one_batch(
 
 
 def load_judge(spec: ScorerSpec) -> Judge:
-    """Load a judge.
-
-    Raises:
-      InputError: a file is missing or malformed, or changed while it was loaded.
-      MissingExtra: a package is not installed.
-    """
+    """Load a judge."""
     if spec.kind == "llm" and is_endpoint(spec.source):
         return EndpointJudge(spec)
     with unchanged([spec.source]):
         return JUDGES[spec.kind](spec)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class SharedJudge:
-    """A judge that the threads of a process share, one call at a time."""
-
-    judge: Judge
-    lock: threading.Lock
-
-
-_loading = threading.Lock()
-
-
-def shared_judge(spec: ScorerSpec, expected: Identity) -> SharedJudge:
+def shared_judge(spec: ScorerSpec, expected: Identity) -> Shared[Judge]:
     """Return the judge of this process, loaded on first use.
 
     Raises:
       BuildError: it is another one than when the run began.
     """
-    with _loading:
-        found = _load(spec)
-    if found.judge.identity != expected:
+    found = shared(load_judge, spec)
+    if found.model.identity != expected:
         raise BuildError(f"the judge {expected.name} changed since the run began")
     return found
-
-
-@functools.cache
-def _load(spec: ScorerSpec) -> SharedJudge:
-    return SharedJudge(load_judge(spec), threading.Lock())

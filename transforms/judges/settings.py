@@ -93,11 +93,7 @@ class JudgeSettings:
         return servers * QUESTIONS_A_ROW * rows
 
     def check_requests(self, rows: int) -> int:
-        """Return how many questions servers may be asked, each once and if it is not answered yet.
-
-        Raises:
-          InputError: it is more than is allowed.
-        """
+        """Return how many questions servers may be asked; reject more than are allowed."""
         most = self.questions(rows)
         if self.verify_requests is not None and most > self.verify_requests:
             raise InputError(
@@ -124,15 +120,7 @@ def specs_of(settings: JudgeSettings) -> tuple[ScorerSpec, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Judging:
-    """The judges and what follows from their answers; sent to workers, which load the models.
-
-    Attributes:
-      settings: the models and limits.
-      judges: the identity of each model.
-      by_rules: whether rules made the texts whose precision is known.
-      ledger_root: the folder in which answers are kept, so that no run asks twice.
-      media_root: the folder of the pictures; None where there are none.
-    """
+    """The judges and what follows from their answers; sent to workers, which load the models."""
 
     settings: JudgeSettings
     judges: tuple[Identity, ...]
@@ -166,19 +154,8 @@ def prepare_judges(
 ) -> Judging | None:
     """Return the judges that are asked for, with their identities.
 
-    Args:
-      settings: which they are.
-      ledger_root: the folder in which answers are kept.
-      media_root: the folder of the pictures; None where there are none.
-      by_rules: whether rules make the texts whose precision is known.
-
     Returns:
       The judges; None where nothing is known of the texts.
-
-    Raises:
-      InputError: a model cannot be loaded, reads pictures where there are none, or there is a least
-        probability where none is known.
-      MissingExtra: a package is not installed.
     """
     if settings.probability_min is not None and not by_rules:
         raise InputError(

@@ -71,12 +71,7 @@ def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Oracle:
-    """The models that judge, and their limits; sent to workers, which load the models.
-
-    Attributes:
-      settings: the models and limits asked for.
-      judges: the identity of each model.
-    """
+    """The models that judge, and their limits; sent to workers, which load the models."""
 
     settings: OracleSettings = dataclasses.field(default_factory=OracleSettings)
     judges: tuple[Identity, ...] = ()

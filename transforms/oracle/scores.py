@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from eqforge.core.errors import BuildError
 from eqforge.core.late import numpy as np
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from eqforge.models.spec import ScorerSpec
 
 
+Model = TypeVar("Model")
+
 VERSION = "2"
 
 PAIR_CELLS = {"c0_i0": (0, 0), "c1_i0": (0, 1), "c0_i1": (1, 0), "c1_i1": (1, 1)}
@@ -34,27 +36,25 @@ REMEMBERED_IMAGES = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SharedScorer:
-    """A scorer that the threads of a process share, one call at a time."""
+class Shared(Generic[Model]):
+    """A model that the threads of a process share, one call at a time."""
 
-    scorer: Scorer
+    model: Model
     lock: threading.Lock
 
 
 _loading = threading.Lock()
 
 
-def shared_scorer(spec: ScorerSpec) -> SharedScorer:
-    """Return the scorer of this process, loaded on first use."""
-    with _loading:
-        return _load(spec)
-
-
 @functools.cache
-def _load(spec: ScorerSpec) -> SharedScorer:
-    from eqforge.models.spec import load_scorer
+def _load(load: Callable[[ScorerSpec], Model], spec: ScorerSpec) -> Shared[Model]:
+    return Shared(load(spec), threading.Lock())
 
-    return SharedScorer(load_scorer(spec), threading.Lock())
+
+def shared(load: Callable[[ScorerSpec], Model], spec: ScorerSpec) -> Shared[Model]:
+    """Return the model of this process, loaded on first use."""
+    with _loading:
+        return _load(load, spec)
 
 
 class CellScorer:
@@ -64,8 +64,6 @@ class CellScorer:
     is kept for later calls. What one call scores is one batch.
 
     Args:
-      specs: the models; they are loaded when the first image is scored.
-      judges: the identity of each of them.
       pixels: returns the decoded image of a key, uint8 of shape (height, width, 3), RGB; called if
         a model reads pixels and the image's encoding is not cached.
     """
@@ -80,10 +78,12 @@ class CellScorer:
         self._encodings: OrderedDict[str, list[Any]] = OrderedDict()
 
     @functools.cached_property
-    def _models(self) -> list[SharedScorer]:
-        models = [shared_scorer(spec) for spec in self._specs]
+    def _models(self) -> list[Shared[Scorer]]:
+        from eqforge.models.spec import load_scorer
+
+        models = [shared(load_scorer, spec) for spec in self._specs]
         for model, judge in zip(models, self._judges, strict=True):
-            found = model.scorer.identity
+            found = model.model.identity
             if (found.revision, found.preprocessing) != (judge.revision, judge.preprocessing):
                 raise BuildError(f"the oracle {judge.name} changed since the run began")
         return models
@@ -105,7 +105,7 @@ class CellScorer:
         for place, judge in enumerate(self._judges):
             model, images = self._models[place], [encoding[place] for encoding in encodings]
             with model.lock, one_thread():
-                found = model.scorer.match(images, captions, np.array(cells)).probabilities
+                found = model.model.match(images, captions, np.array(cells)).probabilities
             for (image, caption), value in zip(cells, found, strict=True):
                 if not 0 <= value <= 1:
                     what = f"P(match) = {value} of {captions[caption]!r}"
@@ -116,7 +116,7 @@ class CellScorer:
     def _encode(self, key: str) -> list[Any]:
         """Return each model's encoding of an image."""
         if key not in self._encodings:
-            needed = any(model.scorer.reads_pixels for model in self._models)
+            needed = any(model.model.reads_pixels for model in self._models)
             picture = Picture(key=key, pixels=self._pixels(key) if needed else None)
             self._encodings[key] = [_encode(model, picture) for model in self._models]
         self._encodings.move_to_end(key)
@@ -125,10 +125,10 @@ class CellScorer:
         return self._encodings[key]
 
 
-def _encode(model: SharedScorer, picture: Picture) -> Any:
-    prepared = model.scorer.prepare(picture)
+def _encode(model: Shared[Scorer], picture: Picture) -> Any:
+    prepared = model.model.prepare(picture)
     with model.lock, one_thread():
-        (encoded,) = model.scorer.encode_images([prepared])
+        (encoded,) = model.model.encode_images([prepared])
     return encoded
 
 
@@ -193,15 +193,7 @@ def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tu
 def ask_captions(
     key: str, image_id: str | None, captions: Sequence[str], scorer: CellScorer, ledger: Ledger
 ) -> tuple[Answer, ...]:
-    """Return the oracle's answers for an image with each caption, or the stored ones.
-
-    Args:
-      key: the image's id for the oracle, by which published scores and features are looked up.
-      image_id: the id of the stored image.
-      captions: the captions, each scored in a batch with its neighbours.
-      scorer: the models that judge.
-      ledger: stores the answers that are not failures.
-    """
+    """Return the oracle's answers for an image with each caption, or the stored ones."""
     inputs = [key, image_id, list(captions)]
     return _remember(inputs, ledger, lambda: _ask_batches(key, captions, scorer))
 

@@ -17,7 +17,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 from eqforge.core.console import ConsoleOptions, DocumentOptions
 from eqforge.core.errors import MissingExtra
 from eqforge.core.shell import in_words, shell, with_console
-from eqforge.evaluation.training.command import FinetuneSettings
+from eqforge.evaluation.training.settings import FinetuneSettings
 from eqforge.pipelines import combined
 from eqforge.pipelines.base.plan import PlanOptions
 from eqforge.pipelines.base.registry import pipeline_of

@@ -13,7 +13,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.source_file import one_content
 from eqforge.core.visible import nearest
-from eqforge.evaluation.scoring.command import ScoreSettings
+from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import in_keywords, settings_from
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from eqforge.evaluation.report import write as report_module
     from eqforge.evaluation.review.outcome import ReviewOutcome
     from eqforge.evaluation.review.plan import ReviewPlan
-    from eqforge.evaluation.tables.report import Report
+    from eqforge.evaluation.tables.render import Report
     from eqforge.interface.dataset import OpenDataset
     from eqforge.pipelines.base.plan import PlanReport
     from eqforge.schemas.dataset.manifest import Manifest

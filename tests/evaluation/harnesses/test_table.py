@@ -105,16 +105,6 @@ def test_models_that_are_no_models_get_what_they_deserve(
     ]
 
 
-def test_a_group_score_of_nothing_has_the_interval_of_three_videos(
-    pairs: Path, tmp_path: Path
-) -> None:
-    path = made.write_log(tmp_path / "m.jsonl", made.asked(pairs), made.says_a)
-    row = measured(tmp_path, pairs, path)["all", "group"]
-    # Clopper and Pearson's of 0 of 3: 1 - 0.025^(1/3).
-    assert float(row["low"]) == 0
-    assert float(row["high"]) == pytest.approx(1 - 0.025 ** (1 / 3))
-
-
 @pytest.mark.parametrize("suffix", [".jsonl", ".xlsx", ".tsv", ".csv", ".json"])
 def test_every_form_and_order_gives_the_same_bytes(
     pairs: Path, tmp_path: Path, suffix: str

@@ -1,4 +1,3 @@
-import itertools
 import shutil
 from importlib.util import find_spec
 
@@ -86,14 +85,6 @@ def test_bleu_is_that_of_its_definition_on_words_without_punctuation() -> None:
     assert said[0] == ["a", "man", "rides", "a", "horse"]
     for order in (1, 2):
         assert found[order - 1] == pytest.approx(_bleu(said, true, order), rel=1e-6)
-
-
-def test_cider_is_highest_for_a_reference_itself_and_zero_without_a_shared_word() -> None:
-    references = [[" ".join(words)] for words in itertools.permutations("abcdef", 5)][:6]
-    same = score_captions([group[0] for group in references], references)[1]
-    other = score_captions(["x y z w v"] * 6, references)[1]
-    assert (other == 0).all()
-    assert (same > 0).all()
 
 
 @pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="it is no dependency of eqforge")

@@ -1,7 +1,5 @@
 import itertools
-import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -160,33 +158,3 @@ def test_captions_that_one_of_two_perturbations_left_out_are_no_disagreement() -
     before = np.arange(5.0)
     some = np.where(np.arange(5) < 3, before, np.nan)
     assert mean_jaccard(before, {"all": before, "some": some})["unchanged"] == 1.0
-
-
-def test_vlues_images_with_four_to_eight_captions_are_ranked_as_by_sorting(
-    data_folder: Path,
-) -> None:
-    entries = json.loads((data_folder / "vlue" / "itr_vlue_test.json").read_text())
-    counts = np.array([len(entry["caption"]) for entry in entries])
-    counts = np.concatenate([counts[counts != 5], counts[counts == 5][:400]])
-    assert sorted(set(counts)) == [4, 5, 6, 7, 8]
-    rng = np.random.default_rng(6)
-    images = rng.normal(size=(len(counts), 16)).astype(np.float32)
-    owner = np.repeat(np.arange(len(counts)), counts)
-    captions = images[owner] + 1.5 * rng.normal(size=(len(owner), 16)).astype(np.float32)
-    numbers = np.arange(len(owner))
-    to_text = rank(
-        vector_rows(images, captions),
-        Truths.of_pairs(owner, numbers, len(counts)),
-    )
-    to_image = rank(
-        vector_rows(captions, images),
-        Truths.of_pairs(numbers, owner, len(owner)),
-    )
-    for image in range(0, len(counts), 7):
-        order = np.argsort(-(captions @ images[image]))
-        for k in (1, 5, 10):
-            assert recall_at(to_text, k)[image] == (owner[order[:k]] == image).any()
-    for caption in range(0, len(owner), 31):
-        order = np.argsort(-(images @ captions[caption]))
-        for k in (1, 5, 10):
-            assert recall_at(to_image, k)[caption] == (owner[caption] in order[:k])

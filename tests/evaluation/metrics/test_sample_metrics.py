@@ -5,13 +5,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from eqforge.evaluation.metrics.foils import (
+from eqforge.evaluation.metrics.pairs import (
     FOIL_METRICS,
     HARD_POSITIVE_METRICS,
+    WINOGROUND,
     caption_recognised,
+    equivariance,
     foil_ties,
+    group_score,
+    pair_ties,
 )
-from eqforge.evaluation.metrics.pairs import WINOGROUND, equivariance, group_score, pair_ties
 from eqforge.evaluation.metrics.ties import Metric, TieRule
 
 RANKED = {name: HARD_POSITIVE_METRICS[name] for name in ("original", "augmented", "brittleness")}

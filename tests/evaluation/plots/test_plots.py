@@ -15,7 +15,7 @@ from eqforge.evaluation.plots.equivariance import density, deviations, equivaria
 from eqforge.evaluation.plots.minimality import bins_of
 from eqforge.evaluation.plots.pair_scores import read_pair_scores
 from eqforge.evaluation.plots.tables import chosen, read_numbers, strengths
-from eqforge.evaluation.tables.report import Rules
+from eqforge.evaluation.tables.render import Rules
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of

@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,10 +52,6 @@ class Sure(Redness):
     gives_log_odds = True
 
 
-def make_sure(device: str) -> Redness:
-    return Sure(1.0)
-
-
 def make_nothing(device: str) -> object:
     return object()
 
@@ -91,10 +87,6 @@ class Slow(Redness):
         return prepared
 
 
-def make_slow(device: str) -> Redness:
-    return Slow(1.0)
-
-
 class Short(Redness):
     """Finds no room on its device."""
 
@@ -102,10 +94,6 @@ class Short(Redness):
         import torch
 
         raise torch.OutOfMemoryError("tried to allocate 2 GiB")
-
-
-def make_short(device: str) -> Redness:
-    return Short(1.0)
 
 
 def ends(picture: Picture) -> Any:
@@ -137,10 +125,6 @@ def leftness(pixels: Any) -> float:
     return float(pixels[:, :middle].mean() - pixels[:, middle:].mean()) / 255
 
 
-def make_left(device: str) -> Redness:
-    return Leftness(1.0)
-
-
 class LeftVectors(Leftness):
     """The same as a dual encoder: an image is an angle, and so is a caption."""
 
@@ -159,19 +143,11 @@ def _direction(angle: float) -> Any:
     return np.array([np.cos(angle), np.sin(angle)], np.float32)
 
 
-def make_left_vectors(device: str) -> Redness:
-    return LeftVectors(1.0)
-
-
 class Unshaped(Redness):
     """Gives another number of logits than there are pairs."""
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
         return Matches(logits=np.zeros(3, np.float32), probabilities=np.zeros(3))
-
-
-def make_unshaped(device: str) -> Redness:
-    return Unshaped(1.0)
 
 
 class Lost(Redness):
@@ -182,19 +158,11 @@ class Lost(Redness):
         return Matches(logits=nothing, probabilities=nothing.astype(np.float64))
 
 
-def make_lost(device: str) -> Redness:
-    return Lost(1.0)
-
-
 class Flat(LeftVectors):
     """Gives a number for an image, not a vector."""
 
     def encode_images(self, prepared: Sequence[Any]) -> Sequence[Any]:
         return list(prepared)
-
-
-def make_flat(device: str) -> Redness:
-    return Flat(1.0)
 
 
 class Fewer(LeftVectors):
@@ -204,10 +172,6 @@ class Fewer(LeftVectors):
         return np.ones((1, 2), np.float32)
 
 
-def make_fewer(device: str) -> Redness:
-    return Fewer(1.0)
-
-
 class Single(Redness):
     """Encodes one image, whatever it is given."""
 
@@ -215,5 +179,11 @@ class Single(Redness):
         return prepared[:1]
 
 
-def make_single(device: str) -> Redness:
-    return Single(1.0)
+def _maker(kind: type[Redness]) -> Callable[[str], Redness]:
+    return lambda device: kind(1.0)
+
+
+make_sure, make_slow, make_short = map(_maker, (Sure, Slow, Short))
+make_left, make_left_vectors = map(_maker, (Leftness, LeftVectors))
+make_unshaped, make_lost, make_flat = map(_maker, (Unshaped, Lost, Flat))
+make_fewer, make_single = map(_maker, (Fewer, Single))

@@ -8,7 +8,7 @@ from typing import get_args
 
 import pytest
 
-from eqforge.evaluation.scoring.tasks import TASKS
+from eqforge.evaluation.scoring.settings import TASKS
 from eqforge.models.spec import SCORERS
 from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Quantity, open_scores
 from tests.made_datasets import pair_tables, write_pairs

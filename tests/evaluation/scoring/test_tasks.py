@@ -13,9 +13,9 @@ import pytest
 from eqforge.cli import main as command
 from eqforge.core.errors import InputError
 from eqforge.evaluation.scoring.batches import Batch, Piece
-from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.scoring.pictures import Preparation, prepared_batches
 from eqforge.evaluation.scoring.run import score_dataset
+from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores
@@ -380,6 +380,9 @@ def test_a_folder_of_other_scores_is_left_alone(tmp_path: Path, capsys: Any) -> 
     first = score(dataset, OWN, tmp_path / "s")
     assert score(dataset, OWN, tmp_path / "s") == first
     assert "already scored" in capsys.readouterr().err
+    (tmp_path / "more.txt").write_text("a photo of a dog\n")
+    with pytest.raises(InputError, match="the task pairs scores the captions of its samples alone"):
+        score(dataset, OWN, tmp_path / "t", captions=tmp_path / "more.txt")
     with pytest.raises(InputError, match="holds the scores of 'eq-video' by own:redness@1"):
         score(dataset, f"{OWN},factor=2", tmp_path / "s")
     (tmp_path / "other").mkdir()
@@ -415,13 +418,6 @@ def test_a_dataset_of_which_nothing_can_be_scored_is_an_error(tmp_path: Path) ->
         row["image"]["bytes"] = b"no picture"
     with pytest.raises(InputError, match="not one of 4 images could be scored; v000-f0: undecod"):
         score(write_pairs(tmp_path / "d", tables), OWN, tmp_path / "s")
-
-
-def test_more_captions_need_a_task_that_writes_vectors(tmp_path: Path) -> None:
-    (tmp_path / "more.txt").write_text("a photo of a dog\n")
-    dataset = write_pairs(tmp_path / "d", pair_tables(1))
-    with pytest.raises(InputError, match="the task pairs scores the captions of its samples alone"):
-        score(dataset, OWN, tmp_path / "s", captions=tmp_path / "more.txt")
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -462,13 +458,6 @@ def test_damage_that_a_worker_finds_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"images-00000.*: cannot be read") as raised:
         next(prepared_batches(preparation, workers=1, prefetch=1, device="cpu"))
     assert "\n" not in str(raised.value)
-
-
-def test_damaged_files_are_one_clear_error(tmp_path: Path) -> None:
-    dataset = write_pairs(tmp_path / "d", pair_tables(1))
-    (dataset / "data" / "images-00001-of-00002.parquet").write_bytes(b"PAR1")
-    with pytest.raises(InputError, match=r"images-00001.*eqforge verify looks for all damage"):
-        score(dataset, OWN, tmp_path / "s")
 
 
 @pytest.mark.parametrize("flag", ["--image-batch", "--processes", "--max-pixels"])

@@ -1,18 +1,15 @@
-import csv
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 from scipy.stats import t as student
 
-from eqforge.evaluation.statistics.averages import domains, eqben_average, macro, micro
 from eqforge.evaluation.statistics.bootstrap import (
     ENOUGH_CLUSTERS,
     percentile_interval,
     resample_means,
 )
 from eqforge.evaluation.statistics.comparison import compare_paired, exchange_test
+from eqforge.evaluation.tasks.averages import domains, eqben_average, macro, micro
 from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 
 RN50 = {  # EqBen, table 3, CLIP (RN-50), per cent; its average stands as 33.28
@@ -209,15 +206,6 @@ def test_weights_make_a_weighted_mean() -> None:
     assert found.values == [0.75]
 
 
-def test_the_mean_of_groups_weighs_each_the_same_in_every_draw() -> None:
-    credits, groups = np.repeat([1.0, 0.0], [30, 270]), np.repeat(["a", "b"], [30, 270])
-    for clusters in (None, np.arange(300) // 3):
-        found = resample_means(credits, clusters, groups=groups, resamples=100)
-        assert found.values == [0.5]
-        assert found.interval() == (0.5, 0.5)
-        assert compare_paired(0 * credits, credits, clusters, groups=groups).difference == 0.5
-
-
 def test_the_mean_of_groups_is_that_of_drawing_clusters_one_by_one() -> None:
     rng = np.random.default_rng(7)
     numbers, groups = rng.integers(0, 40, 400), rng.choice([0, 0, 0, 1, 2], 400)
@@ -297,19 +285,3 @@ def test_models_that_differ_by_chance_alone_are_seldom_told_apart() -> None:
 def test_two_equal_models_are_never_told_apart() -> None:
     same = np.array([1.0, 0.0, 1.0])
     assert compare_paired(same, same, resamples=20).p_value == 1.0
-
-
-def test_simats_weights_make_the_papers_sum(data_folder: Path) -> None:
-    """S is the sum of mu_i over successes, mu_i = 1 / sqrt(norm2), normalised in the split."""
-    with (data_folder / "simat" / "transfos_dev.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    assert len(rows) == 8_933
-    weights = np.array([float(row["norm2"]) for row in rows]) ** -0.5
-    hits = np.random.default_rng(0).random(len(rows)) < 0.3
-    regions = np.array([row["region_id"] for row in rows])
-    found = resample_means(hits, regions, weights=weights, resamples=100)
-    expected = sum(w / weights.sum() for w, hit in zip(weights, hits, strict=True) if hit)
-    assert found.values[0] == pytest.approx(expected)
-    assert found.clusters == len(set(regions))
-    low, high = found.interval()
-    assert low < expected < high

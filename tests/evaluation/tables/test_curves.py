@@ -5,7 +5,8 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from eqforge.evaluation.tables.report import Judged, Measure, Rules
+from eqforge.evaluation.tables.render import Measure, Rules
+from eqforge.evaluation.tables.report import Judged
 from eqforge.evaluation.tasks import ladders
 
 SIZES = np.array([1.0, 2.0, 3.0])

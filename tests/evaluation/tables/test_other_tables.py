@@ -45,20 +45,6 @@ def test_boundaries_are_found_within_each_tolerance(tmp_path: Path) -> None:
     assert float(rows["mean"]["value"]) == pytest.approx((0.25 + 0.25 + 0.75 + 5) / 8)
 
 
-@pytest.mark.parametrize(("rule", "worth"), [("strict", 0), ("half", 0.5), ("expectation", 1 / 19)])
-def test_scores_that_are_all_equal_get_what_the_tie_rule_says(
-    tmp_path: Path, rule: str, worth: float
-) -> None:
-    level = {"before": [0.3] * 20, "after": [0.3] * 20, "timestamp_s": 1.9}
-    (tmp_path / "m.jsonl").write_text(_boundary(0, **level))
-    arguments = ["--format", "boundaries", str(tmp_path / "m.jsonl"), "--ties", rule]
-    assert main([*arguments, "--output", str(tmp_path)]) == 0
-    row = _rows(tmp_path)["m", "all", "0.1 s"]
-    assert float(row["value"]) == pytest.approx(worth)
-    assert float(row["ties"]) == 1.0
-    assert float(row["chance"]) == pytest.approx(1 / 19)
-
-
 def test_the_line_that_the_page_shows_is_read(tmp_path: Path) -> None:
     page = (Path(__file__).parents[3] / "docs" / "guides" / "metrics.md").read_text(
         encoding="utf-8"

@@ -9,13 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
-from eqforge.evaluation.tables.report import Measure
+from eqforge.evaluation.tables.render import Measure
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.tasks.retrieval import (
-    derived,
-    read_gallery,
-    retrieval_report,
-)
+from eqforge.evaluation.tasks.gallery import read_gallery
+from eqforge.evaluation.tasks.retrieval import derived, retrieval_report
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import patch_manifest
 from tests.made_datasets import vectors, write_dataset, write_scores

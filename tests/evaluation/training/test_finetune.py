@@ -22,8 +22,9 @@ import pytest
 from PIL import Image
 
 from eqforge.core.files.storage import digest
-from eqforge.evaluation.training.command import PRESETS, parse_settings
 from eqforge.evaluation.training.command import main as command
+from eqforge.evaluation.training.command import parse_settings
+from eqforge.evaluation.training.settings import PRESETS
 from eqforge.models.scorer import Picture, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.dataset.reader import open_dataset
@@ -313,20 +314,16 @@ def test_wrong_input_is_one_clear_error_before_any_work(
     assert not (tmp_path / "out").exists()
 
 
-def test_close_pairs_are_not_known_of_captions(
+def test_close_pairs_need_pairs_and_heads_a_clip(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = arguments(folder, tmp_path / "out", "--loss", "eqsim-v2", data="captions")
-    assert main(line) == 2
-    assert "choose them with --close top-k" in capsys.readouterr().err
-
-
-def test_heads_are_made_part_of_a_clip_alone(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    more = ["--train", "heads", "--model", f"siglip:{folder / 'siglip'}"]
-    assert main(arguments(folder, tmp_path / "out", *more)) == 2
-    assert "expected a model of kind clip" in capsys.readouterr().err
+    heads = ["--train", "heads", "--model", f"siglip:{folder / 'siglip'}"]
+    for more, message in (
+        (["--loss", "eqsim-v2"], "choose them with --close top-k"),
+        (heads, "expected a model of kind clip"),
+    ):
+        assert main(arguments(folder, tmp_path / "out", *more, data="captions")) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_a_foreign_folder_is_left_alone(

@@ -1,12 +1,105 @@
-"""What is scored in a dataset: which images with which captions, by the columns of its tables."""
+"""What is scored, and how: the settings of `eqforge score`, and the columns of each task."""
+
+from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import tyro
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import read_text_lines
+from eqforge.core.files.pictures import MAX_PIXELS
+from eqforge.core.machine import check_workers
 from eqforge.core.visible import nearest
-from eqforge.schemas.dataset.reader import Dataset
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.reader import Dataset
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreSettings:
+    """Score the images and captions of a dataset with a model: each image and caption once."""
+
+    dataset: tyro.conf.Positional[str]
+    """Folder or URL of the dataset."""
+
+    model: str
+    """KIND:MODEL, where MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face
+    hub. Dual encoders: clip, siglip, align, altclip, groupvit, flava, blip-itc, open-clip. Fusion
+    encoders: blip-itm, blip2-itm, vilt, lxmert, oscar. A published matrix: matrix. Your own:
+    python:MODULE:FACTORY. Options follow after commas, such as ,precision=bfloat16."""
+
+    output: Path
+    """Folder the scores are written into; a run that was stopped goes on there."""
+
+    task: str | None = None
+    """What is scored: pairs, hard-positives, foils, retrieval-perturbations, simat or retrieval; by
+    default what the dataset's tables are made for."""
+
+    devices: tuple[str, ...] = ()
+    """Devices as torch names them, such as cuda:0 cuda:1; each has a process. The default is the
+    model's own option, or the CPU."""
+
+    processes: int = 1
+    """Processes of each device; on a CPU each computes with one thread."""
+
+    workers: int = 2
+    """Processes that decode and prepare images, for each process that computes; 0 for none. Fewer
+    are started where there is little to prepare."""
+
+    prefetch: int = 2
+    """Batches that each worker prepares ahead."""
+
+    image_batch: int = 64
+    """Images encoded together; with the model this bounds the memory."""
+
+    caption_batch: int = 128
+    """Captions encoded together."""
+
+    pair_batch: int = 64
+    """Images and captions that a fusion encoder reads together."""
+
+    autocast: Literal["bf16"] | None = None
+    """Compute in bfloat16 where torch holds that safe; scores stay in float32."""
+
+    captions: Path | None = None
+    """Text file with captions to be encoded as well, a line each, where vectors are written."""
+
+    candidates: Path | None = None
+    """Folder of a dual encoder's vectors of the dataset: where everything is compared with
+    everything, a fusion encoder reads only what these put first."""
+
+    top: int = 128
+    """Captions of each image, and images of each caption, that are candidates."""
+
+    max_pixels: int = MAX_PIXELS
+    """Images of more pixels are refused."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        batches = ("image_batch", "caption_batch", "pair_batch")
+        for name in ("processes", "prefetch", *batches, "top", "max_pixels"):
+            if getattr(self, name) < 1:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {getattr(self, name)}: expected at least 1")
+        check_workers(self.workers, least=0)
+
+    def all_devices(self) -> tuple[str, ...]:
+        """Return the device of every process."""
+        from eqforge.models.spec import device_of
+
+        own = self.devices or (device_of(self.model) or "cpu",)
+        return tuple(device for device in own for _ in range(self.processes))
+
+    def more_captions(self) -> tuple[str, ...]:
+        """Return the further captions of the file, if one is named."""
+        if self.captions is None:
+            return ()
+        lines = map(str.strip, read_text_lines(self.captions))
+        return tuple(dict.fromkeys(filter(None, lines)))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,19 +115,14 @@ class Task:
     """Which images are scored with which captions.
 
     Attributes:
-      name: name of the task.
-      images: columns of image ids.
-      captions: columns of texts.
       crossed: whether all images are compared with all captions; otherwise the images of a row
         of `samples` with the captions of the same row, in the order of the columns.
-      meaning: one sentence for the manual.
     """
 
     name: str
     images: tuple[Column, ...]
     captions: tuple[Column, ...]
     crossed: bool
-    meaning: str
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
         """Return the columns by table, tables and columns in order."""
@@ -56,28 +144,24 @@ TASKS: Final[Mapping[str, Task]] = {
             images=_of("samples", "image_0_id", "image_1_id"),
             captions=_of("samples", "caption_0", "caption_1"),
             crossed=False,
-            meaning="Two images and two captions, four scores a sample.",
         ),
         Task(
             name="hard-positives",
             images=_of("samples", "image_id"),
             captions=_of("samples", "caption", "hard_positive", "hard_negative"),
             crossed=False,
-            meaning="An image with its caption, the hard positive and the hard negative.",
         ),
         Task(
             name="foils",
             images=_of("samples", "image_id"),
             captions=_of("samples", "caption", "hard_negative"),
             crossed=False,
-            meaning="An image with its caption and the foil.",
         ),
         Task(
             name="retrieval-perturbations",
             images=_of("captions", "image_id"),
             captions=(*_of("captions", "caption"), *_of("samples", "perturbed_caption")),
             crossed=True,
-            meaning="Every image with every caption, perturbed ones included.",
         ),
         Task(
             name="simat",
@@ -87,14 +171,12 @@ TASKS: Final[Mapping[str, Task]] = {
                 *_of("samples", "source_word", "target_word"),
             ),
             crossed=True,
-            meaning="The crops, the captions of the triplets, and the words by themselves.",
         ),
         Task(
             name="retrieval",
             images=_of("retrieval", "image_id"),
             captions=_of("retrieval", "caption"),
             crossed=True,
-            meaning="Every image with every caption, 4 to 8 of them its own.",
         ),
     )
 }
@@ -111,7 +193,8 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
     for task in wanted:
         tables = task.tables()
         if all(found.get(table, set()).issuperset(names) for table, names in tables.items()):
-            _check_images(dataset)
+            if not dataset.manifest.tables.get("images"):
+                raise InputError(f"{dataset.folder}: the dataset holds no images; {dataset.remedy}")
             return task
     dataset.check_samples()
     if "question" in found.get("samples", ()):
@@ -125,8 +208,3 @@ def task_of(dataset: Dataset, name: str | None = None) -> Task:
         f"{dataset.folder}: the dataset {dataset.manifest.dataset!r} has no images and captions to "
         f"be scored for {' or '.join(task.name for task in wanted)}; its columns are {shown}"
     )
-
-
-def _check_images(dataset: Dataset) -> None:
-    if not dataset.manifest.tables.get("images"):
-        raise InputError(f"{dataset.folder}: the dataset holds no images; {dataset.remedy}")

@@ -1,0 +1,301 @@
+"""A gallery of images and captions, and what one model retrieves from it in both directions."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eqforge.core.errors import InputError
+from eqforge.evaluation.metrics.retrieval import (
+    DEPTH,
+    KS,
+    SHARE_TOTALS,
+    Indices,
+    Recall,
+    ScoreRows,
+    Truths,
+    chance_of_recall,
+    dcg_cm,
+    matrix_rows,
+    rank,
+    recall_at,
+    relevance_of,
+    share_at,
+    spread,
+    vector_rows,
+)
+from eqforge.evaluation.metrics.ties import Flags
+from eqforge.evaluation.statistics.bootstrap import Numbers
+from eqforge.evaluation.tables.crossed import CrossedScores, What
+from eqforge.evaluation.tables.samples import sorted_columns
+from eqforge.evaluation.tables.settings import MetricsSettings
+from eqforge.schemas.dataset.reader import Dataset
+
+Direction = Literal["i2t", "t2i"]
+RSUM = "rsum"
+DCG = "DCG_CM"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Perturbed:
+    """The captions of one perturbation."""
+
+    caption_of: Indices
+    texts: NDArray[Any]
+    changed: Flags
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Gallery:
+    """The images and captions to retrieve, sorted by id.
+
+    Texts and ids are Python objects: with a fixed width, one long caption would make all long.
+
+    Attributes:
+      image_ids: the image of each entry [n], an image with its captions.
+      entry_of: the entry of each caption [m].
+      perturbed: the captions of each perturbation; empty if the dataset has none.
+      published_recall: what R@k counts in the authors' evaluation of the dataset. Source:
+        `recall_at_k` of mariyahendriksen/evaluating-cmr-in-vl for perturbed captions, a share;
+        `itm_eval` of X-VLM, with which VLUE's repository evaluates, for VLUE's, any.
+    """
+
+    image_ids: NDArray[Any]
+    texts: NDArray[Any]
+    entry_of: Indices
+    perturbed: dict[str, Perturbed]
+    published_recall: Recall
+
+
+def has_gallery(dataset: Dataset) -> bool:
+    """Return True if a dataset is one for retrieval."""
+    return is_vlue(dataset) or {"caption_id", "perturbation"} <= set(dataset.columns("samples"))
+
+
+def is_vlue(dataset: Dataset) -> bool:
+    """Return True if a retrieval dataset is VLUE's or like it: captions without perturbations."""
+    return "retrieval" in dataset.manifest.tables
+
+
+def read_gallery(dataset: Dataset) -> Gallery:
+    """Read entries, captions and perturbed captions."""
+    if is_vlue(dataset):
+        table, key, entry = "retrieval", "sample_id", "gallery_id"
+    else:
+        table, key, entry = "captions", "caption_id", "image"
+    columns = sorted_columns(dataset, table, [key, entry, "image_id", "caption"])
+    if not len(columns[key]):
+        raise InputError(f"{dataset.folder}: has no captions to retrieve")
+    if None in columns["image_id"].tolist():
+        raise InputError(f"{dataset.folder}: names no images; build it with --images FOLDER")
+    _, first, entry_of = np.unique(columns[entry], return_index=True, return_inverse=True)
+    return Gallery(
+        image_ids=columns["image_id"][first],
+        texts=columns["caption"],
+        entry_of=entry_of.astype(np.int64),
+        perturbed={} if is_vlue(dataset) else _read_perturbed(dataset, columns[key]),
+        published_recall="any" if is_vlue(dataset) else "share",
+    )
+
+
+def _read_perturbed(dataset: Dataset, captions: NDArray[Any]) -> dict[str, Perturbed]:
+    told = "words_changed" in dataset.columns("samples")
+    changed = "words_changed" if told else "applied"  # all that earlier versions wrote
+    names = ["sample_id", "caption_id", "perturbation", "perturbed_caption", changed]
+    columns = sorted_columns(dataset, "samples", names)
+    places = np.searchsorted(captions, columns["caption_id"]).clip(max=len(captions) - 1)
+    if (captions[places] != columns["caption_id"]).any():
+        raise InputError(f"{dataset.folder}: a perturbed caption is of no caption in the dataset")
+    found = {}
+    for name in np.unique(columns["perturbation"]):
+        of_it = columns["perturbation"] == name
+        found[str(name)] = Perturbed(
+            caption_of=places[of_it].astype(np.int64),
+            texts=columns["perturbed_caption"][of_it],
+            changed=columns[changed][of_it].astype(bool),
+        )
+    return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Side:
+    """Queries or candidates.
+
+    Attributes:
+      keys: ids of images or texts of captions [n].
+      entries: the entry of the gallery that each belongs to [n]; a candidate is true for the
+        queries of its entry.
+    """
+
+    keys: NDArray[Any]
+    entries: Indices
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Retrieved:
+    """The credits of each query.
+
+    Attributes:
+      credits: credits of R@1, R@5, R@10 and their sum, and of DCG_CM if a relevance is given [q].
+      chance: chance level of each metric that has one.
+      tied: a false candidate ties with the best true one [q]; false if no true one has a score.
+      lost: no true candidate has a score [q], as when a fusion encoder scored only some pairs;
+        such a query counts 0.
+    """
+
+    credits: dict[str, Numbers]
+    chance: dict[str, float]
+    tied: Flags
+    lost: Flags
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Damaged:
+    """Results of text-to-image retrieval with the captions of one perturbation.
+
+    Attributes:
+      of: index in the gallery of the caption that each was made from [queries].
+      expected: number of them, scored or not.
+    """
+
+    queries: Side
+    of: Indices
+    found: Retrieved
+    expected: int
+
+
+class Contest:
+    """One model on a gallery: images that retrieve captions, and captions that retrieve images.
+
+    Attributes:
+      scored: which captions have scores and images that have [captions].
+      damaged: what was retrieved with the captions of each perturbation.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        gallery: Gallery,
+        scores: CrossedScores,
+        relevance: CrossedScores | None,
+        settings: MetricsSettings,
+    ) -> None:
+        """Retrieve."""
+        self.model, self.gallery, self.scores, self.settings = model, gallery, scores, settings
+        self._relevance = relevance
+        self.recall: Recall = gallery.published_recall if settings.mode == "paper" else "any"
+        pictured = (scores.places("images", gallery.image_ids) >= 0)[gallery.entry_of]
+        self.scored = (scores.places("captions", gallery.texts) >= 0) & pictured
+        missing = int((~self.scored).sum())
+        if not self.scored.any() or (missing and not settings.allow_missing):
+            raise InputError(
+                f"{model}: {missing:,} of {len(self.scored):,} captions have no score with their "
+                f"image{scores.why}; --allow-missing leaves them out"
+            )
+        entries = np.unique(gallery.entry_of[self.scored])
+        self.images = Side(keys=gallery.image_ids[entries], entries=entries)
+        self.captions = Side(keys=gallery.texts[self.scored], entries=gallery.entry_of[self.scored])
+        self.to_text = self._retrieve("i2t", self.images, self.captions)
+        self.to_image = self._retrieve("t2i", self.captions, self.images)
+        self.damaged = dict(self._damage())
+
+    def _damage(self) -> Iterator[tuple[str, Damaged]]:
+        """Judge the captions of each perturbation against the unperturbed gallery."""
+        for name, perturbed in self.gallery.perturbed.items():
+            kept = perturbed.changed | (self.settings.mode == "paper")
+            scored = self.scores.places("captions", perturbed.texts) >= 0
+            expected = kept & self.scored[perturbed.caption_of]
+            missing = int((expected & ~scored).sum())
+            if missing and not self.settings.allow_missing:
+                raise InputError(
+                    f"{self.model}: {missing:,} perturbed captions have no score; --allow-missing "
+                    "leaves them out"
+                )
+            chosen = np.flatnonzero(expected & scored)
+            of = perturbed.caption_of[chosen]
+            queries = Side(keys=perturbed.texts[chosen], entries=self.gallery.entry_of[of])
+            if len(of):
+                found = self._retrieve("t2i", queries, self.images)
+                yield (
+                    name,
+                    Damaged(queries=queries, of=of, found=found, expected=int(kept.sum())),
+                )
+
+    def _retrieve(self, direction: Direction, queries: Side, candidates: Side) -> Retrieved:
+        """Rank all candidates for all queries and judge where the true ones stand.
+
+        In a share and in DCG_CM ties always lose: there false candidates rank above true ones of
+        equal score.
+        """
+        truths = _truths(queries, candidates)
+        deep = self.recall == "share" or self._relevance is not None
+        rows = _rows(direction, self.scores, queries, candidates)
+        ranking = rank(rows, truths, depth=DEPTH if deep else 0)
+        total, size = SHARE_TOTALS[direction], len(candidates.keys)
+        credits, chance = {}, {}
+        for k in KS:
+            name = f"{direction} R@{k}"
+            if self.recall == "share":
+                depth = min(k, ranking.top.shape[1])
+                credits[name] = share_at(ranking, depth, total)
+                expected = depth * np.diff(truths.start) / size / min(total, depth)
+            else:
+                credits[name] = recall_at(ranking, k, self.settings.ties)
+                expected = chance_of_recall(truths, size, k)
+            chance[name] = float(expected.mean())
+        credits[f"{direction} {RSUM}"] = np.sum(list(credits.values()), axis=0)
+        chance[f"{direction} {RSUM}"] = sum(chance.values())
+        if (judge := self._relevance) is not None:
+            if judge.grid is not None:
+                raise InputError(f"{judge.model}: the relevance of {DCG} is read from vectors")
+            vectors = (
+                judge.vectors[what][_found(judge, what, side.keys)]
+                for what, side in zip(_SIDES[direction], (queries, candidates), strict=True)
+            )
+            credits[f"{direction} {DCG}"] = dcg_cm(ranking, relevance_of(ranking, *vectors))
+        return Retrieved(
+            credits=credits, chance=chance, tied=ranking.level > 0, lost=~ranking.scored
+        )
+
+
+def _truths(queries: Side, candidates: Side) -> Truths:
+    order = np.argsort(candidates.entries, kind="stable")
+    entries = candidates.entries[order]
+    first, last = (np.searchsorted(entries, queries.entries, side) for side in ("left", "right"))
+    asking, within = spread(last - first)
+    return Truths.of_pairs(asking, order[first[asking] + within], len(queries.entries))
+
+
+_SIDES: Final[Mapping[Direction, tuple[What, What]]] = {
+    "i2t": ("images", "captions"),
+    "t2i": ("captions", "images"),
+}
+
+
+def _rows(
+    direction: Direction, scores: CrossedScores, queries: Side, candidates: Side
+) -> ScoreRows:
+    asking, answering = _SIDES[direction]
+    query_of = _found(scores, asking, queries.keys)
+    candidate_of = _found(scores, answering, candidates.keys)
+    if scores.grid is not None:
+        matrix = scores.grid if direction == "i2t" else scores.grid.T
+        return matrix_rows(matrix, query_of, candidate_of)
+    distinct, of = np.unique(candidate_of, return_inverse=True)
+    shared = len(distinct) < len(of)
+    vectors = scores.vectors[answering][distinct if shared else candidate_of]
+    own = of.astype(np.int64) if shared else None
+    return vector_rows(scores.vectors[asking], vectors, query_of, own)
+
+
+def _found(scores: CrossedScores, what: What, keys: NDArray[Any]) -> Indices:
+    places = scores.places(what, keys)
+    lost = np.flatnonzero(places < 0)
+    if len(lost):
+        raise InputError(
+            f"{scores.model}: {len(lost):,} of {len(keys):,} {what} have no score, such as "
+            f"{str(keys[lost[0]])!r}"
+        )
+    return places
