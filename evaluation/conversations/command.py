@@ -79,11 +79,7 @@ class ConverseSettings:
     """How the table is printed."""
 
     def __post_init__(self) -> None:
-        """Checks the settings against each other.
-
-        Raises:
-          InputError: one is wrong, or needs another.
-        """
+        """Checks the settings against each other."""
         check_template(self.question)
         for name in ("max_tokens", "max_pixels", "threads", "shard_samples", "resamples"):
             if getattr(self, name) < 1:
@@ -98,11 +94,7 @@ class ConverseSettings:
             raise InputError("--model: name a folder for the answers with --output")
 
     def weights(self) -> Weights:
-        """Returns the weights that `model` names.
-
-        Raises:
-          InputError: the name is missing or ambiguous.
-        """
+        """Return the weights that `model` names."""
         source, revision = str(self.model), None
         if "@" in source and not Path(source).is_dir():
             source, _, revision = source.rpartition("@")
@@ -111,20 +103,44 @@ class ConverseSettings:
         )
 
     def folder(self) -> Path:
-        """Returns the output folder."""
+        """Return the output folder."""
         assert self.output is not None  # checked in __post_init__
         return self.output
 
 
 def converse_command(settings: ConverseSettings) -> int:
-    """Asks, or reads answers, and prints their table; returns 0.
+    """Ask, or read answers, and print their table; return 0."""
+    import numpy as np
 
-    Raises:
-      EqforgeError: the input cannot be used, or a package is missing.
-    """
-    from eqforge.evaluation.conversations.table import converse_report
+    from eqforge.evaluation.conversations.answers import (
+        answers_report,
+        read_answers,
+        read_foreign_answers,
+    )
+    from eqforge.evaluation.conversations.run import choose_pairs, converse
+    from eqforge.evaluation.tables.render import Rules
+    from eqforge.evaluation.tables.report import model_names
+    from eqforge.evaluation.tables.samples import read_samples
+    from eqforge.schemas.dataset.reader import open_dataset
 
-    report = converse_report(settings)
+    dataset = open_dataset(settings.dataset)
+    pairs = choose_pairs(dataset, settings.samples, settings.by, settings.seed)
+    if settings.answers is not None:
+        captions = {pair.sample_id: pair.captions for pair in pairs}
+        name, found = settings.answers.stem, read_foreign_answers(settings.answers, captions)
+    else:
+        manifest = converse(dataset, pairs, settings)
+        (name,) = model_names([manifest.model.name], [settings.folder()])
+        found = read_answers(str(settings.folder()), manifest.tables["answers"])
+    samples = read_samples(dataset, "source_id", settings.by)
+    report = answers_report(
+        dataset.manifest.dataset,
+        name,
+        samples.only(np.isin(samples.keys, [pair.sample_id for pair in pairs])),
+        found,
+        Rules(seed=settings.seed, resamples=settings.resamples),
+        allow_missing=settings.allow_missing,
+    )
     print(FORMATS[settings.show](report), end="" if settings.show != "text" else "\n")
     return 0
 

@@ -67,7 +67,7 @@ ARRANGEMENTS: Final = tuple(
 
 
 def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> str:
-    """Returns the question about a pair; a template has the fields {caption_1} and {caption_2}."""
+    """Return the question about a pair; a template has the fields {caption_1} and {caption_2}."""
     first, second = (captions[number] for number in arrangement.captions)
     before, _, rest = template.partition(FIELDS[0])
     between, _, after = rest.partition(FIELDS[1])
@@ -75,11 +75,7 @@ def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> s
 
 
 def check_template(template: str) -> None:
-    """Checks that a template has each placeholder exactly once, {caption_1} first.
-
-    Raises:
-      InputError: it does not.
-    """
+    """Checks that a template has each placeholder exactly once, {caption_1} first."""
     places = [template.find(field) for field in FIELDS]
     if [template.count(field) for field in FIELDS] != [1, 1] or places != sorted(places):
         raise InputError(
@@ -188,7 +184,7 @@ def _numbered(text: str, captions: tuple[str, str]) -> str:
 
 
 def _assignments(text: str) -> Iterator[tuple[int, str]]:
-    """Yields (caption number, side) from mentions taken two by two."""
+    """Yield (caption number, side) from mentions taken two by two."""
     mentions: list[tuple[str, str]] = []
     for match in _MENTION.finditer(text):
         found = _mention(match)

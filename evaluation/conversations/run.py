@@ -22,8 +22,7 @@ from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.core.identity import derive_seed, fingerprint
 from eqforge.core.ticker import Ticker
 from eqforge.core.versions import versions_of
-from eqforge.evaluation.conversations.command import ConverseSettings
-from eqforge.evaluation.conversations.folder import (
+from eqforge.evaluation.conversations.answers import (
     ANSWERS,
     FAILURES,
     FILE_NAME,
@@ -34,6 +33,7 @@ from eqforge.evaluation.conversations.folder import (
     rows_of,
     write_rows,
 )
+from eqforge.evaluation.conversations.command import ConverseSettings
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_answer
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
@@ -59,12 +59,9 @@ class Pair:
 
 
 def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed: int) -> list[Pair]:
-    """Returns the chosen pairs, sorted by id: so many of each subset, or all.
+    """Return the chosen pairs, sorted by id: so many of each subset, or all.
 
     With one seed, a larger draw contains every smaller one.
-
-    Raises:
-      InputError: the samples are not pairs, or have no such column of strings or integers.
     """
     wanted = [*_COLUMNS, *([] if by is None or by in _COLUMNS else [by])]
     subsets: dict[str | None, list[Pair]] = defaultdict(list)
@@ -101,7 +98,7 @@ class NotAsked(Exception):
 def converse(
     dataset: Dataset, pairs: Sequence[Pair], settings: ConverseSettings
 ) -> AnswersManifest:
-    """Asks about some pairs in all four orders and returns the manifest of the answers.
+    """Ask about some pairs in all four orders and returns the manifest of the answers.
 
     Raises:
       InputError: dataset, model or settings cannot be used, or the folder is not of this run.
@@ -142,7 +139,7 @@ def converse(
 def ask_pair(
     pair: Pair, images: dict[str, bytes], model: ChatModel, settings: ConverseSettings
 ) -> list[dict[str, Any]]:
-    """Asks the four questions about a pair and returns their rows.
+    """Ask the four questions about a pair and returns their rows.
 
     Raises:
       NotAsked: an image cannot be used, or the question is too long for the model.
@@ -278,7 +275,7 @@ def _other(folder: str, what: str) -> InputError:
 
 
 def side_by_side(left: Pixels, right: Pixels, gap_px: int = 0) -> Pixels:
-    """Returns two images side by side at the same height.
+    """Return two images side by side at the same height.
 
     The taller one is scaled down to the height of the other by Pillow's bicubic filter, keeping its
     aspect ratio; nothing is cropped. Images of equal height are not resampled. The paper has no

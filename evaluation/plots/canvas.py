@@ -35,7 +35,7 @@ _STYLE = {
 
 
 def check_output(path: Path) -> None:
-    """Checks that a plot can be written to a path.
+    """Check that a plot can be written to a path.
 
     Raises:
       InputError: its extension is not supported.
@@ -54,32 +54,56 @@ def _matplotlib() -> Any:
 
 
 @contextlib.contextmanager
-def drawing(path: Path, width_in: float = 5.5, height_in: float = 3.5) -> Iterator[Any]:
-    """Yields axes to draw on, and writes the figure to a file at the end of the block.
+def drawing(path: Path, title: str, x: str, y: str, height_in: float = 3.5) -> Iterator[Any]:
+    """Yield axes to draw on, and write the figure to a file at the end of the block.
 
     Args:
       path: ends in `.svg`, `.png` or `.pdf`.
-      width_in: width in inches.
+      title: of the plot.
+      x: label of the horizontal axis.
+      y: label of the vertical axis.
       height_in: height in inches.
     """
     matplotlib = _matplotlib()
     figures = importlib.import_module("matplotlib.figure")
     # No pyplot: it would look for a display, and keep every figure.
     with matplotlib.rc_context(_STYLE):
-        figure = figures.Figure(figsize=(width_in, height_in), layout="constrained", dpi=150)
-        yield figure.add_subplot()
+        figure = figures.Figure(figsize=(5.5, height_in), layout="constrained", dpi=150)
+        axes = figure.add_subplot()
+        yield axes
+        axes.set_title(words(title), fontsize=9)
+        axes.set_xlabel(words(x))
+        axes.set_ylabel(words(y))
+        handles, labels = axes.get_legend_handles_labels()
+        if handles:
+            axes.figure.legend(handles, labels, loc="outside lower center", fontsize=7)
         with storage.open_atomic(str(path)) as stream:
             metadata = _FORMATS[path.suffix]
             figure.savefig(stream, format=path.suffix[1:], metadata=metadata)
 
 
+def draw_line(axes: Any, at: Any, values: Any, around: Any, label: str, place: int) -> None:
+    """Draw the n-th line through values with error bars, in per cent of shares."""
+    axes.errorbar(
+        at,
+        100 * values,
+        yerr=100 * around,
+        label=label,
+        marker="o",
+        markersize=3,
+        capsize=2,
+        linewidth=1.2,
+        **colour(place),
+    )
+
+
 def words(text: str) -> str:
-    """Returns a title or a name with visible characters only and of bounded length."""
+    """Return a title or a name with visible characters only and of bounded length."""
     shown = shortened(text, MAX_WORDS_CHARS)
     return f" {shown}" if shown.startswith("_") else shown  # legends omit "_" labels
 
 
 def colour(place: int) -> dict[str, str]:
-    """Returns colour and line style of the n-th model; styles differ when colours run out."""
+    """Return colour and line style of the n-th model; styles differ when colours run out."""
     line = LINES[place // len(COLOURS) % len(LINES)]
     return {"color": COLOURS[place % len(COLOURS)], "linestyle": line}

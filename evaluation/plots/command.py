@@ -17,7 +17,7 @@ from eqforge.evaluation.tables.report import labels_of
 from eqforge.evaluation.tables.settings import refuse_unread
 
 if TYPE_CHECKING:
-    from eqforge.evaluation.plots.minimality import PairMetric
+    from eqforge.evaluation.plots.pairs import PairMetric
 
 Kind = Literal["equivariance", "minimality", "drops", "lambdas", "pareto"]
 _ALWAYS = ("kind", "inputs", "output", "labels", "title")
@@ -89,14 +89,7 @@ class PlotSettings:
 
 
 def plot_command(settings: PlotSettings) -> int:
-    """Draws one plot into its file and prints the path; returns 0.
-
-    Raises:
-      EqforgeError: the input cannot be drawn, or matplotlib is not installed.
-    """
-    from eqforge.evaluation.efficiency.pareto_command import read_front
-    from eqforge.evaluation.plots.front import draw_front
-
+    """Draw one plot into its file and print the path; return 0."""
     check_output(settings.output)
     refuse_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot of {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:
@@ -106,13 +99,7 @@ def plot_command(settings: PlotSettings) -> int:
     if settings.kind in ("equivariance", "minimality"):
         _draw_pairs(settings)
     elif settings.kind == "pareto":
-        if len(settings.inputs) > 1:
-            raise InputError("pareto: expected one file of eqforge pareto --output")
-        front = read_front(settings.inputs[0])
-        names = labels_of([one.model for one in front.models], settings.labels)
-        models = [replace(one, model=names[one.model]) for one in front.models]
-        front = replace(front, models=models)
-        draw_front(front, settings.title or "Score against time", settings.output)
+        _draw_front(settings)
     else:
         _draw_table(settings)
     print(settings.output)
@@ -120,43 +107,52 @@ def plot_command(settings: PlotSettings) -> int:
 
 
 def _draw_pairs(settings: PlotSettings) -> None:
-    from eqforge.evaluation.plots.equivariance import draw_equivariance, equivariance_curves
-    from eqforge.evaluation.plots.minimality import bins_of, draw_minimality
-    from eqforge.evaluation.plots.pair_scores import read_pair_scores
+    from eqforge.evaluation.plots import pairs
     from eqforge.schemas.dataset.reader import open_dataset
 
     dataset = open_dataset(str(settings.inputs[0]))
-    column = settings.measure if settings.kind == "minimality" else None
-    found = read_pair_scores(
+    found = pairs.read_pair_scores(
         dataset,
         settings.inputs[1:],
-        column,
+        settings.measure if settings.kind == "minimality" else None,
         allow_missing=settings.allow_missing,
         quantity=settings.quantity,
     )
     names = labels_of([model.model for model in found], settings.labels)
     models = [replace(model, model=names[model.model]) for model in found]
+    title = settings.title or f"{settings.kind.capitalize()} on {dataset.manifest.dataset}"
     if settings.kind == "equivariance":
-        title = settings.title or f"Equivariance on {dataset.manifest.dataset}"
-        draw_equivariance(equivariance_curves(models), title, settings.output)
+        pairs.draw_equivariance(pairs.equivariance_curves(models), title, settings.output)
         return
-    metric = _pair_metric(settings.metric or _METRICS["minimality"])
+    name, known = settings.metric or _METRICS["minimality"], get_args(pairs.PairMetric)
+    if name not in known:
+        raise InputError(f"--metric {name}: expected one of {', '.join(known)}")
+    metric = cast("PairMetric", name)
     rules = Rules(ties=settings.ties, seed=settings.seed, resamples=settings.resamples)
-    binned = [(model.model, bins_of(model, metric, settings.bins, rules)) for model in models]
-    title = settings.title or f"Minimality on {dataset.manifest.dataset}"
-    draw_minimality(binned, metric, settings.measure, title, settings.output)
+    binned = [(model.model, pairs.bins_of(model, metric, settings.bins, rules)) for model in models]
+    pairs.draw_minimality(binned, metric, settings.measure, title, settings.output)
+
+
+def _draw_front(settings: PlotSettings) -> None:
+    from eqforge.evaluation.efficiency.pareto_command import read_front
+    from eqforge.evaluation.plots.tables import draw_front
+
+    if len(settings.inputs) > 1:
+        raise InputError("pareto: expected one file of eqforge pareto --output")
+    front = read_front(settings.inputs[0])
+    names = labels_of([one.model for one in front.models], settings.labels)
+    models = [replace(one, model=names[one.model]) for one in front.models]
+    draw_front(
+        replace(front, models=models), settings.title or "Score against time", settings.output
+    )
 
 
 def _draw_table(settings: PlotSettings) -> None:
-    from eqforge.evaluation.plots.tables import (
-        chosen,
-        draw_drops,
-        draw_strengths,
-        of_subset,
-        read_numbers,
-    )
+    from msgspec import structs
 
-    numbers = read_numbers(settings.inputs)
+    from eqforge.evaluation.plots import tables
+
+    numbers = tables.read_numbers(settings.inputs)
     metric = settings.metric or _METRICS[settings.kind]
     if settings.metric is None and metric not in {one.metric for one in numbers}:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers)) or "none"
@@ -164,24 +160,16 @@ def _draw_table(settings: PlotSettings) -> None:
             f"{settings.kind} takes a table of {_TABLES[settings.kind]}, as eqforge metrics "
             f"--output writes it, with the metric {metric!r}; found {known}"
         )
-    numbers = chosen(numbers, metric)
+    numbers = tables.chosen(numbers, metric)
     names = labels_of(list(dict.fromkeys(one.model for one in numbers)), settings.labels)
-    numbers = [replace(one, model=names[one.model]) for one in numbers]
+    numbers = [structs.replace(one, model=names[one.model]) for one in numbers]
     if settings.kind == "drops":
-        draw_drops(numbers, settings.title or "What perturbations take away", settings.output)
+        title = settings.title or "What perturbations take away"
+        tables.draw_drops(numbers, title, settings.output)
         return
     if settings.subset is not None:
-        numbers = of_subset(numbers, settings.subset)
-    draw_strengths(numbers, settings.title or "SIMAT", settings.output)
-
-
-def _pair_metric(name: str) -> "PairMetric":
-    from eqforge.evaluation.plots.minimality import PairMetric
-
-    for known in get_args(PairMetric):
-        if name == known:
-            return cast(PairMetric, known)
-    raise InputError(f"--metric {name}: expected one of {', '.join(get_args(PairMetric))}")
+        numbers = tables.of_subset(numbers, settings.subset)
+    tables.draw_strengths(numbers, settings.title or "SIMAT", settings.output)
 
 
 main = shell("eqforge plot", PlotSettings, plot_command)

@@ -1,10 +1,8 @@
 """Plots of tables that `eqforge metrics` wrote as JSON: perturbation drops, SIMAT's strengths."""
 
-import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -12,54 +10,16 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_bytes
-from eqforge.evaluation.plots.canvas import colour, drawing, words
-from eqforge.evaluation.plots.equivariance import finish
+from eqforge.evaluation.efficiency.pareto_command import Front
+from eqforge.evaluation.plots.canvas import COLOURS, colour, draw_line, drawing, words
 
 _STRENGTH = ", lambda "
 _NUMERAL = re.compile(r"-?[\d.]+(?:e[-+]?\d+)?")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Number:
+class Number(msgspec.Struct, frozen=True, kw_only=True):
     """One number of a table, with its model, subset, metric and 95 % interval."""
 
-    model: str
-    subset: str
-    metric: str
-    value: float
-    low: float
-    high: float
-
-
-def read_numbers(paths: Sequence[Path]) -> list[Number]:
-    """Reads the numbers of some tables, in order.
-
-    Args:
-      paths: files `metrics.json` of `eqforge metrics --output`.
-
-    Raises:
-      InputError: a file is not such a table.
-    """
-    found: list[_Row] = []
-    for path in paths:
-        try:
-            found += decode(read_bytes(path), _Table, str(path)).measures
-        except InputError as error:
-            raise InputError(f"expected the metrics.json of eqforge metrics: {error}") from error
-    return [
-        Number(
-            model=row.model,
-            subset=row.subset,
-            metric=row.metric,
-            value=math.nan if row.value is None else row.value,
-            low=math.nan if row.low is None else row.low,
-            high=math.nan if row.high is None else row.high,
-        )
-        for row in found
-    ]
-
-
-class _Row(msgspec.Struct):
     model: str
     subset: str
     metric: str
@@ -69,16 +29,23 @@ class _Row(msgspec.Struct):
 
 
 class _Table(msgspec.Struct):
-    measures: list[_Row]
+    measures: list[Number]
+
+
+def read_numbers(paths: Sequence[Path]) -> list[Number]:
+    """Read the numbers of some files `metrics.json` of `eqforge metrics --output`, in order."""
+    found: list[Number] = []
+    for path in paths:
+        try:
+            found += decode(read_bytes(path), _Table, str(path)).measures
+        except InputError as error:
+            raise InputError(f"expected the metrics.json of eqforge metrics: {error}") from error
+    return found
 
 
 def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
-    """Returns the numbers of one metric that have a value.
-
-    Raises:
-      InputError: there is none, or several for one model and subset.
-    """
-    found = [one for one in numbers if one.metric == metric and math.isfinite(one.value)]
+    """Return the numbers of one metric that have a value."""
+    found = [one for one in numbers if one.metric == metric and one.value is not None]
     if not found:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers))
         raise InputError(f"--metric {metric}: expected one of {known or 'some; there are none'}")
@@ -93,11 +60,7 @@ def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
 
 
 def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
-    """Returns the numbers of one subset of SIMAT, whose rows are named `SUBSET: METHOD`.
-
-    Raises:
-      InputError: there is none.
-    """
+    """Return the numbers of one subset of SIMAT, whose rows are named `SUBSET: METHOD`."""
     found = [one for one in numbers if one.subset.startswith(f"{subset}: ")]
     if not found:
         parted = (one.subset.partition(": ") for one in numbers)
@@ -107,28 +70,24 @@ def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
 
 
 def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
-    """Draws the relative drop under each perturbation, one bar per model, with intervals.
+    """Draw the relative drop under each perturbation, one bar per model, with intervals.
 
-    Args:
-      numbers: numbers of one metric; the subset is the perturbation.
-      title: title of the plot.
-      path: file to write.
+    The numbers are of one metric, and their subsets the perturbations.
     """
     models = list(dict.fromkeys(one.model for one in numbers))
     subsets = list(dict.fromkeys(one.subset for one in numbers))
     cells = {(one.model, one.subset): one for one in numbers}
     height = 0.8 / len(models)
-    with drawing(
-        path, height_in=max(3.0, 1.5 + 0.25 * len(subsets) * max(1, len(models) / 2))
-    ) as axes:
+    tall = max(3.0, 1.5 + 0.25 * len(subsets) * max(1, len(models) / 2))
+    with drawing(path, title, f"{numbers[0].metric}, per cent", "", tall) as axes:
         for place, model in enumerate(models):
             have = [(row, cells[model, s]) for row, s in enumerate(subsets) if (model, s) in cells]
-            values = np.array([one.value for _, one in have])
+            values, around = _with_ends([one for _, one in have])
             axes.barh(
                 [row + (place - (len(models) - 1) / 2) * height for row, _ in have],
                 100 * values,
                 height=height,
-                xerr=100 * _around([one for _, one in have]),
+                xerr=100 * around,
                 error_kw={"elinewidth": 0.8},
                 color=colour(place)["color"],
                 label=words(model),
@@ -136,15 +95,10 @@ def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
         axes.set_yticks(range(len(subsets)), list(map(words, subsets)))
         axes.invert_yaxis()
         axes.axvline(0, color="black", linewidth=0.8)
-        finish(axes, title, f"{numbers[0].metric}, per cent", "")
 
 
 def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[float, Number]]]:
-    """Returns for each model and method its numbers by strength, ascending.
-
-    Raises:
-      InputError: no subset names a strength.
-    """
+    """Return for each model and method its numbers by strength, ascending."""
     found: dict[tuple[str, str], list[tuple[float, Number]]] = {}
     for one in numbers:
         method, separator, strength = one.subset.rpartition(_STRENGTH)
@@ -156,34 +110,66 @@ def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[flo
 
 
 def draw_strengths(numbers: Sequence[Number], title: str, path: Path) -> None:
-    """Draws SIMAT's score over the strength lambda, one line per model and method.
+    """Draw SIMAT's score over the strength lambda, one line per model and method.
 
-    Args:
-      numbers: numbers of one metric; the subset names method and strength.
-      title: title of the plot.
-      path: file to write.
+    The numbers are of one metric, and their subsets name method and strength.
 
     Source: SIMAT (Couairon et al. 2022), section 5.
     """
-    with drawing(path) as axes:
+    y = f"SIMAT score, {numbers[0].metric}, per cent"
+    with drawing(path, title, "strength lambda", y) as axes:
         for place, ((model, method), rows) in enumerate(strengths(numbers).items()):
-            values = [one for _, one in rows]
-            axes.errorbar(
-                [strength for strength, _ in rows],
-                [100 * one.value for one in values],
-                yerr=100 * _around(values),
-                label=f"{words(model)}, {words(method)}",
-                marker="o",
-                markersize=3,
-                capsize=2,
-                linewidth=1.2,
-                **colour(place),
-            )
+            values, around = _with_ends([one for _, one in rows])
+            at = [strength for strength, _ in rows]
+            draw_line(axes, at, values, around, f"{words(model)}, {words(method)}", place)
         axes.set_ylim(bottom=0)
-        finish(axes, title, "strength lambda", f"SIMAT score, {numbers[0].metric}, per cent")
 
 
-def _around(numbers: Sequence[Number]) -> np.ndarray:
-    """Returns the lower and upper error-bar lengths [2, n]; 0 where there is no interval."""
-    reach = [[one.value - one.low, one.high - one.value] for one in numbers]
-    return np.clip(np.nan_to_num(np.array(reach).reshape(-1, 2).T), 0, None)
+def _with_ends(numbers: Sequence[Number]) -> tuple[np.ndarray, np.ndarray]:
+    """Return values [n] and the lengths of their error bars [2, n]; 0 without an interval."""
+    columns = [[one.value, one.low, one.high] for one in numbers]
+    value, low, high = np.array(columns, dtype=np.float64).reshape(-1, 3).T
+    return value, np.clip(np.nan_to_num(np.stack([value - low, high - value])), 0, None)
+
+
+def draw_front(front: Front, title: str, path: Path) -> None:
+    """Draw models with their intervals, and the front as a staircase through those on it.
+
+    Each model is labelled with the probability that it is on the front.
+
+    Source: VLUE (Zhou et al. 2022), figure 2.
+    """
+    on = sorted((m for m in front.models if m.on_front), key=lambda m: (m.seconds, m.score))
+    with drawing(path, title, "milliseconds for an image with a caption", front.what) as axes:
+        axes.step(
+            [1000 * model.seconds for model in on],
+            [model.score for model in on],
+            where="post",
+            color="#999999",
+            linewidth=1,
+            zorder=1,
+        )
+        for place, model in enumerate(front.models):
+            x, y = 1000 * model.seconds, model.score
+            axes.errorbar(
+                x,
+                y,
+                xerr=[
+                    [max(0, x - 1000 * model.seconds_low)],
+                    [max(0, 1000 * model.seconds_high - x)],
+                ],
+                yerr=[[max(0, y - model.score_low)], [max(0, model.score_high - y)]],
+                marker="o" if model.on_front else "x",
+                color=COLOURS[0] if model.on_front else COLOURS[1],
+                markersize=5,
+                elinewidth=0.8,
+                linestyle="none",
+            )
+            axes.annotate(
+                f"{words(model.model)} ({model.probability:.2f})",
+                (x, y),
+                textcoords="offset points",
+                xytext=(5, -9 if place % 2 else 4),  # labels of neighbours alternate in height
+                fontsize=7,
+            )
+        axes.margins(x=0.25, y=0.12)

@@ -11,12 +11,19 @@ import pyarrow.compute as pc
 from eqforge.core.errors import InputError
 from eqforge.core.versions import version
 from eqforge.core.visible import json_text, shortened
-from eqforge.evaluation.report.folder import Folder, Note, check_place, finish, link, take_place
-from eqforge.evaluation.report.items import Item, Pane, Text, differing_words, marked, plain
+from eqforge.evaluation.report.folder import (
+    Folder,
+    Note,
+    check_place,
+    finish,
+    link,
+    take_place,
+    write_pages,
+)
+from eqforge.evaluation.report.items import Item, Text, differing_words, marked, plain
 from eqforge.evaluation.report.kinds import Row, kind_of, rows_of
 from eqforge.evaluation.report.pictures import read_pictures, write_some
 from eqforge.evaluation.report.tables import Shown, TablePage, Written, write_table
-from eqforge.evaluation.report.write import write_pages
 from eqforge.schemas.dataset.compare import compare_tables
 from eqforge.schemas.dataset.differences import TableDifference, compare_manifests
 from eqforge.schemas.dataset.reader import Dataset
@@ -46,19 +53,7 @@ class Comparison:
 def write_comparison(
     a: Dataset, b: Dataset, output: str, *, only: Sequence[str] = (), overwrite: bool
 ) -> Comparison:
-    """Write which samples B adds, lacks and changes.
-
-    Args:
-      a: the first dataset.
-      b: the second dataset.
-      output: folder of the report.
-      only: the columns that are compared; all if empty.
-      overwrite: whether a report of something else in the folder is replaced.
-
-    Raises:
-      InputError: the folder holds something else, the samples have no common key, or a file of a
-        dataset cannot be read.
-    """
+    """Write which samples B adds, lacks and changes; of some columns alone if any are named."""
     for dataset in (a, b):
         if not dataset.files(_TABLE):
             raise InputError(f"{dataset.folder}: has no samples to show")
@@ -139,7 +134,11 @@ def _both(
     if only:
         said = [value for values in columns.values() for value in values]
         pairs = [both for both in pairs if any(pane.image_id in said for pane in both)]
-    panes = [pane for one, other in pairs for pane in (_of("A", one), _of("B", other))]
+    panes = [
+        msgspec.structs.replace(pane, name=f"{pane.name} in {side}")
+        for both in pairs
+        for side, pane in zip("AB", both, strict=True)
+    ]
     texts = [text for name, values in columns.items() for text in _told(name, *values)]
     return Item(
         id=b.id,
@@ -148,10 +147,6 @@ def _both(
         texts=tuple(texts),
         comparable=all(pane.image_id for pane in panes) if panes else b.comparable,
     )
-
-
-def _of(side: str, pane: Pane) -> Pane:
-    return msgspec.structs.replace(pane, name=f"{pane.name} in {side}")
 
 
 def _told(column: str, a: Any, b: Any) -> Iterator[Text]:

@@ -23,14 +23,7 @@ _MOST: Final = 2**53
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """What a report was made of.
-
-    Attributes:
-      dataset: name of the dataset.
-      sha256: of its manifest; of two datasets that are compared, of both.
-      made_of: everything else that the report depends on.
-      complete: whether it was written to its end.
-    """
+    """What a report was made of: manifests, by SHA-256, and everything else it depends on."""
 
     dataset: str
     sha256: list[str]
@@ -39,11 +32,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> bool:
-    """Return whether a folder holds a report of something else, which may be replaced.
-
-    Raises:
-      InputError: the folder holds something else, named by the option.
-    """
+    """Return whether a folder holds a report of something else, which may be replaced."""
     try:
         there = msgspec.json.decode(storage.read_bytes(storage.join(output, NOTE)), type=Note)
     except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError) as error:
@@ -62,11 +51,7 @@ def check_place(output: str, note: Note, *, overwrite: bool, option: str = "--ou
 
 
 def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--output") -> None:
-    """Prepare a folder for a report: a new one, or one of the same report that was not finished.
-
-    Raises:
-      InputError: the folder holds something else.
-    """
+    """Prepare a folder for a report: a new one, or one of the same report that was not finished."""
     if check_place(output, note, overwrite=overwrite, option=option):
         for name in storage.list_names(output):  # what a report has written, and nothing else
             if name in _FOLDERS:
@@ -211,6 +196,31 @@ def _copy(source: Traversable, target: str) -> None:
             storage.write_bytes(place, each.read_bytes(), synced=False)
         else:
             _copy(each, place)
+
+
+def write_pages(
+    folder: Folder, first: str, report: dict[str, Any], lists: Sequence[tuple[str, str, int]]
+) -> None:
+    """Write the pages of a report, and what they load.
+
+    Args:
+      folder: of the report.
+      first: template of the first page.
+      report: what the first page says.
+      lists: name, title and number of items of each list that has a page.
+    """
+    nav = [("Overview", "index.html")]
+    nav += [(title.capitalize(), f"{name}.html") for name, title, _ in lists]
+    shared = {"name": report["title"], "report": report, "nav": nav}
+    write_assets(folder)
+    write_page(folder, first, "index.html", here="index.html", **shared)
+    for name, title, items in lists:
+        page, table = f"{name}.html", {"name": name, "title": title, "rows": items}
+        write_page(folder, "rows.html", page, here=page, table=table, **shared)
+
+
+_JUDGEMENTS: Final = "judgements"
+_OF_A_SAMPLE: Final = "judgement"
 
 
 def _site() -> Traversable:

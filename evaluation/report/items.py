@@ -23,13 +23,7 @@ _MOST_WORDS: Final = 400
 
 
 class Text(msgspec.Struct, frozen=True, kw_only=True):
-    """A text and what part it plays.
-
-    Attributes:
-      role: what it is, such as `hard negative`; empty where that is plain.
-      parts: its pieces in order; those that differ from another text are marked.
-      tone: whether it is true of the picture.
-    """
+    """A text in pieces, and its role, such as `hard negative`; empty where that is plain."""
 
     role: str = ""
     parts: tuple[Part, ...]
@@ -42,13 +36,7 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Box(msgspec.Struct, frozen=True, kw_only=True):
-    """A box in a picture, in pixels of the stored picture.
-
-    Attributes:
-      label: what it is around.
-      x, y, width, height: its left and top edge and its size.
-      tone: which of several kinds of boxes it is, from 0.
-    """
+    """A box in pixels of the stored picture; its tone tells kinds of boxes apart, from 0."""
 
     label: str
     x: float
@@ -59,15 +47,7 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Pane(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture and what belongs to it alone.
-
-    Attributes:
-      name: what tells it from the others of the item, such as `image 0`.
-      image_id: key into the pictures; None where there is none.
-      texts: its texts.
-      boxes: what is drawn around objects.
-      mask_id: key into the masks; None where there is none.
-    """
+    """A picture and what belongs to it alone; its name tells it from the others of the item."""
 
     name: str = ""
     image_id: str | None = None
@@ -91,11 +71,8 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """A row, or several rows that belong together.
 
     Attributes:
-      id: of the row, or of what the rows have in common.
-      facts: short facts, by name.
-      panes: the pictures.
-      texts: texts about the item as a whole.
-      why: why it was refused; None for samples.
+      texts: about the item as a whole.
+      why: why it was rejected; None for samples.
       comparable: whether its pictures, two by two, show the same but for one thing.
       rows: the whole rows that it was made of, by table.
     """

@@ -20,11 +20,9 @@ _ROWS = 1_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kind:
-    """A kind of datasets.
+    """A kind of datasets: what an item is called, and the columns without which none is shown.
 
     Attributes:
-      thing: what an item is called, such as `pairs`.
-      needs: the columns of the samples without which nothing can be shown.
       make: returns, for a dataset, what shows the rows of an item.
       group: the column whose value the rows of an item share; None where each row is one.
     """
@@ -52,14 +50,14 @@ _KINDS: Final = (
             *("source_word", "target_word"),
         ),
         make=lambda dataset: _single(
-            of_rows.Queries(dataset.rows("gallery"), dataset.rows("captions"))
+            of_rows.queries(dataset.rows("gallery"), dataset.rows("captions"))
         ),
     ),
     Kind(
         thing="items",
         needs=("task", "image", "image_id", "image_1", "image_1_id"),
         make=lambda dataset: _single(
-            of_rows.Tasks(
+            of_rows.tasks(
                 {name: dataset.rows(name) for name in TASK_TABLES}, dataset.rows("findings")
             )
         ),
@@ -93,11 +91,7 @@ _ANY: Final = Kind(thing="rows", needs=(), make=lambda dataset: _single(of_rows.
 
 
 def kind_of(dataset: Dataset) -> Kind:
-    """Returns the kind of a dataset, by the columns of its samples.
-
-    Raises:
-      InputError: a file is missing or damaged, or the samples lack a column of their kind.
-    """
+    """Return the kind of a dataset, by the columns of its samples."""
     columns = set(dataset.columns("samples"))
     kind = next((each for each in _KINDS if each.needs[0] in columns), _ANY)
     if lacking := [name for name in ("sample_id", *kind.needs) if columns and name not in columns]:
@@ -106,11 +100,7 @@ def kind_of(dataset: Dataset) -> Kind:
 
 
 def read_table(dataset: Dataset, table: str, *keys: str) -> pa.Table:
-    """Returns the rows of a table in the order of some columns, held in memory.
-
-    Raises:
-      InputError: a file is missing or damaged.
-    """
+    """Return the rows of a table in the order of some columns, held in memory."""
     batches = list(dataset.batches(table, rows=50_000))
     if not batches:
         return pa.table({})
@@ -124,23 +114,19 @@ def units_of(samples: pa.Table, group: str | None) -> Iterator[list[Row]]:
 
 
 def rows_of(table: pa.Table) -> Iterator[Row]:
-    """Yields the rows of a table as dicts, a few of them made at a time."""
+    """Yield the rows of a table as dicts, a few of them made at a time."""
     for batch in table.to_batches(_ROWS):
         yield from batch.to_pylist()
 
 
 def spread_places(total: int, rows: int) -> set[int]:
-    """Returns at most `rows` places in `range(total)`, at even distances, the first included."""
+    """Return at most `rows` places in `range(total)`, at even distances, the first included."""
     shown = min(rows, total)
     return {place * total // shown for place in range(shown)}
 
 
 def some_items(dataset: Dataset, most: int, only: str | None = None) -> list[Item]:
-    """Return at most `most` items spread over a dataset in the order of their ids, or only one.
-
-    Raises:
-      InputError: a file is missing or damaged.
-    """
+    """Return at most `most` items spread over a dataset in the order of their ids, or only one."""
     if not dataset.manifest.num_rows("samples"):
         return []
     kind = kind_of(dataset)

@@ -1,7 +1,7 @@
 """From rows of each kind of dataset to what a page shows of them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from eqforge.evaluation.report.items import (
@@ -32,12 +32,12 @@ _ROLES: Final[Mapping[str, Tone]] = {"hard_positive": "true", "hard_negative": "
 
 
 def facts_of(row: Row) -> tuple[tuple[str, str], ...]:
-    """Returns the short facts of a row."""
+    """Return the short facts of a row."""
     return tuple((name, str(row[name])) for name in FACTS if row.get(name) not in (None, ""))
 
 
 def of_pair(row: Row) -> Item:
-    """Returns two pictures with a caption each; the words that the edit touches are marked."""
+    """Return two pictures with a caption each; the words that the edit touches are marked."""
     captions = row["caption_0"], row["caption_1"]
     spans = _given(row, "edited_spans_0"), _given(row, "edited_spans_1")
     if spans == (None, None):
@@ -48,7 +48,11 @@ def of_pair(row: Row) -> Item:
             image_id=row.get(f"image_{side}_id"),
             texts=(
                 marked(captions[side], spans[side] or ()),
-                *(plain(text, "also") for text in _others(row, side)),
+                *(
+                    plain(text, "also")
+                    for text in row.get(f"captions_{side}") or ()
+                    if text != captions[side]
+                ),
             ),
             boxes=tuple(_boxes(row, side)),
             mask_id=row.get(f"mask_{side}_id"),
@@ -59,14 +63,8 @@ def of_pair(row: Row) -> Item:
     return _item(row, panes=panes, comparable=comparable)
 
 
-def _others(row: Row, side: int) -> list[str]:
-    """Returns the captions of a picture besides the one that is scored."""
-    known = row.get(f"captions_{side}") or ()
-    return [text for text in known if text != row[f"caption_{side}"]]
-
-
 def _boxes(row: Row, side: int) -> Iterator[Box]:
-    """Yields the boxes of a picture: of rendered objects, or of Action Genome's annotation."""
+    """Yield the boxes of a picture: of rendered objects, or of Action Genome's annotation."""
     for shown in row.get(f"objects_{side}") or ():
         if shown["box"] is not None:
             yield Box(label=f"{shown['name']} ({shown['asset']})", tone=_THING, **shown["box"])
@@ -79,7 +77,7 @@ def _boxes(row: Row, side: int) -> Iterator[Box]:
 
 
 def _annotation(row: Row) -> Mapping[str, Any]:
-    """Returns what the source says of a row; nothing where that is no JSON object."""
+    """Return what the source says of a row; nothing where that is no JSON object."""
     try:
         said = json.loads(row.get("annotation") or "{}")
     except (ValueError, RecursionError):
@@ -88,7 +86,7 @@ def _annotation(row: Row) -> Mapping[str, Any]:
 
 
 def _numbers(text: Any, *, nested: bool) -> list[list[float]]:
-    """Returns boxes of four numbers from a JSON text; none where it is something else."""
+    """Return boxes of four numbers from a JSON text; none where it is something else."""
     try:
         found = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
@@ -104,7 +102,7 @@ def _numbers(text: Any, *, nested: bool) -> list[list[float]]:
 
 
 def of_texts(row: Row) -> Item:
-    """Returns one picture with a caption, a rewording that is true, a false one, or both."""
+    """Return one picture with a caption, a rewording that is true, a false one, or both."""
     caption = row["caption"]
     texts: list[Text] = []
     touched: Spans = []
@@ -128,7 +126,7 @@ _EDITS: Final = {
 
 
 def of_perturbations(rows: Sequence[Row]) -> Item:
-    """Returns a caption with all of its perturbations below it."""
+    """Return a caption with all of its perturbations below it."""
     first = rows[0]
     texts = [plain(first["caption"], "caption")]
     for row in rows:
@@ -143,7 +141,7 @@ def of_perturbations(rows: Sequence[Row]) -> Item:
 
 
 def of_training(rows: Sequence[Row]) -> Item:
-    """Returns a caption with the texts that were made of it to train on."""
+    """Return a caption with the texts that were made of it to train on."""
     by_role = {row["role"]: row for row in rows}
     original = by_role.get("original", rows[0])["text"]
     texts: list[Text] = []
@@ -161,7 +159,7 @@ def of_training(rows: Sequence[Row]) -> Item:
 
 
 def of_questions(rows: Sequence[Row]) -> Item:
-    """Returns the questions of a group, each once, with its answer to each picture."""
+    """Return the questions of a group, each once, with its answer to each picture."""
     pictures = list(dict.fromkeys((row["image"], row["image_id"]) for row in rows))
     asked: dict[tuple[str, tuple[str, ...]], list[tuple[int, str]]] = {}
     for row in rows:
@@ -188,88 +186,77 @@ def _letter(place: int) -> str:
     return f"option {chr(ord('A') + place)}" if place < 26 else f"option {place + 1}"
 
 
-class Queries:
-    """Shows queries of SIMAT: the crop, the change of a word, and crops that are true targets.
+def queries(gallery: Iterable[Row], captions: Iterable[Row]) -> Callable[[Row], Item]:
+    """Return what shows a query of SIMAT: the crop, the change of a word, and true targets."""
+    regions = {row["region_id"]: row for row in gallery}
+    spoken = {str(row["caption_id"]): str(row["caption"]) for row in captions}
+    of_triplets: dict[str, list[str]] = {}
+    for region_id, row in sorted(regions.items()):
+        of_triplets.setdefault(row["triplet_id"], []).append(region_id)
 
-    Args:
-      gallery: the rows of the table `gallery`.
-      captions: the rows of the table `captions`.
-    """
-
-    def __init__(self, gallery: Iterable[Row], captions: Iterable[Row]) -> None:
-        self._regions = {row["region_id"]: row for row in gallery}
-        self._captions = {str(row["caption_id"]): str(row["caption"]) for row in captions}
-        self._targets: dict[str, list[str]] = {}
-        for region_id, row in sorted(self._regions.items()):
-            self._targets.setdefault(row["triplet_id"], []).append(region_id)
-
-    def __call__(self, row: Row) -> Item:
-        """Returns a query."""
-        source, target = row["source_triplet_id"], row["target_triplet_id"]
-        spoken = [self._captions.get(name, name) for name in (str(source), str(target))]
-        marks = differing_words(spoken[0], spoken[1])
-        query = self._crop(row["region_id"], "query", marked(spoken[0], marks[0], "shows"))
-        found = self._targets.get(target, [])
-        shown = found[:_TRUE_TARGETS]
-        targets = (self._crop(name, f"true target {n}") for n, name in enumerate(shown, start=1))
+    def make(row: Row) -> Item:
+        names = row["source_triplet_id"], row["target_triplet_id"]
+        source, target = (spoken.get(str(name), str(name)) for name in names)
+        marks = differing_words(source, target)
+        found = of_triplets.get(names[1], [])
+        query = _crop(regions.get(row["region_id"]), "query", marked(source, marks[0], "shows"))
+        targets = (
+            _crop(regions.get(name), f"true target {n}")
+            for n, name in enumerate(found[:_TRUE_TARGETS], start=1)
+        )
         texts = (
             Text(role="change", parts=(row["source_word"], " → ", (row["target_word"],))),
-            marked(spoken[1], marks[1], "looks for", "true"),
+            marked(target, marks[1], "looks for", "true"),
             plain(f"{len(found):,} in the gallery", "true targets"),
         )
         return _item(row, panes=(query, *targets), texts=texts)
 
-    def _crop(self, region_id: str, name: str, *texts: Text) -> Pane:
-        row = self._regions.get(region_id)
-        if row is None:
-            return Pane(name=name, texts=texts)
-        left, top = row["box"]["x0"], row["box"]["y0"]
-        subject, _, rest = row["triplet_id"].partition("/")
-        labels = subject, rest.rpartition("/")[2]
-        boxes = tuple(
-            Box(
-                label=label,
-                x=box["x0"] - left,
-                y=box["y0"] - top,
-                width=box["x1"] - box["x0"],
-                height=box["y1"] - box["y0"],
-                tone=tone,
-            )
-            for tone, (label, box) in enumerate(
-                zip(labels, (row["subject_box"], row["object_box"]), strict=True)
-            )
+    return make
+
+
+def _crop(row: Row | None, name: str, *texts: Text) -> Pane:
+    if row is None:
+        return Pane(name=name, texts=texts)
+    left, top = row["box"]["x0"], row["box"]["y0"]
+    subject, _, rest = row["triplet_id"].partition("/")
+    sides = (subject, row["subject_box"]), (rest.rpartition("/")[2], row["object_box"])
+    boxes = tuple(
+        Box(
+            label=label,
+            x=box["x0"] - left,
+            y=box["y0"] - top,
+            width=box["x1"] - box["x0"],
+            height=box["y1"] - box["y0"],
+            tone=tone,
         )
-        return Pane(name=name, image_id=row["image_id"], texts=texts, boxes=boxes)
+        for tone, (label, box) in enumerate(sides)
+    )
+    return Pane(name=name, image_id=row["image_id"], texts=texts, boxes=boxes)
 
 
-class Tasks:
-    """Shows items of VLUE: each with the row of its task and what was found wrong with it.
+def tasks(rows: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> Callable[[Row], Item]:
+    """Return what shows an item of VLUE, with the row of its task and what is wrong with it."""
+    of_items = {row["sample_id"]: (name, row) for name, some in rows.items() for row in some}
+    wrong: dict[str, list[Row]] = {}
+    for each in findings:
+        wrong.setdefault(each["sample_id"], []).append(each)
 
-    Args:
-      tasks: the rows of each task's table, by the table's name.
-      findings: the rows of the table `findings`.
-    """
-
-    def __init__(self, tasks: Mapping[str, Iterable[Row]], findings: Iterable[Row]) -> None:
-        self._rows = {row["sample_id"]: (name, row) for name, rows in tasks.items() for row in rows}
-        self._findings: dict[str, list[Row]] = {}
-        for found in findings:
-            self._findings.setdefault(found["sample_id"], []).append(found)
-
-    def __call__(self, row: Row) -> Item:
-        """Returns an item of any task."""
-        name, said = self._rows.get(row["sample_id"], ("", {}))
-        found = self._findings.get(row["sample_id"], ())
+    def make(row: Row) -> Item:
+        name, said = of_items.get(row["sample_id"], ("", {}))
+        found = wrong.get(row["sample_id"], ())
         texts = [text for column, role in _OF_TASKS.items() for text in _told(said, column, role)]
         texts += (plain(f"{each['rule']}: {each['text']}", "finding", "false") for each in found)
-        names = (("image", "image_id"), ("image_1", "image_1_id"))
+        box = said.get("box")
+        drawn = () if box is None else (Box(label=str(said.get("phrase", "")), tone=_THING, **box),)
         panes = tuple(
-            Pane(name=row[image], image_id=row[image_id], boxes=_of_phrase(said))
-            for image, image_id in names
+            Pane(name=row[image], image_id=row[f"{image}_id"], boxes=drawn)
+            for image in ("image", "image_1")
             if row[image] is not None
         )
-        rows = ((name, said), *(("findings", each) for each in found)) if said else ()
-        return _item(row, panes=panes, texts=tuple(texts), more=rows)
+        more = ((name, said), *(("findings", each) for each in found)) if said else ()
+        return _item(row, panes=panes, texts=tuple(texts), more=more)
+
+    return make
 
 
 _OF_TASKS: Final = {
@@ -291,14 +278,10 @@ def _told(row: Row, column: str, role: str) -> Iterator[Text]:
             yield plain(str(each).lower() if isinstance(each, bool) else each, role)
 
 
-def _of_phrase(row: Row) -> tuple[Box, ...]:
-    box = row.get("box")
-    return () if box is None else (Box(label=str(row.get("phrase", "")), tone=_THING, **box),)
-
-
 def of_any(row: Row) -> Item:
-    """Returns a row of an unknown table: its pictures, and its texts by their columns."""
-    images = [name for name in row if name.endswith("image_id") or name in _TWO]
+    """Return a row of an unknown table: its pictures, and its texts by their columns."""
+    two = ("image_0_id", "image_1_id")
+    images = [name for name in row if name.endswith("image_id") or name in two]
     panes = tuple(Pane(name=name, image_id=row[name]) for name in images if row[name] is not None)
     texts = tuple(
         plain(value, name)
@@ -306,9 +289,6 @@ def of_any(row: Row) -> Item:
         if isinstance(value, str) and name not in (*images, "sample_id", "annotation")
     )
     return _item(row, panes=panes, texts=texts)
-
-
-_TWO: Final = ("image_0_id", "image_1_id")
 
 
 def _item(row: Row, *, more: tuple[tuple[str, Row], ...] = (), **shown: Any) -> Item:
@@ -326,13 +306,13 @@ def _pane(row: Row) -> Pane:
 
 
 def _given(row: Row, column: str) -> Spans | None:
-    """Returns the spans of a column as pairs; None where the row has no such column."""
+    """Return the spans of a column as pairs; None where the row has no such column."""
     found = row.get(column)
     return None if found is None else [(span["start"], span["end"]) for span in found]
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> Spans:
-    """Returns spans in order, those that overlap as one."""
+    """Return spans in order, those that overlap as one."""
     merged: Spans = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

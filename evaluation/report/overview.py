@@ -110,13 +110,7 @@ def _facets(samples: Written) -> Iterable[dict[str, Any]]:
 def charts_of(
     written: Written, limits: Limits, rejects: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the distributions of the samples' numbers, with limits and what was beyond them.
-
-    Args:
-      written: the samples.
-      limits: of the settings; see `limits_of_settings`.
-      rejects: the rows of rejects, with the value and the limit where one was measured.
-    """
+    """Return the distributions of the samples' numbers, with limits and what was beyond them."""
     measured = [row for row in rejects if None not in (row["value"], row["threshold"])]
     refused: dict[str, list[float]] = {}
     stated: dict[str, set[tuple[str, float]]] = {}

@@ -46,12 +46,10 @@ class Stored:
 
 @dataclass(kw_only=True, slots=True)
 class Pictures:
-    """What a report needs to know of a dataset's pictures; their bytes are not held.
+    """What a report needs to know of a dataset's pictures by their ids; it holds no bytes.
 
     Attributes:
-      stored: the pictures by their ids.
-      scores: what the filters measured on each, by its id.
-      masks: the ids of the masks that there are.
+      scores: what the filters measured on each.
       whole: whether the report has them as they are stored beside the small ones.
       bad: ids of those that cannot be decoded.
     """
@@ -122,9 +120,6 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
     """Write the pictures of a dataset, and small ones; those that are there stay.
 
     Pictures that cannot be decoded are noted in `pictures.bad`; they are written as they are.
-
-    Raises:
-      InputError: a file of the dataset is missing or damaged.
     """
     encoded = _encoded(dataset, "images", "image_id")
     write_encoded(ticked(encoded, len(pictures.stored), "pictures"), pictures, output)
@@ -132,11 +127,7 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
 
 
 def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, output: str) -> None:
-    """Write the pictures and masks that some panes show; those that the dataset lacks are left.
-
-    Raises:
-      InputError: a file of the dataset is missing or damaged.
-    """
+    """Write the pictures and masks that some panes show; those that the dataset lacks are left."""
     panes = list(panes)
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     if wanted and dataset.files("images"):
@@ -194,11 +185,7 @@ def _write_masks(dataset: Dataset, pictures: Pictures, wanted: set[str], output:
 
 
 def coloured(mask: bytes) -> bytes:
-    """Return a mask of object numbers as a picture with a colour for each, PNG.
-
-    Args:
-      mask: a PNG whose pixels are numbers, grey or by a palette; 0 is the backdrop, which becomes
-        transparent.
+    """Return a mask of object numbers, a PNG, with a colour for each; 0 becomes transparent.
 
     Raises:
       BadImage, TooManyPixels: as `open_rgb`.

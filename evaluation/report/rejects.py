@@ -13,7 +13,7 @@ ORDER: Final = ("stage", "reason", "candidate_id")
 
 
 def _frames_of(row: Row) -> tuple[str, ...]:
-    """Returns the ids of the frames or images of which one may be why a pair was refused."""
+    """Return the ids of the frames or images of which one may be why a pair was refused."""
     if row["reason"] == "frame_rejected":
         return (row["detail"],)
     name = row["candidate_id"]
@@ -24,17 +24,17 @@ class Kept(Protocol):
     """The pictures of rejects that a build has kept."""
 
     def panes(self, row: Row) -> Sequence[Pane]:
-        """Returns the pictures of a reject; none where they are not kept."""
+        """Return the pictures of a reject; none where they are not kept."""
 
     def stored(self, rows: Iterable[Row]) -> Iterator[tuple[str, Stored]]:
-        """Yields the pictures of rejects by their ids, without their bytes, each once."""
+        """Yield the pictures of rejects by their ids, without their bytes, each once."""
 
     def pictures(self, rows: Iterable[Row]) -> Iterator[tuple[str, bytes]]:
-        """Yields the ids and bytes of the pictures of rejects, each once."""
+        """Yield the ids and bytes of the pictures of rejects, each once."""
 
 
 class Whys:
-    """Says why candidates were refused; a pair refused for a frame or image, why that one was.
+    """Say why candidates were refused; a pair refused for a frame or image, why that one was.
 
     Args:
       dataset: theirs.
@@ -47,16 +47,16 @@ class Whys:
         self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
 
     def words_of(self, row: Row) -> str:
-        """Returns a reject in one line."""
+        """Return a reject in one line."""
         return f"{row['candidate_id']}  {self.why_of(row)}"
 
     def why_of(self, row: Row) -> str:
-        """Returns why something was refused, with the value and its limit."""
+        """Return why something was rejected, with the value and its limit."""
         cause = self.cause_of(row)
         return f"{_why(row)}: {cause}" if cause else _why(row)
 
     def cause_of(self, row: Row) -> str:
-        """Returns why the frame was refused for which a pair was; empty for all others."""
+        """Return why the frame was refused for which a pair was; empty for all others."""
         others = (self._others.get(name) for name in _frames_of(row))
         return "; ".join(_why(other) for other in others if other is not None)
 
@@ -70,7 +70,7 @@ def _why(row: Row) -> str:
 
 
 def of_reject(row: Row, profile: Profile, kept: Kept, whys: Whys) -> Item:
-    """Returns a reject with the value and its limit; of a frame, why the frame was refused."""
+    """Return a reject with the value and its limit; of a frame, why the frame was refused."""
     stage, reason = row["stage"], row["reason"]
     named = ("source_id", row["source_id"]), ("source_path", row["source_path"])
     why = Why(

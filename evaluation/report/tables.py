@@ -50,12 +50,9 @@ Shown = tuple[Item, Sequence[dict[str, Any]]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answers:
-    """What one model answered.
+    """What a model answered: of each item, by its id, a verdict and a number, lower if worse.
 
-    Attributes:
-      name: of the model.
-      told: of each item that is scored, by its id, its verdict and a number: the worse, the less.
-      measure: what the number is: `margin`, or SHARE.
+    The measure says what the number is: `margin`, or SHARE.
     """
 
     name: str
@@ -70,13 +67,9 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TablePage:
-    """A table of a report.
+    """A table of a report, such as `samples`, and what its items are called.
 
-    Attributes:
-      name: of its data, such as `samples`.
-      thing: what an item is called.
-      total: how many items there are, for the strip.
-      again: the command that makes one anew, without its id; empty if there is none.
+    `again` is the command that rebuilds one, without its id; empty if there is none.
     """
 
     name: str
@@ -94,7 +87,6 @@ class Facet:
     found: list[tuple[str, ...]] = field(default_factory=list)
 
     def add(self, item: int, values: Iterable[str]) -> None:
-        """Add the values of an item."""
         self.fill(item)
         self.found.append(tuple(dict.fromkeys(values)))
 
@@ -145,7 +137,6 @@ class Numbers:
     found: "array.array[float]" = field(default_factory=lambda: array.array("f"))
 
     def add(self, item: int, value: float | None) -> None:
-        """Add the number of an item."""
         self.fill(item)
         self.found.append(math.nan if value is None else value)
 
@@ -158,7 +149,6 @@ class Numbers:
         return np.frombuffer(self.found, dtype=np.float32)
 
     def finite(self) -> NDArray[np.float32]:
-        """Return those numbers that are finite."""
         values = self.values()
         return values[np.isfinite(values)]
 
@@ -228,13 +218,9 @@ def _values(value: Any) -> Iterable[str]:
 
 @dataclass(kw_only=True, slots=True)
 class Written:
-    """What was written of a table.
+    """What was written of a table, with the ids of the first items of the files.
 
-    Attributes:
-      items: how many.
-      starts: the ids of the first items of the files.
-      facets, numbers: what they can be found by.
-      strip: some of them, spread over the table, as the pages read them.
+    `strip` has some items, spread over the table, as the pages read them.
     """
 
     items: int = 0

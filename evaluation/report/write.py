@@ -1,37 +1,53 @@
 """Writes the report of a dataset."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.core.ticker import ticked
 from eqforge.core.versions import version
-from eqforge.evaluation.report.answers import judged, read_answers, with_judgements
+from eqforge.evaluation.harnesses.logs import form_of_file
+from eqforge.evaluation.harnesses.table import shares_right
 from eqforge.evaluation.report.folder import (
     Folder,
     Note,
     check_place,
     finish,
     take_place,
-    write_assets,
-    write_page,
+    write_pages,
 )
-from eqforge.evaluation.report.kinds import Kind, kind_of, read_table, rows_of, units_of
+from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.report.kinds import Kind, Row, kind_of, read_table, rows_of, units_of
 from eqforge.evaluation.report.overview import charts_of, limits_of_settings, summary
 from eqforge.evaluation.report.pictures import read_pictures, write_encoded, write_pictures
 from eqforge.evaluation.report.rejects import ORDER, Kept, Whys, of_reject
-from eqforge.evaluation.report.tables import Shown, TablePage, write_table
+from eqforge.evaluation.report.tables import SHARE, Answers, Shown, TablePage, write_table
+from eqforge.evaluation.tables.report import model_names
+from eqforge.evaluation.tables.samples import read_columns, text_array
+from eqforge.evaluation.tables.scores import places_of, read_file, read_folder
+from eqforge.evaluation.tasks.questions import is_questions, right_in_groups
+from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.records.judgements import (
+    JudgeAnswer,
+    disputed_by_judges,
+    disputed_by_rules,
+)
 from eqforge.schemas.tables.datasets import DATASETS
 
 STRIP: Final = 12
+_JUDGEMENTS: Final = "judgements"
+_OF_A_SAMPLE: Final = "judgement"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,19 +82,7 @@ def write_report(
 ) -> Report:
     """Write the report of a dataset; one that was stopped goes on where it was.
 
-    Args:
-      dataset: the dataset.
-      profile: what is known of it.
-      kept: the pictures of rejects.
-      output: folder of the report.
-      scores: folders or files of the scores of models.
-      quantity: what a score in a file is; None if unknown.
-      whole_pictures: whether pictures are in it as they are stored, beside the small ones.
-      overwrite: whether a report of something else in the folder is replaced.
-
-    Raises:
-      InputError: the folder holds something else, or a file of the dataset or of scores cannot be
-        read.
+    `kept` has the pictures of rejects. Without `whole_pictures` there are small ones alone.
     """
     manifest = dataset.manifest
     if manifest.num_rows("samples") + manifest.num_rows("rejects") == 0:
@@ -151,22 +155,94 @@ def _rejects(
     return page, ticked(items, page.total, page.thing)
 
 
-def write_pages(
-    folder: Folder, first: str, report: dict[str, Any], lists: Sequence[tuple[str, str, int]]
-) -> None:
-    """Write the pages of a report, and what they load.
+def read_answers(
+    dataset: Dataset, paths: Sequence[Path], quantity: str | None = None
+) -> list[Answers]:
+    """Read the scores of some models, or what a harness wrote of them; samples may lack some."""
+    found = [_read(dataset, path, quantity) for path in paths]
+    names = model_names([each.name for each in found], list(paths))
+    return [replace(each, name=name) for name, each in zip(names, found, strict=True)]
 
-    Args:
-      folder: of the report.
-      first: template of the first page.
-      report: what the first page says; its `title` is the report's.
-      lists: name, title and number of items of each list that has a page.
+
+def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
+    if is_questions(dataset):
+        return _of_shares(path, right_in_groups(dataset, path))
+    task = task_of(dataset)
+    if task is None:
+        raise InputError(
+            f"--scores: the samples of {dataset.folder} have no score of their own each; pairs, "
+            "foils, rewordings and questions in groups have"
+        )
+    if form_of_file(path) is not None:
+        return _of_shares(path, shares_right(dataset, path))
+    scores = (
+        read_folder(str(path), dataset, task.images, task.captions)
+        if path.is_dir()
+        else read_file(path, task.width, quantity)
+    )
+    keys = text_array(read_columns(dataset, "samples", ["sample_id"])["sample_id"])
+    places_of(keys, scores, str(path), allow_missing=True)
+    told = {
+        key: ("right" if value > 0 else "wrong" if value < 0 else "tied", value)
+        for key, value in zip(
+            scores.keys.tolist(), _margins(scores.values, task).tolist(), strict=True
+        )
+    }
+    return Answers(name=scores.model, told=told, measure="margin")
+
+
+def _of_shares(path: Path, shares: Mapping[str, float]) -> Answers:
+    """Return answers that are right where all questions of an item are."""
+    told = {name: ("right" if share == 1 else "wrong", share) for name, share in shares.items()}
+    return Answers(name=path.stem, told=told, measure=SHARE)
+
+
+def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float64]:
+    """Return by how much each sample is right [n], of scores [n, images x captions].
+
+    It is the least of the comparisons that a sample takes: above 0 right, 0 tied, below 0 wrong. Of
+    pairs these are the group score's (Winoground, section 3.1), four comparisons; of hard positives
+    the augmented accuracy's.
     """
-    nav = [("Overview", "index.html")]
-    nav += [(title.capitalize(), f"{name}.html") for name, title, _ in lists]
-    shared = {"name": report["title"], "report": report, "nav": nav}
-    write_assets(folder)
-    write_page(folder, first, "index.html", here="index.html", **shared)
-    for name, title, items in lists:
-        page, table = f"{name}.html", {"name": name, "title": title, "rows": items}
-        write_page(folder, "rows.html", page, here=page, table=table, **shared)
+    scores = values.astype(np.float64)
+    if task.width == 4:
+        own, other = scores[:, [0, 0, 3, 3]], scores[:, [1, 2, 1, 2]]
+        least: NDArray[np.float64] = (own - other).min(axis=1)
+        return least
+    lowest: NDArray[np.float64] = scores[:, :-1].min(axis=1) - scores[:, -1]
+    return lowest
+
+
+def with_judgements(dataset: Dataset, samples: pa.Table) -> pa.Table:
+    """Return samples with a column of what judges say of each; as they are without judgements."""
+    if not dataset.files(_JUDGEMENTS) or not samples.num_rows:
+        return samples
+    known = read_table(dataset, _JUDGEMENTS, "sample_id").combine_chunks()
+    places = pc.index_in(samples["sample_id"], value_set=known["sample_id"])
+    return samples.append_column(_OF_A_SAMPLE, known.to_struct_array().take(places))
+
+
+def judged(make: Callable[[list[Row]], Item], rows: list[Row]) -> tuple[Item, list[Row]]:
+    """Return an item made of rows of `with_judgements`, and the rows with what it is found by.
+
+    Of several rows the least probability counts.
+    """
+    found = [row.pop(_OF_A_SAMPLE, None) for row in rows]
+    known = [each for each in found if each is not None]
+    item, told = make(rows), dict[str, Any]()
+    if not known:
+        return item, rows
+    given = [each["probability"] for each in known if each["probability"] is not None]
+    if given:
+        told["probability"] = min(given)
+    answers = [msgspec.convert(one, JudgeAnswer) for each in known for one in each["answers"]]
+    if answers and disputed_by_judges(answers):
+        told["judges"] = "disagree"
+    elif answers:
+        told["judges"] = "against" if disputed_by_rules(answers) else "for"
+    shown = msgspec.structs.replace(
+        item,
+        facts=(*item.facts, *((name, str(value)) for name, value in told.items())),
+        rows=(*item.rows, *((_JUDGEMENTS, each) for each in known)),
+    )
+    return shown, [{**rows[0], **told}, *rows[1:]]

@@ -87,20 +87,21 @@ class Agreement:
 
 
 def agreement(votes: First, form: Form = "decide", seed: int = 0) -> Agreement:
-    """Returns how far reviewers agree on items; the seed is that of the resampling of items."""
+    """Return how far reviewers agree on items; the seed is that of the resampling of items."""
     counts = counts_of(votes, form)
     value, interval = _alpha(counts, np.arange(len(counts)), FORMS[form].level, seed)
-    said = [
-        [vote.said for vote in own.values() if vote.answer != "skipped"] for own in votes.values()
-    ]
-    shared = [own for own in said if len(own) > 1]
+    said = [{vote.said for vote in own} for each in votes.values() if len(own := _given(each)) > 1]
     return Agreement(
         alpha=value,
         interval=interval,
         items=len(votes),
-        several=len(shared),
-        unanimous=sum(len(set(own)) == 1 for own in shared),
+        several=len(said),
+        unanimous=sum(len(each) == 1 for each in said),
     )
+
+
+def _given(own: Mapping[str, Vote]) -> list[Vote]:
+    return [vote for vote in own.values() if vote.answer != "skipped"]
 
 
 def reviewers_of(
@@ -109,7 +110,7 @@ def reviewers_of(
     form: Form = "decide",
     seed: int = 0,
 ) -> tuple[Reviewer, ...]:
-    """Returns how each reviewer answered; the seed is that of the resampling of items."""
+    """Return how each reviewer answered; the seed is that of the resampling of items."""
     first = first_votes(votes) if FORMS[form].is_compared else {}
     found = []
     for name, some in votes.items():
@@ -129,6 +130,7 @@ def reviewers_of(
         both = {str(n): {"": mine, "other": vote} for n, (_, mine, vote) in enumerate(pairs)}
         _, items = np.unique([item for item, _, _ in pairs], return_inverse=True)
         alpha, alpha_interval = _alpha(counts_of(both, form), items, FORMS[form].level, seed)
+        share = exact_interval(same / len(again), len(again)) if again else NO_INTERVAL
         found.append(
             Reviewer(
                 name=name,
@@ -141,9 +143,7 @@ def reviewers_of(
                 alpha_interval=alpha_interval,
                 repeats=len(again),
                 same=same,
-                same_interval=exact_interval(same / len(again), len(again))
-                if again
-                else NO_INTERVAL,
+                same_interval=share,
                 minutes=sum(vote.seconds for vote in some) / 60,
             )
         )
@@ -153,7 +153,7 @@ def reviewers_of(
 def _with_others(
     pairs: Sequence[tuple[str, Vote, Vote]], seed: int
 ) -> tuple[float | None, Interval]:
-    """Returns the share of others' votes that are a reviewer's own, and its interval."""
+    """Return the share of others' votes that are a reviewer's own, and its interval."""
     of_items: dict[str, list[bool]] = {}
     for item, mine, vote in pairs:
         if "skipped" not in (vote.answer, mine.answer):
@@ -161,10 +161,10 @@ def _with_others(
     counts = np.array([[sum(each), len(each)] for each in of_items.values()], dtype=np.int64)
     if not len(counts):
         return None, NO_INTERVAL
-    alike, total = counts.sum(axis=0)
+    same, total = counts.sum(axis=0)
     draws = [counts[draw].sum(axis=0) for draw in _resampled(len(counts), seed)]
     share = Share(
-        value=float(alike / total),
+        value=float(same / total),
         draws=np.array([right / of for right, of in draws]),
         clusters=float(total**2 / (counts[:, 1] ** 2).sum()),
         samples=float(total),
@@ -173,16 +173,13 @@ def _with_others(
 
 
 def counts_of(votes: First, form: Form = "decide") -> Counts:
-    """Returns how often each value was given on each part of each item [items, parts, values].
+    """Return how often each value was given on each part of each item [items, parts, values].
 
     The one part of an item to decide on has the values of VERDICTS; those of an item with ranks are
     its captions, or its pictures, and their values the ranks from 1. Skipped ones have none.
     """
     values_of = FORMS[form].values
-    parts = [
-        [dict(values_of(vote)) for vote in own.values() if vote.answer != "skipped"]
-        for own in votes.values()
-    ]
+    parts = [[dict(values_of(vote)) for vote in _given(own)] for own in votes.values()]
     # Parts are counted within their item: of pictures, each text has its own.
     places = [
         {name: place for place, name in enumerate(sorted({name for vote in own for name in vote}))}
@@ -199,7 +196,7 @@ def counts_of(votes: First, form: Form = "decide") -> Counts:
 
 
 def alpha_of(counts: Counts, level: Level = "nominal") -> float | None:
-    """Returns Krippendorff's alpha of counts [..., values]; None where it is not defined."""
+    """Return Krippendorff's alpha of counts [..., values]; None where it is not defined."""
     import krippendorff
 
     counts = counts.reshape(-1, max(1, counts.shape[-1]))
@@ -212,7 +209,7 @@ def alpha_of(counts: Counts, level: Level = "nominal") -> float | None:
 def _alpha(
     counts: Counts, items: NDArray[np.int64], level: Level, seed: int
 ) -> tuple[float | None, Interval]:
-    """Returns alpha of counts [units, parts, values], and its interval by resampling items.
+    """Return alpha of counts [units, parts, values], and its interval by resampling items.
 
     `items` is the number of the item of each unit [units].
     """
@@ -230,7 +227,7 @@ def _alpha(
 
 
 def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:
-    """Yields places in `range(items)`, as many of them each time, with some twice."""
+    """Yield places in `range(items)`, as many of them each time, with some twice."""
     rng = np.random.default_rng(seed)
     for _ in range(RESAMPLES):
         yield rng.integers(0, items, items)
@@ -239,14 +236,7 @@ def _resampled(items: int, seed: int) -> Iterator[NDArray[np.int64]]:
 def decide(
     votes: First, rule: Rule, reviewers: Sequence[Reviewer], asked: int = 0
 ) -> list[Decision]:
-    """Returns a decision on each item.
-
-    Args:
-      votes: first votes by item and reviewer.
-      rule: a key of RULES.
-      reviewers: who voted; their repeats are the weights.
-      asked: how many were asked about each item; 0 where nobody says.
-    """
+    """Return a decision on each item; `asked` is how many were asked about it, 0 if unknown."""
     # The share of repeats that each answers alike, by Laplace's rule: one half without repeats.
     weights = {each.name: (each.same + 1) / (each.repeats + 2) for each in reviewers}
     found = []

@@ -1,15 +1,35 @@
-"""Who sees what: by hashes of ids, so that the same options always give the same tasks."""
+"""Which items are reviewed, and who sees them: by hashes of ids, so the same options give both."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
+
+import msgspec
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
+from eqforge.core.ranges import check_range
+from eqforge.core.visible import counted
+from eqforge.evaluation.review.settings import Plan
+from eqforge.evaluation.tables.samples import check_label_column
+from eqforge.schemas.dataset.reader import Dataset
+from eqforge.schemas.records.judgements import (
+    OF_SOURCE,
+    QUESTIONS,
+    disputed_by_judges,
+    disputed_by_rules,
+)
+from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.datasets import table_type
+from eqforge.schemas.tables.texts import Judgement
+from eqforge.sources.decisions import disagreed, read_decisions
 
 _REPEATED: Final = 0.05
 """The share of a reviewer's items that come a second time, unannounced."""
 
 _APART: Final = 10
-"""So many other items at least lie between an item and its repeat."""
+"""At least this many other items lie between an item and its repeat."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -23,29 +43,144 @@ class Task:
 
 
 def rank(*words: str) -> int:
-    """Returns a number in [0, 2**64) that depends on some words alone."""
+    """Return a number in [0, 2**64) that depends on some words alone."""
     digest = hashlib.blake2b("\0".join(words).encode(), digest_size=8, person=b"review")
     return int.from_bytes(digest.digest(), "big")
 
 
-def chosen(ids: Sequence[str], most: int | None) -> list[str]:
-    """Returns the ids with the least ranks, in this order; all if there is no limit."""
-    return sorted(ids, key=lambda name: (rank("sample", name), name))[:most]
+# --- which items
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Doubtful:
+    """The samples that want a look.
+
+    Where what judges dispute was asked for, `unjudged` others no judge was asked about, captions of
+    the source aside.
+    """
+
+    ids: tuple[str, ...]
+    unjudged: int = 0
+
+
+def wanted(dataset: Dataset, settings: Plan) -> Doubtful:
+    """Return the items that the settings name, none for all."""
+    is_judged = settings.disputed is not None or settings.unlikely is not None
+    if settings.disagreed is None:
+        named = is_judged and doubtful(dataset, settings.disputed, settings.unlikely)
+        return named or Doubtful(ids=())
+    only = disagreed(read_decisions(settings.disagreed))
+    if not only:
+        raise InputError(
+            f"--disagreed {settings.disagreed}: nothing in it is unsure, all who were asked have "
+            "voted, and alike"
+        )
+    if is_judged:
+        raise InputError("--disagreed: leave out --disputed and --unlikely, or it")
+    return Doubtful(ids=only)
+
+
+def doubtful(
+    dataset: Dataset,
+    disputed: Literal["judges", "rules"] | None = None,
+    unlikely: float | None = None,
+) -> Doubtful:
+    """Return the samples that are perhaps wrong.
+
+    Those that judges dispute, among each other or with the rules, or that are right with less than
+    a probability, or with an unknown one.
+    """
+    check_range("unlikely", unlikely, 0, 1)
+    dataset.check_samples()
+    rows = list(_judgements(dataset))
+    if disputed is not None and not any(row.answers for row in rows):
+        raise InputError(f"{dataset.folder}: has no answers of judges; {how_judged(dataset)}")
+    if unlikely is not None and all(row.probability is None for row in rows):
+        how = how_judged(dataset, "the rules of corrected mode")
+        raise InputError(
+            f"{dataset.folder}: has no probabilities of being right, as --unlikely needs; {how}"
+        )
+    if unlikely is not None:
+        made = [row for row in rows if row.basis != OF_SOURCE]
+        rows = [row for row in made if row.probability is None or row.probability < unlikely]
+    unjudged = 0
+    if disputed is not None:
+        unjudged = sum(not row.answers and row.basis != OF_SOURCE for row in rows)
+        is_disputed = disputed_by_judges if disputed == "judges" else disputed_by_rules
+        rows = [row for row in rows if is_disputed(row.answers)]
+    if not rows:
+        asked = f"; no judge was asked about {counted(unjudged, 'samples')}" if unjudged else ""
+        raise InputError(f"{dataset.folder}: nothing in it is in doubt{asked}")
+    return Doubtful(ids=tuple(row.sample_id for row in rows), unjudged=unjudged)
+
+
+def _judgements(dataset: Dataset) -> Iterator[Judgement]:
+    """Yield what is known of each sample; of one without a row, nothing is."""
+    known = {row.sample_id: row for row in read_judgements(dataset)}
+    beside = ["role"] if "role" in dataset.columns("samples") else []
+    for row in dataset.rows("samples", ["sample_id", *beside]):
+        name, is_original = row["sample_id"], row.get("role") == "original"
+        yield known.get(name) or Judgement(
+            sample_id=name,
+            probability=None,
+            low=None,
+            high=None,
+            basis=OF_SOURCE if is_original else "",
+            answers=(),
+        )
+
+
+def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
+    """Yield the judgements of a dataset; none where it has no such table."""
+    for row in dataset.rows("judgements"):
+        found = msgspec.convert(row, Judgement)
+        for answer in found.answers:
+            if answer.question not in QUESTIONS:
+                raise InputError(
+                    f"{dataset.folder}: judgements: no question is called {shown(answer.question)}"
+                )
+        yield found
+
+
+def how_judged(dataset: Dataset, options: str = "--verify") -> str:
+    """Return what gives a dataset judgements, or that nothing does, for the end of an error."""
+    name = dataset.manifest.dataset
+    if table_type(name, "judgements") is None:
+        return f"hard-positives and training-captions can have them, {name} cannot"
+    verb = "combine parts that were built" if name in COMBINED else "build it"
+    return f"{verb} with {options}"
+
+
+def chosen(dataset: Dataset, ids: Sequence[str], settings: Plan, only: Sequence[str]) -> list[str]:
+    """Return the ids of what is reviewed: the lowest ranks, of `only` if it is not empty."""
+    there = set(ids)
+    if lost := [name for name in only if name not in there]:
+        raise InputError(f"{dataset.folder}: has no sample {lost[0]!r} to review")
+    of_each: dict[str, list[str]] = {}
+    if (column := settings.each) is None:
+        of_each[""] = list(only or ids)
+    else:
+        check_label_column(dataset.schema("samples"), column, dataset.folder)
+        for row in dataset.rows("samples", ["sample_id", column]):
+            if row["sample_id"] in there:
+                of_each.setdefault(str(row[column]), []).append(row["sample_id"])
+    return [
+        name
+        for _, some in sorted(of_each.items())
+        for name in sorted(some, key=lambda each: (rank("sample", each), each))[: settings.sample]
+    ]
+
+
+# --- who sees them
 
 
 def assign(
     ids: Sequence[str], reviewers: Sequence[str], overlap: int, *, repeats: bool = True
 ) -> dict[str, list[Task]]:
-    """Returns the tasks of each reviewer.
+    """Return the tasks of each reviewer, in an order of their own.
 
     Each item goes to `overlap` reviewers: those with the fewest so far, and among equals those of
-    the least rank. Each reviewer has an order of their own.
-
-    Args:
-      ids: of the items.
-      reviewers: their names.
-      overlap: how many see each item.
-      repeats: whether some come a second time, hidden among the others.
+    the lowest rank. With `repeats` some come a second time, hidden among the others.
     """
     own: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
     for item in sorted(ids, key=lambda name: (rank("deal", name), name)):
@@ -75,7 +210,7 @@ def _tasks(reviewer: str, items: Sequence[str], *, repeats: bool) -> list[Task]:
 
 
 def _repeats(reviewer: str, order: Sequence[str]) -> dict[int, str]:
-    """Returns what is repeated, by how many items were shown before.
+    """Return what is repeated, by how many items were shown before.
 
     Places are drawn first, uniformly from those with room before them, and then for each an item
     that lies far enough back. Were items drawn first, the places would crowd at the end, and tell.

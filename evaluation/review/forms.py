@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -42,7 +42,7 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     note: str = ""
     is_repeat: bool = False
-    seconds: float = 0.0
+    seconds: Annotated[float, msgspec.Meta(ge=0, lt=86_400)] = 0.0
     ranks: tuple[tuple[int, ...], ...] = ()
     order: tuple[str, ...] = ()
     texts: dict[str, str] = {}
@@ -50,7 +50,7 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> Verdict:
-        """What is decided; unsure where something else is asked for."""
+        """The decision; unsure where something else is asked for."""
         return "unsure" if self.answer == "given" or self.answer == "skipped" else self.answer
 
     @property
@@ -60,7 +60,7 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def said(self) -> tuple[object, ...]:
-        """What two answers that are alike have in common."""
+        """What two equal answers have in common."""
         return self.answer, self.ranks, self.order, tuple(sorted(self.texts.items())), self.box
 
 
@@ -103,7 +103,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AnswerForm:
-    """A way to answer items.
+    """A way to answer items; pages, projects of Label Studio and imports follow from it.
 
     Attributes:
       buttons: the answers that a page offers, with labels and keys.
@@ -113,7 +113,7 @@ class AnswerForm:
       wrong: says what is wrong with an answer that is given; empty for nothing.
       values: yields the parts of an item with the value, from 1, that a vote gives each; agreement
         is measured on them.
-      is_compared: whether two answers are alike or not.
+      is_compared: whether two answers are equal or not.
       controls: what Label Studio asks of an item; None where it has nothing for this form.
       read: returns the fields of a vote, of what the controls were given.
     """
@@ -168,7 +168,6 @@ def _read_decision(said: Said, known: Known, data: Mapping[str, Any]) -> dict[st
 
 
 def _wrong_ranks(vote: Vote) -> str:
-    """Ranks are 1, and of k captions k at most."""
     right = vote.ranks and all(
         own and all(1 <= each <= len(own) for each in own) for own in vote.ranks
     )
@@ -207,19 +206,11 @@ def _read_ranks(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, 
     return {"answer": "given", "ranks": ranks}
 
 
-# --- order: the pictures for a text
-
-
-def _wrong_order(vote: Vote) -> str:
-    right = len(vote.order) > 1 and len(set(vote.order)) == len(vote.order)
-    return "" if right else "order: expected the ids of two pictures or more, each once"
-
-
 # --- write: texts
 
 
 def texts_to_write(protocol: Protocol, item: Item) -> list[tuple[str, str]]:
-    """Returns the name and label of each text that an item asks for, as pages give them."""
+    """Return the name and label of each text that an item asks for, as pages give them."""
     return [
         (f"{field.name}_{place}", f"{field.label} {pane['name']}".rstrip())
         if field.per_picture
@@ -232,7 +223,7 @@ def texts_to_write(protocol: Protocol, item: Item) -> list[tuple[str, str]]:
 
 
 def _text_controls(protocol: Protocol, item: Item) -> list[Control]:
-    """Returns a control for each text; it may be left: the import tells what is missing."""
+    """A text may be left out: the import reports what is missing."""
     texts = texts_to_write(protocol, item)
     return [Control(f"text_{number}", label) for number, (_, label) in enumerate(texts)]
 
@@ -244,7 +235,12 @@ def _read_texts(said: Said, known: Known, data: Mapping[str, Any]) -> dict[str, 
     return {"answer": "given", "texts": texts}
 
 
-# --- box: in a picture, with texts
+# --- order: the pictures for a text; box: in a picture, with texts
+
+
+def _wrong_order(vote: Vote) -> str:
+    right = len(vote.order) > 1 and len(set(vote.order)) == len(vote.order)
+    return "" if right else "order: expected the ids of two pictures or more, each once"
 
 
 def _wrong_box(vote: Vote) -> str:
@@ -276,7 +272,7 @@ FORMS: Final[Mapping[Form, AnswerForm]] = {
         controls=_rank_controls,
         read=_read_ranks,
     ),
-    "order": AnswerForm(  # two orders of 25 pictures are hardly ever alike
+    "order": AnswerForm(  # two orders of 25 pictures are hardly ever equal
         written="queries",
         gives=("order",),
         wrong=_wrong_order,

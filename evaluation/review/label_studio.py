@@ -8,7 +8,7 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -18,64 +18,58 @@ from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import escaped_json
 from eqforge.evaluation.report.folder import rendered
-from eqforge.evaluation.review.assign import Task
-from eqforge.evaluation.review.forms import FORMS, Control, Item, Known, texts_to_write
+from eqforge.evaluation.review.forms import (
+    FORMS,
+    Control,
+    Item,
+    Known,
+    texts_to_write,
+)
 from eqforge.evaluation.review.protocols import Protocol
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.review.assign import Task
 
 _LONGEST_S: Final = 300.0
 """Whoever takes longer has left the room, as on the pages."""
 _RADIO: Final = 'toName="shown" choice="single-radio" showInline="true"'
 
 
-class _Result(msgspec.Struct, frozen=True, kw_only=True):
+class _Result(msgspec.Struct, frozen=True):
     from_name: str = ""
     value: dict[str, Any] = {}
 
 
-class _Person(msgspec.Struct, frozen=True, kw_only=True):
+class _Person(msgspec.Struct, frozen=True):
     id: int
 
 
-class _Annotation(msgspec.Struct, frozen=True, kw_only=True):
+class _Annotation(msgspec.Struct, frozen=True):
     result: list[_Result]
     was_cancelled: bool = False
     lead_time: float | None = None
     completed_by: int | _Person | None = None
 
 
-class _Exported(msgspec.Struct, frozen=True, kw_only=True):
+class _Exported(msgspec.Struct, frozen=True):
     annotations: list[_Annotation] | None = None
     data: dict[str, Any] = {}
 
 
-def check_form(protocol: Protocol) -> None:
-    """Checks that Label Studio can ask for the answers of a protocol.
-
-    Raises:
-      InputError: it cannot.
-    """
-    able = [name for name, form in FORMS.items() if form.controls is not None]
-    if protocol.form not in able:
-        raise InputError(
-            f"--protocol {protocol.name}: --tool label-studio asks to {' or '.join(able)}, and "
-            f"not to {protocol.form}; leave out --tool to have pages"
-        )
-
-
 def place_of(plan: str) -> str:
-    """Returns the folder of a plan: several may lie below the one folder that a server serves."""
+    """Return the folder of a plan: several may lie below the one folder that a server serves."""
     return f"review-{plan[:12]}"
 
 
 def controls_of(protocol: Protocol, items: Sequence[Item]) -> list[Control]:
-    """Returns what is asked of some items: of the one with the most pictures and texts."""
+    """Return what is asked of some items: of the one with the most pictures and texts."""
     ask = FORMS[protocol.form].controls
-    assert ask is not None  # see check_form
+    assert ask is not None  # see `_check` of plan.py
     return ask(protocol, max(items, key=lambda item: (len(item["panes"]), len(item["texts"]))))
 
 
 def config_of(protocol: Protocol, controls: Sequence[Control]) -> str:
-    """Returns the labelling config."""
+    """Return the labelling config."""
     guide = '  <Header value="$guide" size="5"/>\n' if protocol.guide else ""
     return (
         '<View>\n  <Header value="$question" size="4"/>\n'
@@ -110,18 +104,13 @@ def _control_lines(controls: Sequence[Control]) -> Iterator[str]:
 def tasks_of(
     protocol: Protocol,
     file: Mapping[str, Any],
-    tasks: Sequence[Task],
+    tasks: "Sequence[Task]",
     items: Sequence[Item],
     controls: Sequence[Control],
 ) -> str:
-    """Returns the tasks of a reviewer, JSON in the form of Label Studio's import.
+    """Return the tasks of a reviewer, JSON in the form of Label Studio's import.
 
-    Args:
-      protocol: what is asked.
-      file: what the reviewer's file of votes says beside the votes.
-      tasks: the reviewer's.
-      items: what each shows.
-      controls: of the labelling config.
+    `file` is what the reviewer's file of votes says beside the votes.
     """
     # Each task must have all fields of the config.
     asked = {"question": protocol.question, "guide": protocol.guide, "shown": ""}
@@ -147,40 +136,33 @@ def tasks_of(
 
 
 def _data(controls: Sequence[Control]) -> dict[str, str]:
-    """Returns the texts that controls show, by the fields of a task."""
+    """Return the texts that controls show, by the fields of a task."""
     labels = {each.name: each.label for each in controls if each.label}
-    options = [
-        (f"{each.name}_{value}", text)
-        for each in controls
-        for value, _, text in each.options
-        if text
-    ]
-    return {**labels, **dict(options)}
+    options = ((each.name, option) for each in controls for option in each.options)
+    return labels | {
+        f"{name}_{option.value}": option.text for name, option in options if option.text
+    }
 
 
 def _page(item: Item, plan: str) -> str:
-    """Returns what a task shows; a picture that cannot be decoded is not there."""
+    """Return what a task shows; a picture that cannot be decoded has no address."""
     panes = []
     for pane in item["panes"]:
         file = pane["thumb"] and pane["file"]
-        path = f"{place_of(plan)}/{file}"
-        address = None if file is None else f"/data/local-files/?d={quote(path)}"
-        panes.append({**pane, "address": address})
+        path = quote(f"{place_of(plan)}/{file}")
+        panes.append({**pane, "address": file and f"/data/local-files/?d={path}"})
     return rendered("label_studio_item.html", panes=panes, texts=item["texts"])
 
 
 def is_export(data: bytes) -> bool:
-    """Returns whether some JSON may be an export: a list, which no file of votes is."""
+    """Whether some JSON may be an export: a list, which no file of votes is."""
     return data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"["
 
 
 def votes_of(data: bytes, file: str) -> bytes:
-    """Returns the file of votes that an export stands for, as the pages save it.
+    """Return the file of votes that an export stands for, as the pages save it.
 
     Tasks that were skipped have no vote. Whether the votes can be taken is not checked here.
-
-    Raises:
-      InputError: it is no export of one reviewer's tasks, or has several answers on one task.
     """
     about: dict[str, Any] = {}
     people: set[int] = set()
@@ -254,7 +236,7 @@ def _vote(
 
 
 def _texts(values: Mapping[str, dict[str, Any]], control: str) -> list[str]:
-    """Returns the texts that a control was given; none if it was left."""
+    """Return the texts that a control was given; none if it was left."""
     value = values.get(control, {})
     found = value.get("choices", value.get("text", []))
     texts = [found] if isinstance(found, str) else found

@@ -1,9 +1,13 @@
-"""What came of a review: who answered what, how far they agree, and what follows."""
+"""What came of a review: who answered what, how far they agree, and the rows that follow.
+
+`build vlue` reads the rows of VLUE's protocols; see `eqforge.sources.vlue`.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from itertools import groupby
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,16 +15,18 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
+from eqforge.core.identity import short_digest
 from eqforge.evaluation.metrics.answers import grounded
 from eqforge.evaluation.review.agreement import (
     Agreement,
+    First,
     Reviewer,
     agreement,
     decide,
     reviewers_of,
 )
 from eqforge.evaluation.review.forms import Vote
-from eqforge.evaluation.review.protocols import TEXT_RULES, Form
+from eqforge.evaluation.review.protocols import TEXT_RULES, Form, broken
 from eqforge.evaluation.review.ranking import (
     Correlation,
     among_people,
@@ -29,22 +35,22 @@ from eqforge.evaluation.review.ranking import (
     with_models,
 )
 from eqforge.evaluation.review.settings import Import, Rule
-from eqforge.evaluation.review.units import units_of
+from eqforge.evaluation.review.units import DrawnBox, Units, boxes_of, picture_names, units_of
 from eqforge.evaluation.review.votes import (
     Votes,
     answer_lines,
     check_ids,
     first_votes,
+    json_line,
     read_votes,
-    row_lines,
 )
-from eqforge.evaluation.review.written import rows_of
 from eqforge.evaluation.tasks.samples import check_ranks, task_of
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.records.reviews import VERDICTS, Decision
 from eqforge.sources.decisions import read_decisions, with_earlier, write_decisions
 from eqforge.sources.vlue import read_answer_list
 
+Row = dict[str, Any]
 _MISSED: Final = "another box was drawn"
 
 
@@ -79,62 +85,21 @@ class ReviewOutcome:
     written: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Taken:
-    """What came of a review, and what is written of it: decisions, or rows in their place."""
-
-    outcome: ReviewOutcome
-    decisions: Sequence[Decision] = ()
-    rows: Sequence[Mapping[str, Any]] = ()
-
-
-def import_votes(settings: Import) -> Taken:
-    """Takes the votes of reviewers, and writes what follows, and answers.
-
-    Raises:
-      InputError: a file of votes or decisions cannot be taken, a setting is not for answers of
-        this form, or a file that would be written is there; the message says which and why.
-    """
+def import_votes(settings: Import) -> ReviewOutcome:
+    """Take the votes of reviewers, and write what follows from them, and the answers."""
     for option, path in (("output", settings.output), ("answers", settings.answers)):
         if path is not None and path.exists() and not settings.overwrite:
             raise InputError(f"--{option} {path}: exists; add --overwrite to replace it")
     dataset = open_dataset(settings.dataset)
-    votes = read_votes(settings.votes, dataset.folder, dataset.sha256)
-    _check_settings(votes, settings)
-    taken = _taken(dataset, votes, settings)
-    if taken.outcome.form == "decide":
-        write_decisions(str(settings.output), taken.decisions)
-    else:
-        storage.write_bytes(str(settings.output), "".join(row_lines(taken.rows)).encode())
-    if settings.answers is not None:
-        storage.write_bytes(str(settings.answers), "".join(answer_lines(votes)).encode())
-    return taken
-
-
-def _check_settings(votes: Votes, settings: Import) -> None:
-    """Checks that no setting is given that has no effect."""
-    decides = votes.form == "decide" or votes.unit == "phrases"
-    is_listed = any(field.listed for field in votes.fields)
-    given = {
-        "--earlier": settings.earlier is not None and not decides,
-        "--rule": settings.rule != "majority" and not decides,
-        "--scores": bool(settings.scores) and votes.form != "order",
-        "--answer-list": settings.answer_list is not None and not is_listed,
-    }
-    for option, is_wrong in given.items():
-        if is_wrong:
-            raise InputError(f"{option}: has no effect on votes by the protocol {votes.protocol}")
-
-
-def _taken(dataset: Dataset, votes: Votes, settings: Import) -> Taken:
-    units = units_of(dataset, votes.unit, settings.of)
-    if units.digest != votes.of:
+    given = read_votes(settings.votes, dataset.folder, dataset.sha256)
+    _check_settings(given, settings)
+    units = units_of(dataset, given.unit, settings.of)
+    if units.digest != given.of:
         named = "" if settings.of is None else f"--of {settings.of}: "
-        wanted = "name that one as --of" if votes.of else "leave it out"
+        wanted = "name that one as --of" if given.of else "leave it out"
         raise InputError(f"{named}not the file that the tasks were made of; {wanted}")
-    check_ids(votes, set(units.ids))
-    if votes.unit == "phrases":
-        votes = _found(votes, dataset)
+    check_ids(given, set(units.ids))
+    votes = _found(given, dataset) if given.unit == "phrases" else given
     first = first_votes(votes.by_reviewer)
     outcome = ReviewOutcome(
         protocol=votes.protocol,
@@ -146,44 +111,34 @@ def _taken(dataset: Dataset, votes: Votes, settings: Import) -> Taken:
         written=0,
     )
     if votes.form == "decide":
-        decisions = decide(first, settings.rule, outcome.reviewers, votes.overlap)
-        return _decided(dataset, outcome, decisions, settings)
-    rows: Sequence[Mapping[str, Any]]
-    if votes.form == "rank":
-        if task := task_of(dataset):
-            check_ranks(votes, task)
-        rows = [
-            {
-                "sample_id": item,
-                "ranks": {name: vote.ranks for name, vote in own.items() if vote.is_given},
-            }
-            for item, own in first.items()
-        ]
-    elif votes.form == "order":
-        queries = ranked_by(first, units.make(list(first)))
-        if settings.scores and not queries:
-            raise InputError("--scores: nobody has ranked a picture")
-        outcome = replace(
-            outcome,
-            people=tuple(among_people(queries)),
-            models=tuple(with_models(queries, settings.scores, dataset)),
-        )
-        rows = list(ranking_lines(queries))
+        outcome, decisions = _decided(dataset, votes, first, outcome, settings)
+        write_decisions(str(settings.output), decisions)
     else:
-        listed = settings.answer_list
-        answers = None if listed is None else read_answer_list(listed)
-        items = units.make(list(first))
-        rows, wrong = rows_of(dataset, votes, first, items, settings.of, answers)
-        counts = Counter(wrong)
-        outcome = replace(
-            outcome, broken={rule: counts[rule] for rule in TEXT_RULES if counts[rule]}
-        )
-    return Taken(outcome=replace(outcome, written=len(rows)), rows=rows)
+        outcome, rows = _rows(dataset, votes, first, outcome, settings, units)
+        storage.write_bytes(str(settings.output), "".join(map(json_line, rows)).encode())
+        outcome = replace(outcome, written=len(rows))
+    if settings.answers is not None:
+        storage.write_bytes(str(settings.answers), "".join(answer_lines(given)).encode())
+    return outcome
+
+
+def _check_settings(votes: Votes, settings: Import) -> None:
+    decides = votes.form == "decide" or votes.unit == "phrases"
+    is_listed = any(field.listed for field in votes.fields)
+    without_effect = {
+        "--earlier": settings.earlier is not None and not decides,
+        "--rule": settings.rule != "majority" and not decides,
+        "--scores": bool(settings.scores) and votes.form != "order",
+        "--answer-list": settings.answer_list is not None and not is_listed,
+    }
+    for option in (name for name, is_wrong in without_effect.items() if is_wrong):
+        raise InputError(f"{option}: has no effect on votes by the protocol {votes.protocol}")
 
 
 def _decided(
-    dataset: Dataset, outcome: ReviewOutcome, decisions: Sequence[Decision], settings: Import
-) -> Taken:
+    dataset: Dataset, votes: Votes, first: First, outcome: ReviewOutcome, settings: Import
+) -> tuple[ReviewOutcome, Sequence[Decision]]:
+    decisions = decide(first, settings.rule, outcome.reviewers, votes.overlap)
     before = () if settings.earlier is None else read_decisions(settings.earlier)
     ids = {row["sample_id"] for row in dataset.rows("samples", ["sample_id"])}
     if lost := [each.id for each in before if each.id not in ids]:
@@ -199,11 +154,46 @@ def _decided(
         earlier=len(set(together) - set(decisions)),
         written=len(together),
     )
-    return Taken(outcome=outcome, decisions=together)
+    return outcome, together
+
+
+def _rows(
+    dataset: Dataset,
+    votes: Votes,
+    first: First,
+    outcome: ReviewOutcome,
+    settings: Import,
+    units: Units,
+) -> tuple[ReviewOutcome, Sequence[Mapping[str, Any]]]:
+    if votes.form == "rank":
+        if task := task_of(dataset):
+            check_ranks(votes, task)
+        return outcome, [
+            {
+                "sample_id": item,
+                "ranks": {name: vote.ranks for name, vote in own.items() if vote.is_given},
+            }
+            for item, own in first.items()
+        ]
+    if votes.form == "order":
+        queries = ranked_by(first, units.make(list(first)))
+        if settings.scores and not queries:
+            raise InputError("--scores: nobody has ranked a picture")
+        people = tuple(among_people(queries))
+        models = tuple(with_models(queries, settings.scores, dataset))
+        return replace(outcome, people=people, models=models), list(ranking_lines(queries))
+    given, breaches = _written(votes, first, units, settings)
+    counts = {rule: breaches[rule] for rule in TEXT_RULES if breaches[rule]}
+    if votes.protocol == "vlue-expressions" and settings.of is not None:
+        rows = _phrases(given, boxes_of(settings.of))
+    else:
+        make = _MAKERS.get(votes.protocol, _boxes if votes.form == "box" else _plain)
+        rows = make(given, dict(picture_names(dataset)), dataset)
+    return replace(outcome, broken=counts), list(rows)
 
 
 def _found(votes: Votes, dataset: Dataset) -> Votes:
-    """Returns boxes that were drawn for phrases as votes to keep what was found and drop the rest.
+    """Return boxes that were drawn for phrases as votes to keep what was found and drop the rest.
 
     A box is found as a model finds it; see `grounded`. What was skipped is dropped. These votes
     have no boxes: two are alike where both keep or both drop.
@@ -228,3 +218,136 @@ def _found(votes: Votes, dataset: Dataset) -> Votes:
 
     by_reviewer = {name: list(map(decided, some)) for name, some in votes.by_reviewer.items()}
     return replace(votes, by_reviewer=by_reviewer, form="decide")
+
+
+# --- what was written and drawn, as rows
+
+
+class _Written(NamedTuple):
+    """An answer that was given: its texts are without white space around them."""
+
+    item: str
+    vote: Vote
+    texts: Mapping[str, str]
+    panes: tuple[str, ...]
+
+
+def _written(
+    votes: Votes, first: First, units: Units, settings: Import
+) -> tuple[list[_Written], Counter[str]]:
+    """Return the answers whose texts break no rule, by item and reviewer, and the breaches."""
+    listed = settings.answer_list
+    answers = None if listed is None else read_answer_list(listed)
+    given: list[_Written] = []
+    wrong: Counter[str] = Counter()
+    for name, item in units.make(list(first)).items():
+        panes = tuple(pane.image_id for pane in item.panes if pane.image_id is not None)
+        names = [each for field in votes.fields for each in field.names(len(panes))]
+        for vote in (vote for vote in first[name].values() if vote.is_given):
+            breaches = [rule for _, rule in broken(vote.texts, votes.fields, len(panes), answers)]
+            wrong.update(breaches)
+            if not breaches:
+                texts = {each: " ".join(vote.texts[each].split()) for each in names}
+                given.append(_Written(name, vote, texts, panes))
+    return sorted(given, key=lambda each: each.item), wrong
+
+
+def _captions(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
+    """Yield a row for each picture, with the captions of all who wrote one."""
+    for item, own in groupby(given, key=lambda each: each.item):
+        yield {
+            "image": names[item],
+            "caption": list(dict.fromkeys(each.texts["caption"] for each in own)),
+        }
+
+
+def _statements(given: list[_Written], _: dict[str, str], dataset: Dataset) -> Iterator[Row]:
+    statements = {row["sample_id"]: row for row in dataset.rows("nlvr2")}
+    for item, own in groupby(given, key=lambda each: each.item):
+        row = statements[item]
+        name = row["source_id"] or item
+        for number, each in enumerate(own, start=1):
+            yield {
+                "identifier": name if number == 1 else f"{name}-{number}",
+                "sentence": each.texts["sentence"],
+                "images": [row["image_0"], row["image_1"]],
+                "label": str(row["label"]),
+            }
+
+
+def _questions(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
+    """Yield two rows for each question, one for each picture."""
+    rows = [
+        {
+            "question": each.texts["question"],
+            "image": names[image_id],
+            "answer": each.texts[f"answer_{place}"],
+        }
+        for each in given
+        for place, image_id in enumerate(each.panes)
+    ]
+    yield from _once({"question_id": short_digest(row), **row} for row in rows)
+
+
+def _boxes(given: list[_Written], names: dict[str, str], dataset: Dataset) -> Iterator[Row]:
+    """Yield each box once, whoever drew it: the next group is asked about it by its id."""
+    rows = dataset.rows("images", ["image_id", "width_px", "height_px"])
+    sizes = {row["image_id"]: (row["width_px"], row["height_px"]) for row in rows}
+
+    def box_of(each: _Written) -> DrawnBox:
+        assert each.vote.box is not None
+        x, y, across, down = each.vote.box
+        width, height = sizes[each.item]
+        corner = round(x * width, 2), round(y * height, 2)
+        bbox = (*corner, round(across * width, 2), round(down * height, 2))
+        what = " ".join(each.texts[name] for name in sorted(each.texts))
+        return DrawnBox(
+            id=f"{each.item[:12]}/{short_digest([each.item, what, bbox])}",
+            image_id=each.item,
+            image=names[each.item],
+            object=what,
+            bbox=bbox,
+            width=width,
+            height=height,
+        )
+
+    yield from _once(msgspec.to_builtins(box_of(each)) for each in given)
+
+
+def _phrases(given: list[_Written], boxes: Mapping[str, DrawnBox]) -> Iterator[Row]:
+    for each in given:
+        box = boxes[each.item]
+        yield {
+            "ref_id": box.id,
+            "image": box.image,
+            "text": each.texts["text"],
+            "bbox": list(box.bbox),
+            "width": box.width,
+            "height": box.height,
+        }
+
+
+def _plain(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
+    """Yield what was written by a protocol of a user's own, with the names of the pictures."""
+    for each in given:
+        images = [names.get(image_id) for image_id in each.panes]
+        yield {"item": each.item, "images": images, **each.texts}
+
+
+def _once(rows: Iterable[Row]) -> Iterator[Row]:
+    """Yield rows whose first field, their id, was not seen before."""
+    seen: set[Any] = set()
+    for row in rows:
+        name = next(iter(row.values()))
+        if name not in seen:
+            seen.add(name)
+            yield row
+
+
+_Maker = Callable[[list[_Written], dict[str, str], Dataset], Iterator[Row]]
+_MAKERS: Final[Mapping[str, _Maker]] = {
+    "vlue-captions": _captions,
+    "vlue-translation": _statements,
+    "vlue-questions": _questions,
+    "vlue-boxes": _boxes,
+}

@@ -25,16 +25,12 @@ from eqforge.evaluation.report.folder import (
 from eqforge.evaluation.report.items import Item
 from eqforge.evaluation.report.pictures import Pictures, read_pictures, write_some
 from eqforge.evaluation.review import label_studio
-from eqforge.evaluation.review.assign import Task, assign, chosen, rank
-from eqforge.evaluation.review.doubtful import doubtful
+from eqforge.evaluation.review.assign import Task, assign, chosen, rank, wanted
 from eqforge.evaluation.review.forms import FORMS
 from eqforge.evaluation.review.protocols import Protocol, protocol_of
 from eqforge.evaluation.review.settings import Plan
-from eqforge.evaluation.review.units import Units, check_fits, units_of
-from eqforge.evaluation.review.votes import FORMAT, VERSION
-from eqforge.evaluation.tables.samples import check_label_column
-from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.sources.decisions import disagreed, read_decisions
+from eqforge.evaluation.review.units import check_fits, units_of
+from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.sources.vlue import read_answer_list
 
 _REVIEWER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
@@ -65,18 +61,19 @@ class ReviewPlan:
     unjudged: int = 0
 
 
+class _Own(NamedTuple):
+    """What a reviewer has: what a file of votes says of them, the tasks, and what these show."""
+
+    about: dict[str, Any]
+    tasks: Sequence[Task]
+    items: list[dict[str, Any]]
+
+
 def write_plan(settings: Plan) -> ReviewPlan:
-    """Writes the tasks of all reviewers; the same options give the same tasks.
-
-    Who has none gets no page.
-
-    Raises:
-      InputError: the dataset has no samples, or none of those asked for; a setting is wrong,
-        the protocol asks about what the samples are not, or the folder holds something else.
-    """
+    """Write the tasks of all reviewers; the same options give the same tasks."""
     protocol = protocol_of(settings.protocol)
     dataset = open_dataset(settings.dataset)
-    only, unjudged = _wanted(dataset, settings)
+    only = wanted(dataset, settings)
     reviewers = tuple(filter(None, ",".join(settings.reviewers).split(",")))
     answers = [] if settings.answer_list is None else sorted(read_answer_list(settings.answer_list))
     overlap = settings.overlap
@@ -86,9 +83,9 @@ def write_plan(settings: Plan) -> ReviewPlan:
         # left out.
         if settings.disagreed is not None or protocol.form == "order":
             overlap = len(reviewers)
-    _check(settings, protocol, reviewers, overlap, only)
+    _check(settings, protocol, reviewers, overlap, only.ids)
     units = units_of(dataset, protocol.unit, settings.of)
-    some = _chosen(dataset, units, settings, only)
+    some = chosen(dataset, units.ids, settings, only.ids)
     items = units.make(some)
     output = str(settings.output)
     note = Note(
@@ -106,8 +103,8 @@ def write_plan(settings: Plan) -> ReviewPlan:
         },
     )
     panes = [pane for item in items.values() for pane in item.panes]
-    wanted = {pane.image_id for pane in panes if pane.image_id is not None}
-    pictures = read_pictures(dataset, whole=True, only=wanted)
+    shown = {pane.image_id for pane in panes if pane.image_id is not None}
+    pictures = read_pictures(dataset, whole=True, only=shown)
     check_fits(protocol, items.values(), pictures.stored, dataset)
     take_place(output, note, overwrite=settings.overwrite)
     tasks = assign(some, reviewers, overlap, repeats=protocol.repeats)
@@ -124,40 +121,39 @@ def write_plan(settings: Plan) -> ReviewPlan:
         "of": units.digest,
         "fields": msgspec.to_builtins(protocol.fields),
     }
-    home = output
-    if settings.tool == "label-studio":
-        home = storage.join(output, "data", label_studio.place_of(plan))
+    is_pages, place = settings.tool == "pages", label_studio.place_of(plan)
+    home = output if is_pages else storage.join(output, "data", place)
     write_some(dataset, panes, pictures, home)  # finds the pictures that cannot be decoded
     own = {
         name: _Own(
-            about=about,
+            about={**about, "reviewer": name},
             tasks=dealt,
             items=[blinded(items[task.id], task, protocol, name, pictures) for task in dealt],
         )
         for name, dealt in tasks.items()
-        if dealt
+        if dealt  # who has none gets no page
     }
     minutes = {name: len(dealt) * protocol.seconds / 60 for name, dealt in tasks.items()}
     context = {
-        **{"here": "", "nav": [], "protocol": protocol},
+        **{"here": "", "nav": [], "protocol": protocol, "place": place},
         **dict.fromkeys(("name", "title"), f"Review of {dataset.manifest.dataset}"),
-        "place": label_studio.place_of(plan),
         "reviewers": [
             {
                 "name": name,
                 "page": f"{name}.html" if dealt else "",
                 "tasks": counted(len(dealt), "tasks") if dealt else "no tasks",
-                "minutes": told_minutes(minutes[name]) if dealt else "",
+                "minutes": in_minutes(minutes[name]) if dealt else "",
             }
             for name, dealt in tasks.items()
         ],
     }
     folder = Folder(output)
-    if settings.tool == "pages":
+    if is_pages:
         _write_pages(folder, protocol, own, answers, context)
     else:
         _write_projects(Folder(home), protocol, own)
-        write_page(folder, "label_studio.html", "index.html", **context)
+    template = "reviewers.html" if is_pages else "label_studio.html"
+    write_page(folder, template, "index.html", **context)
     write_assets(folder)
     finish(output, note)
     return ReviewPlan(
@@ -165,26 +161,8 @@ def write_plan(settings: Plan) -> ReviewPlan:
         items=len(some),
         tasks={name: len(dealt) for name, dealt in tasks.items()},
         minutes=minutes,
-        unjudged=unjudged,
+        unjudged=only.unjudged,
     )
-
-
-def _wanted(dataset: Dataset, settings: Plan) -> tuple[tuple[str, ...], int]:
-    """Returns the ids of the items that are asked for, none for all, and how many none judged."""
-    only: tuple[str, ...] = ()
-    if settings.disagreed is not None:
-        only = disagreed(read_decisions(settings.disagreed))
-        if not only:
-            raise InputError(
-                f"--disagreed {settings.disagreed}: nothing in it is unsure, all who were "
-                "asked have voted, and alike"
-            )
-    if settings.disputed is None and settings.unlikely is None:
-        return only, 0
-    if only:
-        raise InputError("--disagreed: leave out --disputed and --unlikely, or it")
-    found = doubtful(dataset, settings.disputed, settings.unlikely)
-    return found.ids, found.unjudged
 
 
 def _check(
@@ -217,26 +195,14 @@ def _check(
         raise InputError(f"--each {settings.each}: this protocol is not about samples")
     if settings.each is not None and (settings.sample is None or only):
         raise InputError("--each: add --sample, which says how many of each, without --disagreed")
-    if settings.tool == "label-studio":
-        label_studio.check_form(protocol)
+    able = [name for name, form in FORMS.items() if form.controls is not None]
+    if settings.tool == "label-studio" and protocol.form not in able:
+        raise InputError(
+            f"--protocol {protocol.name}: --tool label-studio asks to {' or '.join(able)}, and "
+            f"not to {protocol.form}; leave out --tool to have pages"
+        )
     if settings.sample is not None and settings.sample < 1:
         raise InputError(f"--sample {settings.sample}: expected 1 or more")
-
-
-def _chosen(dataset: Dataset, units: Units, settings: Plan, only: Sequence[str]) -> list[str]:
-    """Returns the ids of what is reviewed."""
-    there = set(units.ids)
-    if lost := [name for name in only if name not in there]:
-        raise InputError(f"{dataset.folder}: has no sample {lost[0]!r} to review")
-    column = settings.each
-    if column is None:
-        return chosen(only or units.ids, settings.sample)
-    check_label_column(dataset.schema("samples"), column, dataset.folder)
-    of_each: dict[str, list[str]] = {}
-    for row in dataset.rows("samples", ["sample_id", column]):
-        if row["sample_id"] in there:
-            of_each.setdefault(str(row[column]), []).append(row["sample_id"])
-    return [name for _, some in sorted(of_each.items()) for name in chosen(some, settings.sample)]
 
 
 # --- what a reviewer sees
@@ -245,7 +211,7 @@ def _chosen(dataset: Dataset, units: Units, settings: Plan, only: Sequence[str])
 def blinded(
     item: Item, task: Task, protocol: Protocol, reviewer: str, pictures: Pictures
 ) -> dict[str, Any]:
-    """Returns an item as a page reads it: without id, facts, scores and lineage.
+    """Return an item as a page reads it: without id, facts, scores and lineage.
 
     The order of pictures, and of captions that are ranked, is drawn by hash: `places` and `ranked`
     say which of the item's pictures and captions each is; where pictures are put in order, `images`
@@ -281,20 +247,12 @@ def blinded(
     return {**said, "places": places, "ranked": ranked}
 
 
-def told_minutes(minutes: float) -> str:
-    """Returns how long tasks take, in whole minutes rounded up, as `review.js` tells it too."""
+def in_minutes(minutes: float) -> str:
+    """Return how long tasks take, in whole minutes rounded up, as `review.js` does."""
     return f"about {math.ceil(minutes):,} min"
 
 
 # --- the files
-
-
-class _Own(NamedTuple):
-    """What a reviewer has: what a file of votes says of them, the tasks, and what these show."""
-
-    about: dict[str, Any]
-    tasks: Sequence[Task]
-    items: list[dict[str, Any]]
 
 
 def _write_pages(
@@ -304,29 +262,25 @@ def _write_pages(
     answers: Sequence[str],
     context: dict[str, Any],
 ) -> None:
-    """Writes a page for each reviewer, and one that leads to them."""
+    """Write a page for each reviewer."""
     form = FORMS[protocol.form]
     asked = {"reasons": protocol.reasons, "answers": answers, "seconds": protocol.seconds}
     buttons = [{"answer": name, "label": label, "key": key} for name, label, key in form.buttons]
-    buttoned = {**context, "answers": buttons, "refusal": form.refusal}
     for name, (about, tasks, items) in reviewers.items():
         for start in range(0, len(items), _CHUNK):
             folder.give(f"{name}/items/{start // _CHUNK}", items[start : start + _CHUNK])
         own = [[task.id, task.is_repeat] for task in tasks]
-        folder.give(
-            f"{name}/tasks", {**about, **asked, "chunk": _CHUNK, "reviewer": name, "tasks": own}
-        )
-        write_page(folder, "review.html", f"{name}.html", reviewer=name, **buttoned)
-    write_page(folder, "reviewers.html", "index.html", **context)
+        folder.give(f"{name}/tasks", {**about, **asked, "chunk": _CHUNK, "tasks": own})
+        page = {**context, "answers": buttons, "refusal": form.refusal, "reviewer": name}
+        write_page(folder, "review.html", f"{name}.html", **page)
 
 
 def _write_projects(folder: Folder, protocol: Protocol, reviewers: Mapping[str, _Own]) -> None:
-    """Writes the tasks of each reviewer for Label Studio, and a labelling config for all."""
+    """Write the tasks of each reviewer for Label Studio, and a labelling config for all."""
     every = [item for own in reviewers.values() for item in own.items]
     controls = label_studio.controls_of(protocol, every)
     folder.write("config.xml", label_studio.config_of(protocol, controls))
     for name, (about, tasks, items) in reviewers.items():
-        file = {**about, "format": FORMAT, "format_version": VERSION, "tasks": len(tasks)}
-        file["reviewer"] = name
+        file = {**about, "format": "eqforge votes", "format_version": 1, "tasks": len(tasks)}
         said = label_studio.tasks_of(protocol, file, tasks, items, controls)
         folder.write(f"tasks-{name}.json", said)

@@ -4,7 +4,7 @@ import functools
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -39,12 +39,11 @@ TEXT_RULES: Final[Mapping[str, str]] = {
 }
 """What is asked of texts, by the name of each rule."""
 
-_MOST_REASONS: Final = 9
-_MOST_WORDS: Final = 200
-"""A text on a page has 1,000 characters at most."""
 _MOST_PICTURES: Final = 9
-"""At most this many pictures have a text each."""
+"""Up to this many pictures have a text each."""
 _SHIPPED: Final = Path(__file__).with_name("protocols.toml")
+
+Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 
 
 class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,11 +58,12 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
       listed: whether it has to be in the list of answers, where there is one.
     """
 
-    name: str
-    label: str
-    min_words: int = 1
-    never: tuple[str, ...] = ()
-    not_first: tuple[str, ...] = ()
+    name: Text
+    label: Text
+    # A text on a page has 1,000 characters at most.
+    min_words: Annotated[int, msgspec.Meta(ge=1, le=200)] = 1
+    never: tuple[Text, ...] = ()
+    not_first: tuple[Text, ...] = ()
     per_picture: bool = False
     listed: bool = False
 
@@ -87,11 +87,11 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
       fields: the texts to write.
     """
 
-    name: str
-    question: str
+    name: Text
+    question: Text
     guide: str = ""
-    reasons: tuple[str, ...] = ()
-    seconds: float = 10.0
+    reasons: Annotated[tuple[str, ...], msgspec.Meta(max_length=9)] = ()
+    seconds: Annotated[float, msgspec.Meta(gt=0, lt=86_400)] = 10.0
     source: str = ""
     of: str = ""
     form: Form = "decide"
@@ -121,11 +121,7 @@ def unit_of(name: str, form: Form) -> Unit:
 
 
 def protocol_of(name: str) -> Protocol:
-    """Returns a protocol by its name, or the one that a TOML file describes.
-
-    Raises:
-      InputError: there is no such protocol, or the file describes none.
-    """
+    """Returns a protocol by its name, or the one that a TOML file describes."""
     known = protocols()
     if name in known:
         return known[name]
@@ -146,13 +142,6 @@ def _own(path: Path, values: dict[str, Any]) -> Protocol:
     if ours := [name for name in ("of", "unit", "needs") if name in values]:
         raise InputError(f"{path}: the field '{ours[0]}' is not known")
     found = decode(msgspec.json.encode(values), Protocol, str(path))
-    for field, text in (("name", found.name), ("question", found.question)):
-        if not text.strip():
-            raise InputError(f"{path}: {field}: expected a text, found none")
-    if len(found.reasons) > _MOST_REASONS:
-        raise InputError(f"{path}: reasons: expected {_MOST_REASONS} at most, a key each")
-    if not 0 < found.seconds < 86_400:
-        raise InputError(f"{path}: seconds: expected a number above 0, found {found.seconds:g}")
     if bool(found.fields) != (found.form in ("write", "box")):
         wanted = "at least one field" if not found.fields else "no fields"
         raise InputError(f"{path}: fields: expected {wanted} where the form is {found.form}")
@@ -161,21 +150,12 @@ def _own(path: Path, values: dict[str, Any]) -> Protocol:
     seen = {"item", "images"}  # what rows have beside the texts
     for each in found.fields:
         names = {each.name, *each.names(_MOST_PICTURES)}
-        if not each.name.strip() or not seen.isdisjoint(names):
+        if not seen.isdisjoint(names):
             raise InputError(
                 f"{path}: fields: name: expected another for each, none of item, images, found "
                 f"{shown(each.name)}"
             )
         seen |= names
-        where = f"{path}: fields: {each.name}"
-        if not each.label.strip():
-            raise InputError(f"{where}: label: expected a text, found none")
-        if not all(word.strip() for word in (*each.never, *each.not_first)):
-            raise InputError(f"{where}: expected words, found an empty one")
-        if not 1 <= each.min_words <= _MOST_WORDS:
-            raise InputError(
-                f"{where}: min_words: expected 1 to {_MOST_WORDS}, found {each.min_words:,}"
-            )
     return msgspec.structs.replace(found, unit=unit_of(found.name, found.form))
 
 
@@ -185,13 +165,7 @@ def broken(
     pictures: int,
     answers: Collection[str] | None = None,
 ) -> Iterator[tuple[str, str]]:
-    """Yields each text that breaks a rule, as its name and the rule's, a key of TEXT_RULES.
-
-    Args:
-      texts: what was written, by name.
-      fields: what was to be written.
-      pictures: how many were shown.
-      answers: the list of answers; None for none.
+    """Yield the name of each text that breaks a rule, and the rule, a key of TEXT_RULES.
 
     Source: Zhou et al. 2022 (VLUE), section 3.2, as `fields.js` has it too.
     """

@@ -4,6 +4,7 @@ Source: Wang et al. 2023 (EqBen), figure 1(a) and appendix A.1: five people rank
   text, and models are held against them.
 """
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,11 +61,7 @@ class Correlation:
 
 
 def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]) -> list[Ranked]:
-    """Returns the queries that somebody ranked, of first votes by item and reviewer.
-
-    Raises:
-      InputError: a vote has other pictures than were shown.
-    """
+    """Return the queries that somebody ranked, of first votes by item and reviewer."""
     found = []
     for name, own in votes.items():
         images = sorted(pane.image_id for pane in items[name].panes if pane.image_id is not None)
@@ -87,7 +84,7 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
 
 
 def ranking_lines(queries: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
-    """Yields each query with its pictures in the order of people, with their mean ranks."""
+    """Yield each query with its pictures in the order of people, with their mean ranks."""
     for query in queries:
         order = sorted(zip(query.ranks.mean(axis=0).tolist(), query.images, strict=True))
         yield {
@@ -99,15 +96,15 @@ def ranking_lines(queries: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
 
 
 def among_people(queries: Sequence[Ranked]) -> list[Correlation]:
-    """Returns how far each reviewer ranks as the others do, by name; none where one is alone."""
+    """Return how far each reviewer ranks as the others do, by name; none where one is alone."""
     found = []
     for name in sorted({name for query in queries for name in query.reviewers}):
-        shared = [each for each in queries if name in each.reviewers and len(each.reviewers) > 1]
-        places = [each.reviewers.index(name) for each in shared]
-        own = [-each.ranks[place] for each, place in zip(shared, places, strict=True)]
-        others = [
-            np.delete(each.ranks, place, axis=0) for each, place in zip(shared, places, strict=True)
-        ]
+        own, others = [], []
+        for query in queries:
+            if name in query.reviewers and len(query.reviewers) > 1:
+                place = query.reviewers.index(name)
+                own.append(-query.ranks[place])
+                others.append(np.delete(query.ranks, place, axis=0))
         if own:
             found.append(_correlation(name, own, others))
     return found
@@ -116,16 +113,10 @@ def among_people(queries: Sequence[Ranked]) -> list[Correlation]:
 def with_models(
     queries: Sequence[Ranked], paths: Sequence[Path], dataset: Dataset
 ) -> list[Correlation]:
-    """Returns how far models rank as people do.
+    """Return how far models rank as people do.
 
-    Args:
-      queries: the ranks of people.
-      paths: the scores of each model: a folder of `eqforge score` of all images with all captions,
-        or a CSV file with the columns query, image_id and score.
-      dataset: what was scored.
-
-    Raises:
-      InputError: a path is neither, of another dataset, named twice, or lacks a picture.
+    Each path is a folder of `eqforge score` of all images with all captions, or a CSV file with the
+    columns query, image_id and score.
     """
     models = [_model(path, dataset, queries) for path in paths]
     names = model_names([name for name, _ in models], paths)
@@ -136,7 +127,7 @@ def with_models(
 def _model(
     path: Path, dataset: Dataset, queries: Sequence[Ranked]
 ) -> tuple[str, list[NDArray[np.float64]]]:
-    """Returns a model's name, and its scores of the pictures of each query, higher is better."""
+    """Return a model's name, and its scores of the pictures of each query, higher is better."""
     if path.is_dir():
         crossed = read_crossed(str(path), dataset)
         name, scores = crossed.model, [_crossed(crossed, query) for query in queries]
@@ -154,7 +145,7 @@ def _model(
 
 
 def _crossed(crossed: CrossedScores, query: Ranked) -> NDArray[np.float64]:
-    """Returns the scores of a query's pictures; NaN where there is none."""
+    """Return the scores of a query's pictures; NaN where there is none."""
     images = np.array(query.images, dtype=object)
     text = np.array([query.text], dtype=object)
     rows, place = crossed.places("images", images), crossed.places("captions", text)[0]
@@ -173,17 +164,16 @@ def _of_file(path: Path) -> dict[tuple[str, str], float]:
         )
     found: dict[tuple[str, str], float] = {}
     for line, row in enumerate(csv_rows(path), start=2):
+        where = f"{path}: line {line}"
         if lost := [name for name in _COLUMNS if row.get(name) is None]:
-            raise InputError(f"{path}: line {line}: has no {lost[0]}")
+            raise InputError(f"{where}: has no {lost[0]}")
         key = row["query"], row["image_id"]
         if key in found:
-            raise InputError(f"{path}: line {line}: {key[1]} has a score for {key[0]!r} already")
-        try:
+            raise InputError(f"{where}: {key[1]} has a score for {key[0]!r} already")
+        with contextlib.suppress(ValueError):
             found[key] = float(row["score"])
-        except ValueError as error:
-            raise InputError(f"{path}: line {line}: score: {error}") from error
-        if not math.isfinite(found[key]):
-            raise InputError(f"{path}: line {line}: score: expected a number, found {row['score']}")
+        if not math.isfinite(found.get(key, math.nan)):
+            raise InputError(f"{where}: score: expected a number, found {row['score']}")
     return found
 
 
@@ -222,7 +212,7 @@ def _resampled(
 
 
 def _correlated(scores: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns Spearman's rho and Kendall's tau-b of scores with mean ranks; 0 where all tie.
+    """Return Spearman's rho and Kendall's tau-b of scores with mean ranks; 0 where all tie.
 
     As `spearmanr` and `kendalltau` of scipy, of thousands of draws at a time: of scores [n], higher
     is better, with mean ranks in each draw [m, n], lower is better; both [m, 2].
@@ -239,6 +229,6 @@ def _correlated(scores: NDArray[np.float64], means: NDArray[np.float64]) -> NDAr
 
 
 def _cosines(one: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the cosine of a vector [n] with others [m, n]; 0 where one has no length."""
+    """Return the cosine of a vector [n] with others [m, n]; 0 where one has no length."""
     lengths = np.sqrt((one**2).sum() * (others**2).sum(axis=1))
     return np.divide(others @ one, lengths, out=np.zeros(len(others)), where=lengths > 0)

@@ -1,6 +1,6 @@
 """What tasks are about: samples, their captions, pictures, texts to look for, boxes of others."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -77,11 +77,7 @@ class DrawnBox(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
-    """Returns what the tasks of a protocol are about; the file is that of queries or boxes.
-
-    Raises:
-      InputError: the dataset has nothing of this kind, or the file is not what the protocol needs.
-    """
+    """Return what the tasks of a protocol are about; the file is that of queries or boxes."""
     if unit == "boxes":
         found = _boxes(dataset, file)
     elif unit == "queries":
@@ -90,17 +86,15 @@ def units_of(dataset: Dataset, unit: Unit, file: Path | None = None) -> Units:
         raise InputError(f"--of {file}: this protocol takes all that it is about from the dataset")
     elif unit == "samples":
         found = Units(ids=_sample_ids(dataset), make=lambda ids: _samples(dataset, ids))
-    elif unit == "picture pairs":
-        found = _picture_pairs(dataset)
     else:
-        found = _rows_of(dataset, unit)
+        found = _picture_pairs(dataset) if unit == "picture pairs" else _rows_of(dataset, unit)
     if not found.ids:
         raise InputError(f"{dataset.folder}: has no {unit} to review")
     return found
 
 
-def _all(items: Callable[[], Iterator[Item]], file: Path | None = None) -> Units:
-    """Returns units that are made anew each time they are asked for: they are not held."""
+def _all(items: Callable[[], Iterable[Item]], file: Path | None = None) -> Units:
+    """Return units that are made anew each time they are asked for: they are not held."""
 
     def make(ids: Sequence[str]) -> dict[str, Item]:
         wanted = set(ids)
@@ -114,10 +108,7 @@ def _all(items: Callable[[], Iterator[Item]], file: Path | None = None) -> Units
 
 
 def _sample_ids(dataset: Dataset) -> list[str]:
-    """Returns the ids of the samples that can be reviewed.
-
-    Perturbations that changed no word have no text that could be judged.
-    """
+    """Perturbations that changed no word have no text that could be judged."""
     there = dataset.columns("samples")
     # Earlier versions wrote `applied` alone.
     changed = next((name for name in ("words_changed", "applied") if name in there), "")
@@ -126,24 +117,22 @@ def _sample_ids(dataset: Dataset) -> list[str]:
 
 
 def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
-    """Returns what is shown of some samples; the other rows are not held.
+    """Return what is shown of some samples; the other rows are not held.
 
     What is decided on is a sample, so each is shown by itself, also where reports show several
     rows as one: a text to train on stands beside the original that it was made from.
     """
     kind = kind_of(dataset)
-    rows = _rows(dataset, lambda batch: _is_in(batch, "sample_id", ids))
     make = kind.make(dataset)
+    rows = _rows(dataset, "sample_id", ids)
     if kind.needs[:1] != ("role",):
         return {row["sample_id"]: make([row]) for row in rows}
-
     captions = sorted({row["caption_id"] for row in rows})
-
-    def is_original(batch: pa.RecordBatch) -> pa.Array:
-        of_them = _is_in(batch, "caption_id", captions)
-        return pc.and_(of_them, pc.equal(batch.column("role"), "original"))
-
-    originals = {row["caption_id"]: row for row in _rows(dataset, is_original)}
+    originals = {
+        row["caption_id"]: row
+        for row in _rows(dataset, "caption_id", captions)
+        if row["role"] == "original"
+    }
     found = {}
     for row in rows:
         item = make([row])
@@ -157,23 +146,17 @@ def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
     return found
 
 
-def _rows(dataset: Dataset, wanted: Callable[[pa.RecordBatch], pa.Array]) -> list[Row]:
-    batches = dataset.batches("samples", rows=_AT_ONCE)
-    return [row for batch in batches for row in batch.filter(wanted(batch)).to_pylist()]
-
-
-def _is_in(batch: pa.RecordBatch, column: str, values: Sequence[str]) -> pa.Array:
-    return pc.is_in(batch.column(column), value_set=pa.array(values, pa.string()))
+def _rows(dataset: Dataset, column: str, values: Sequence[str]) -> list[Row]:
+    """Return the rows of samples with some values in a column."""
+    wanted, batches = pa.array(values, pa.string()), dataset.batches("samples", rows=_AT_ONCE)
+    some = (batch.filter(pc.is_in(batch.column(column), value_set=wanted)) for batch in batches)
+    return [row for batch in some for row in batch.to_pylist()]
 
 
 def check_fits(
     protocol: Protocol, items: Collection[Item], pictures: Collection[str], dataset: Dataset
 ) -> None:
-    """Checks that some items are what a protocol asks about, by the pictures that there are.
-
-    Raises:
-      InputError: no item is; the message says what would fit.
-    """
+    """Check that some items are what a protocol asks about, by the pictures that there are."""
     if protocol.unit != "samples":
         for item in items:
             if any(pane.image_id not in pictures for pane in item.panes):
@@ -205,7 +188,7 @@ def check_fits(
 
 
 def _rows_of(dataset: Dataset, unit: Unit) -> Units:
-    """Returns captions, statements, phrases or pictures; nothing that would tell the answer."""
+    """Return captions, statements, phrases or pictures; nothing that would tell the answer."""
     if unit == "captions":
         task = task_of(dataset)
         if task is None:
@@ -237,7 +220,7 @@ def _rows_of(dataset: Dataset, unit: Unit) -> Units:
 
 
 def _picture_pairs(dataset: Dataset) -> Units:
-    """Returns the pairs of pictures of the samples, each once."""
+    """Return the pairs of pictures of the samples, each once."""
     columns, possible = dataset.columns("samples"), ("image_0_id", "image_id")
     first = next((name for name in possible if {name, "image_1_id"} <= set(columns)), None)
     if first is None:
@@ -280,12 +263,12 @@ def _boxes(dataset: Dataset, file: Path | None) -> Units:
 
 
 def boxes_of(file: Path) -> dict[str, DrawnBox]:
-    """Returns the boxes of a file, by their ids."""
+    """Return the boxes of a file, by their ids."""
     return {box.id: box for _, box in _lines(file, DrawnBox)}
 
 
 def _queries(dataset: Dataset, file: Path) -> Units:
-    """Returns the texts of a file, with pictures that may be named as their source does."""
+    """Return the texts of a file, with pictures that may be named as their source does."""
     ids: dict[str, str] = {}
     several: set[str] = set()
     for image_id, name in picture_names(dataset):
@@ -308,7 +291,7 @@ def _queries(dataset: Dataset, file: Path) -> Units:
         if query.id in found:
             raise InputError(f"{where}: the query {shown(query.id)} is there twice")
         found[query.id] = _asked(query.id, query.text, images)
-    return _all(lambda: iter(found.values()), file)
+    return _all(found.values, file)
 
 
 def _asked(name: str, text: str, images: Sequence[str]) -> Item:
@@ -316,7 +299,7 @@ def _asked(name: str, text: str, images: Sequence[str]) -> Item:
 
 
 def _gallery(dataset: Dataset) -> Units:
-    """Returns the captions of a gallery, each with its own picture and others, drawn by hash."""
+    """Return the captions of a gallery, each with its own picture and others, drawn by hash."""
     table, key = ("retrieval", "sample_id")
     if table not in dataset.manifest.tables:
         table, key = "captions", "caption_id"
@@ -341,7 +324,7 @@ def _gallery(dataset: Dataset) -> Units:
 
 
 def picture_names(dataset: Dataset) -> Iterator[tuple[str, str]]:
-    """Yields the ids of pictures with what their source calls them; one may have several names."""
+    """Yield the ids of pictures with what their source calls them; one may have several names."""
     for row in dataset.rows("images", ["image_id", "image.path"]):
         yield row["image_id"], (row["image"] or {}).get("path") or row["image_id"]
     columns = set(dataset.columns("samples"))

@@ -1,9 +1,9 @@
 """The files of votes, saved by pages or exported by Label Studio, and whether they can be taken."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -13,12 +13,9 @@ from eqforge.core.files.typed_json import decode
 from eqforge.core.visible import escaped_json
 from eqforge.evaluation.review.forms import FORMS, Vote
 from eqforge.evaluation.review.label_studio import is_export, votes_of
-from eqforge.evaluation.review.protocols import Field, Form, Unit, protocols, unit_of
+from eqforge.evaluation.review.protocols import Field, Form, Text, Unit, protocols, unit_of
 
-FORMAT: Final = "eqforge votes"
-VERSION: Final = 1
 _MOST_BYTES: Final = 64 << 20
-_MOST_SECONDS: Final = 86_400
 
 _ITEMS: Final[Mapping[Unit, str]] = {
     "captions": "sample",
@@ -39,17 +36,17 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
       of: digest of the file that the tasks are about; empty for none.
     """
 
-    format: str
-    format_version: int
+    format: Literal["eqforge votes"]
+    format_version: Literal[1]
     dataset: str
     sha256: str
     protocol: str
     plan: str
-    reviewer: str
-    tasks: int
+    reviewer: Text
+    tasks: Annotated[int, msgspec.Meta(ge=1)]
     votes: list[Vote]
     form: Form = "decide"
-    overlap: int = 0
+    overlap: Annotated[int, msgspec.Meta(ge=0)] = 0
     of: str = ""
     fields: tuple[Field, ...] = ()
 
@@ -69,24 +66,19 @@ class Votes:
 
     @property
     def unit(self) -> Unit:
-        """What the items are."""
         return unit_of(self.protocol, self.form)
 
 
 def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
-    """Reads the votes of some reviewers on a dataset with the SHA-256 of its manifest.
+    """Read the votes of some reviewers on a dataset with the SHA-256 of its manifest.
 
-    `check_ids` checks what they are on.
-
-    Raises:
-      InputError: a file is malformed, of another dataset or version of it, of another plan than
-        the others, votes twice, or on what no task was.
+    Whether the dataset has what they are on, `check_ids` says.
     """
-    found: dict[str, tuple[Path, VoteFile]] = {}
-    first_path, first = None, None
+    files: dict[str, VoteFile] = {}
+    places: dict[str, Path] = {}
     for path in paths:
         file = _read(path)
-        first_path, first = first_path or path, first or file
+        first_path, first = next(zip(places.values(), files.values(), strict=True), (path, file))
         if file.sha256 != sha256:
             raise InputError(
                 f"{path}: votes on {shown(file.dataset)} whose manifest is {file.sha256[:12]}; "
@@ -103,21 +95,21 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
                 f"{path}: is of another plan than {first_path}; take the votes of one plan at a "
                 "time, and name what was decided by the other as --earlier"
             )
-        if file.reviewer in found:
+        if file.reviewer in files:
             raise InputError(
-                f"{path}: has votes of {shown(file.reviewer)}, and so has {found[file.reviewer][0]}"
+                f"{path}: has votes of {shown(file.reviewer)}, and so has {places[file.reviewer]}"
             )
         file.votes.sort(key=lambda vote: vote.task)
         _check_votes(path, file)
-        found[file.reviewer] = path, file
-    if first is None:
+        files[file.reviewer], places[file.reviewer] = file, path
+    if not files:
         raise InputError("name the files of votes after the dataset")
-    named = sorted(found.items())
+    first = next(iter(files.values()))
     return Votes(
         protocol=first.protocol,
-        by_reviewer={name: file.votes for name, (_, file) in named},
-        tasks={name: file.tasks for name, (_, file) in named},
-        paths={name: path for name, (path, _) in named},
+        by_reviewer={name: files[name].votes for name in sorted(files)},
+        tasks={name: files[name].tasks for name in sorted(files)},
+        paths=places,
         form=first.form,
         overlap=first.overlap,
         of=first.of,
@@ -126,17 +118,14 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
 
 
 def check_ids(votes: Votes, ids: Collection[str]) -> None:
-    """Checks that all votes are on what there is.
-
-    Raises:
-      InputError: one is not.
-    """
+    """Check that all votes are on what there is."""
     for name, some in votes.by_reviewer.items():
-        for vote in some:
-            if vote.id not in ids:
-                where = f"{votes.paths[name]}: task {vote.task}"
-                what = _ITEMS.get(votes.unit, votes.unit.removesuffix("s"))
-                raise InputError(f"{where}: {shown(vote.id)} is no {what} of the dataset")
+        if lost := [vote for vote in some if vote.id not in ids]:
+            what = _ITEMS.get(votes.unit, votes.unit.removesuffix("s"))
+            raise InputError(
+                f"{votes.paths[name]}: task {lost[0].task}: {shown(lost[0].id)} is no {what} of "
+                "the dataset"
+            )
 
 
 def _read(path: Path) -> VoteFile:
@@ -147,8 +136,6 @@ def _read(path: Path) -> VoteFile:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     file = decode(votes_of(data, str(path)) if is_export(data) else data, VoteFile, str(path))
-    if (file.format, file.format_version) != (FORMAT, VERSION):
-        raise InputError(f"{path}: expected the format {FORMAT} {VERSION}")
     known = protocols().get(file.protocol)
     if known is not None and file.form != known.form:
         raise InputError(f"{path}: form: expected {known.form}, as {known.name} has it")
@@ -159,46 +146,37 @@ def _read(path: Path) -> VoteFile:
             f"{path}: fields: expected the texts that {shown(file.protocol)} asks for, as the page "
             "saves them, found none"
         )
-    if file.tasks < 1:
-        raise InputError(f"{path}: tasks: expected 1 or more, found {file.tasks:,}")
-    if file.overlap < 0:
-        raise InputError(f"{path}: overlap: expected 0 or more, found {file.overlap:,}")
-    if not file.reviewer.strip():
-        raise InputError(f"{path}: reviewer: expected a name, found none")
     return file
 
 
 def _check_votes(path: Path, file: VoteFile) -> None:
-    """Checks votes in the order of their tasks."""
+    """Check votes in the order of their tasks."""
     form = FORMS[file.form]
     seen: dict[tuple[str, bool], int] = {}
-    numbers: set[int] = set()
+    last = 0
     for vote in file.votes:
-        where = f"{path}: task {vote.task}"
+        wrong = ""
         if not 1 <= vote.task <= file.tasks:
-            raise InputError(
-                f"{where}: expected a number from 1 to {file.tasks:,}, the number of tasks"
-            )
-        key = vote.id, vote.is_repeat
-        if key in seen:
-            raise InputError(f"{where}: {shown(vote.id)} was voted on in task {seen[key]} already")
-        if vote.task in numbers:
-            raise InputError(f"{where}: has two votes")
-        if vote.is_repeat and (vote.id, False) not in seen:
-            raise InputError(f"{where}: repeats {shown(vote.id)}, on which no task before votes")
-        if not 0 <= vote.seconds < _MOST_SECONDS:
-            raise InputError(f"{where}: seconds: expected 0 to a day, found {vote.seconds:g}")
-        if vote.answer not in form.answers:
+            wrong = f"expected a number from 1 to {file.tasks:,}, the number of tasks"
+        elif (vote.id, vote.is_repeat) in seen:
+            before = seen[vote.id, vote.is_repeat]
+            wrong = f"{shown(vote.id)} was voted on in task {before} already"
+        elif vote.task == last:
+            wrong = "has two votes"
+        elif vote.is_repeat and (vote.id, False) not in seen:
+            wrong = f"repeats {shown(vote.id)}, on which no task before votes"
+        elif vote.answer not in form.answers:
             expected = ", ".join(form.answers)
-            raise InputError(f"{where}: answer: expected {expected} where the form is {file.form}")
-        if vote.is_given and (wrong := form.wrong(vote)):
-            raise InputError(f"{where}: {wrong}")
-        seen[key] = vote.task
-        numbers.add(vote.task)
+            wrong = f"answer: expected {expected} where the form is {file.form}"
+        elif vote.is_given:
+            wrong = form.wrong(vote)
+        if wrong:
+            raise InputError(f"{path}: task {vote.task}: {wrong}")
+        seen[vote.id, vote.is_repeat] = last = vote.task
 
 
 def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote]]:
-    """Returns each reviewer's first vote on each item, by item and reviewer."""
+    """Return each reviewer's first vote on each item, by item and reviewer."""
     found: dict[str, dict[str, Vote]] = {}
     for reviewer, some in votes.items():
         for vote in some:
@@ -207,17 +185,16 @@ def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote
     return {name: found[name] for name in sorted(found)}
 
 
-def row_lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
-    """Yields rows as lines of JSON."""
-    for row in rows:
-        yield escaped_json(msgspec.json.encode(row).decode()) + "\n"
+def json_line(row: Mapping[str, object]) -> str:
+    """Return a row as a line of JSON."""
+    return escaped_json(msgspec.json.encode(row).decode()) + "\n"
 
 
 def answer_lines(votes: Votes) -> Iterator[str]:
-    """Yields every answer as a line of JSON, by item, then reviewer, the first answer first."""
+    """Yield every answer as a line of JSON, by item, then reviewer, the first answer first."""
     fields = ("answer", "reason", "note", "seconds", "is_repeat")
     own = ((vote, name) for name, some in votes.by_reviewer.items() for vote in some)
     for vote, name in sorted(own, key=lambda each: (each[0].id, each[1], each[0].is_repeat)):
         gives = FORMS[votes.form].gives if vote.is_given else ()
         said = {field: getattr(vote, field) for field in (*fields, *gives)}
-        yield from row_lines([{"item": vote.id, "reviewer": name, **said}])
+        yield json_line({"item": vote.id, "reviewer": name, **said})

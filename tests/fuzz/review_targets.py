@@ -16,7 +16,7 @@ from eqforge.evaluation.review.protocols import protocol_of
 from eqforge.evaluation.review.settings import Import, Plan
 from eqforge.sources.decisions import decision_lines, disagreed, dropped, read_decisions
 from eqforge.sources.errata import read_errata, write_errata
-from tests.evaluation.review.test_review import saved
+from tests.evaluation.review.reviews import decided
 from tests.fuzz import mutate
 from tests.fuzz.takes import Outcome, file_of
 from tests.made_datasets import write_squares
@@ -33,7 +33,7 @@ def _reviewed() -> Path:
     protocol, reviewers = "eq-sd-filter", REVIEWERS
     write_plan(Plan(dataset=str(dataset), protocol=protocol, reviewers=reviewers, output=plan))
     for name, bad in zip(REVIEWERS, (set(), {"red-0"}), strict=True):
-        saved(plan, name, folder / f"{name}.json", bad)
+        decided(plan, name, folder / f"{name}.json", bad)
     return folder
 
 
@@ -50,9 +50,9 @@ def _votes(data: bytes, folder: Path) -> Outcome:
             overwrite=True,
         )
     )
-    told = in_lines(outcome_lines(taken.outcome))
+    told = in_lines(outcome_lines(taken))
     assert all(visible(line) == line for line in told.splitlines())
-    assert list(read_decisions(output)) == sorted(taken.decisions)
+    assert len(read_decisions(output)) == taken.written
     assert all(json.loads(line) for line in answers.read_text("utf-8").splitlines())
     return "records"
 

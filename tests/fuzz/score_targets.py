@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.core.visible import visible
-from eqforge.evaluation.conversations.table import read_foreign_answers
+from eqforge.evaluation.conversations.answers import read_foreign_answers
 from eqforge.evaluation.efficiency.contest import from_table
 from eqforge.evaluation.efficiency.pareto_command import as_text, read_front
 from eqforge.evaluation.efficiency.result import read_efficiency

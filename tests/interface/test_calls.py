@@ -18,7 +18,7 @@ from eqforge.core.identity import sha256_hex
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.interface.dataset import OpenDataset
 from tests.builds import dataset_bytes
-from tests.evaluation.review.test_review import saved
+from tests.evaluation.review.reviews import decided
 from tests.made_datasets import pair_tables, write_pairs, write_squares
 from tests.reports import digests
 from tests.small_builds import captions, simat, vlue
@@ -188,7 +188,7 @@ def test_people_are_asked_and_heard(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert Path(plan.page).is_file()
     assert (plan.items, plan.tasks) == (3, {"ada": 3, "ben": 3})
     files = [
-        saved(tmp_path / "plan", name, tmp_path / f"{name}.json", set()) for name in plan.tasks
+        decided(tmp_path / "plan", name, tmp_path / f"{name}.json", set()) for name in plan.tasks
     ]
     decisions = tmp_path / "decisions.jsonl"
     found = eqforge.review_import(dataset, files, output=decisions, rule="unanimous")

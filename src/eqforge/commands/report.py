@@ -60,12 +60,7 @@ def report_command(arguments: Arguments) -> int:
 
 
 def report_dataset(arguments: Arguments) -> "Report":
-    """Write the report of a finished dataset.
-
-    Raises:
-      InputError: the dataset, or a file of scores, cannot be read, the output folder holds
-        something else, or none is named and the dataset is not on this machine.
-    """
+    """Write the report of a finished dataset."""
     from eqforge.commands.card import profile_of
     from eqforge.commands.rejects import StoredRejects
     from eqforge.core.files import storage

@@ -21,12 +21,12 @@ def review_command(arguments: Plan | Import) -> int:
 
 
 def _plan(arguments: Plan) -> int:
-    from eqforge.evaluation.review.plan import told_minutes, write_plan
+    from eqforge.evaluation.review.plan import in_minutes, write_plan
 
     written = write_plan(arguments)
     lines = [f"{written.page}: {counted(written.items, 'items')} to review"]
     for name, tasks in written.tasks.items():
-        told = f"{counted(tasks, 'tasks')}, {told_minutes(written.minutes[name])}"
+        told = f"{counted(tasks, 'tasks')}, {in_minutes(written.minutes[name])}"
         lines.append(f"  {name}: {told if tasks else 'no tasks'}")
     if written.unjudged:
         lines.append(
@@ -41,7 +41,7 @@ def _import(arguments: Import) -> int:
     from eqforge.evaluation.review.forms import FORMS
     from eqforge.evaluation.review.outcome import import_votes
 
-    found = import_votes(arguments).outcome
+    found = import_votes(arguments)
     print(in_lines(outcome_lines(found)))
     earlier = f", {found.earlier:,} of them earlier" if arguments.earlier else ""
     what = counted(found.written, FORMS[found.form].written)

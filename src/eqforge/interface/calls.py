@@ -304,7 +304,7 @@ def review_import(
 
     given = {"dataset": dataset, "votes": votes, "output": output, **settings}
     with in_keywords(Import):
-        return import_votes(settings_from(Import, given)).outcome
+        return import_votes(settings_from(Import, given))
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from eqforge.evaluation.conversations.folder import REASONS
+from eqforge.evaluation.conversations.answers import CHANCE, REASONS
 from eqforge.evaluation.conversations.questions import FORMS
-from eqforge.evaluation.conversations.table import CHANCE
 
 PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "conversations.md").read_text(
     encoding="utf-8"

@@ -9,10 +9,9 @@ import pytest
 
 from eqforge.cli import main as command
 from eqforge.core.errors import InputError
-from eqforge.evaluation.conversations.folder import Answered
+from eqforge.evaluation.conversations.answers import CHANCE, Answered, judge_answers
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, QUESTION, ask, check_template
 from eqforge.evaluation.conversations.run import side_by_side
-from eqforge.evaluation.conversations.table import CHANCE, judge_answers
 from tests.made_datasets import pair_tables, write_pairs
 from tests.statuses import status_of
 

@@ -11,9 +11,13 @@ import pytest
 from eqforge.cli import main as command
 from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.pairs import equivariance
-from eqforge.evaluation.plots.equivariance import density, deviations, equivariance_curves
-from eqforge.evaluation.plots.minimality import bins_of
-from eqforge.evaluation.plots.pair_scores import read_pair_scores
+from eqforge.evaluation.plots.pairs import (
+    bins_of,
+    density,
+    deviations,
+    equivariance_curves,
+    read_pair_scores,
+)
 from eqforge.evaluation.plots.tables import chosen, read_numbers, strengths
 from eqforge.evaluation.tables.render import Rules
 from eqforge.schemas.dataset.reader import open_dataset

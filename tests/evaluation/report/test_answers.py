@@ -112,42 +112,22 @@ def test_groups_are_readable_by_everybody(
         assert violations(Axe(), page) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [
-        ("a.txt", "", "or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit (.xlsx) wrote"),
-        (
-            "sums.json",
-            json.dumps(
-                {
-                    "pretrained": "p",
-                    "model": "m",
-                    "task": "image_caption_selection",
-                    "metrics": {"acc": 0.5, "text_acc": 0.5, "image_acc": 0.5},
-                }
-            ),
-            "CLIP_benchmark writes sums and nothing of each sample",
-        ),
-        (
-            "log.jsonl",
-            json.dumps({"doc_id": 0, "filtered_resps": "A", "a": {"id": "nobody", "score": 1}}),
-            "1 of 1 samples are ones that the dataset does not have, such as 'nobody'",
-        ),
-    ],
-)
 def test_what_cannot_be_laid_over_says_why(
-    pairs: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    text: str,
-    said: str,
+    pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / name).write_text(text)
-    asked = ["--output", str(tmp_path / "r"), "--scores", str(tmp_path / name)]
-
-    with pytest.raises(SystemExit):
-        report.main([str(pairs), *asked])
-
-    assert said in capsys.readouterr().err
-    assert not (tmp_path / "r").exists()
+    metrics = {"acc": 0.5, "text_acc": 0.5, "image_acc": 0.5}
+    sums = {"pretrained": "p", "model": "m", "task": "image_caption_selection", "metrics": metrics}
+    strange = {"doc_id": 0, "filtered_resps": "A", "a": {"id": "nobody", "score": 1}}
+    nobody = "1 of 1 samples are ones that the dataset does not have, such as 'nobody'"
+    for name, text, said in (
+        ("a.txt", "", "or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit (.xlsx) wrote"),
+        ("sums.json", json.dumps(sums), "CLIP_benchmark writes sums and nothing of each sample"),
+        ("log.jsonl", json.dumps(strange), nobody),
+    ):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(SystemExit):
+            report.main(
+                [str(pairs), "--output", str(tmp_path / "r"), "--scores", str(tmp_path / name)]
+            )
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "r").exists()

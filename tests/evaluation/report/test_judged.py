@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from eqforge.commands import report
-from eqforge.evaluation.report.answers import judged
 from eqforge.evaluation.report.items import Item
+from eqforge.evaluation.report.write import judged
 from eqforge.pipelines import hard_positives, training_captions
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.reports import chunks, numbers

@@ -26,6 +26,7 @@ from eqforge.evaluation.report.items import differing_words, marked
 from eqforge.evaluation.report.overview import charts_of, limits_of_settings
 from eqforge.evaluation.report.pictures import coloured
 from eqforge.evaluation.report.tables import Numbers, Written
+from eqforge.schemas.dataset.card import title_of
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.exported import pairs, picture, write_pairs
@@ -137,35 +138,23 @@ def rows_images(dataset: Path) -> list[str]:
     return [row["image_id"] for row in open_dataset(str(dataset)).rows("images", ["image_id"])]
 
 
-@pytest.mark.parametrize(
-    ("there", "said"),
-    [
-        ({"notes.txt": b"mine"}, "holds files that are no report; name another folder"),
-        ({"eqforge-report.json": None}, "add --overwrite to replace them"),
-    ],
-)
 def test_a_folder_of_something_else_is_left_alone(
-    there: dict[str, bytes | None],
-    said: str,
-    dataset: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     other = write_pairs(tmp_path / "other", [*pairs(1)["test"]], [picture(0), picture(1)])
-    output = tmp_path / "r"
-    if "notes.txt" in there:
-        output.mkdir()
-        (output / "notes.txt").write_bytes(b"mine")
-    else:
-        write_report(other, output)
-    before = digests(output)
-
-    with pytest.raises(SystemExit) as left:
-        report.main([str(dataset), "--output", str(output)])
-
-    assert left.value.code == 2
-    assert said in capsys.readouterr().err
-    assert digests(output) == before
+    mine, theirs = tmp_path / "mine", write_report(other, tmp_path / "theirs")
+    mine.mkdir()
+    (mine / "notes.txt").write_bytes(b"mine")
+    for output, said in (
+        (mine, "holds files that are no report; name another folder"),
+        (theirs, "add --overwrite to replace them"),
+    ):
+        before = digests(output)
+        with pytest.raises(SystemExit) as left:
+            report.main([str(dataset), "--output", str(output)])
+        assert left.value.code == 2
+        assert said in capsys.readouterr().err
+        assert digests(output) == before
 
 
 def test_a_report_of_something_else_is_replaced_where_that_is_asked_for(
@@ -279,43 +268,28 @@ def test_of_a_url_the_folder_has_to_be_named(capsys: pytest.CaptureFixture[str])
     assert "--output: name a folder for the report; memory://bucket/pairs is no folder" in line
 
 
-@pytest.mark.parametrize(
-    ("title", "shown"),
-    [
-        ("Cups: of 'tea' & \"milk\"", "Cups: of &#39;tea&#39; &amp; &#34;milk&#34;"),
-        (HOSTILE.replace("\u2028", ""), "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"),
-    ],
-)
-def test_the_title_is_that_of_the_card(
-    dataset: Path, tmp_path: Path, title: str, shown: str
-) -> None:
+def test_the_title_is_that_of_the_card(dataset: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(dataset, tmp_path / "d"))
+    title = HOSTILE.replace("\u2028", "")
     (tmp_path / "about.toml").write_text(f"title = {json.dumps(title)}", "utf-8")
     assert card.main([str(folder), "--about", str(tmp_path / "about.toml")]) == 0
 
     page = (write_report(folder, tmp_path / "r") / "index.html").read_text("utf-8")
 
+    shown = "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;"
     assert page.index("<title>") < page.index(shown) < page.index("</title>")
     assert f"<h1>{shown}" in page
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "# A card without a head\npretty_name: no\n", "---\nlicense: mit\n---\n"),
-        *(
-            "---\npretty_name: [1]\n---\n",
-            '---\npretty_name: "\n---\n',
-            "---\n---\npretty_name: no\n",
-        ),
-        "---\npretty_name: !!python/object:os.system x\n---\n",
-    ],
-)
-def test_without_a_title_a_report_has_the_datasets_name(
-    dataset: Path, tmp_path: Path, text: str
-) -> None:
+def test_without_a_title_a_report_has_the_datasets_name(dataset: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(dataset, tmp_path / "d"))
-    (folder / "README.md").write_text(text)
+    for head in ("", "license: mit", "pretty_name: [1]", 'pretty_name: "', "---\npretty_name: no"):
+        (folder / "README.md").write_text(f"---\n{head}\n---\n")
+        assert title_of(str(folder)) == ""
+    tag = "---\npretty_name: !!python/object:os.system x\n---\n"
+    for text in ("", "# A card without a head\npretty_name: no\n", tag):
+        (folder / "README.md").write_text(text)
+        assert title_of(str(folder)) == ""
 
     page = (write_report(folder, tmp_path / "r") / "index.html").read_text("utf-8")
 

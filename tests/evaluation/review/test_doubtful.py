@@ -12,8 +12,8 @@ import pytest
 
 from eqforge.commands import review
 from eqforge.core.errors import InputError
-from eqforge.evaluation.review import doubtful as module
-from eqforge.evaluation.review.doubtful import Doubtful, doubtful
+from eqforge.evaluation.review import assign as module
+from eqforge.evaluation.review.assign import Doubtful, doubtful
 from eqforge.evaluation.review.plan import write_plan
 from eqforge.evaluation.review.settings import Plan
 from eqforge.evaluation.scoring.settings import task_of

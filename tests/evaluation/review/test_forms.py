@@ -3,7 +3,6 @@
 import csv
 import json
 import random
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,17 +13,17 @@ from scipy.stats import kendalltau, spearmanr  # type: ignore[import-untyped]
 
 from eqforge.cli import main as eqforge
 from eqforge.commands import review
-from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.evaluation.review.agreement import counts_of
 from eqforge.evaluation.review.forms import Vote
-from eqforge.evaluation.review.protocols import broken, protocol_of, protocols
+from eqforge.evaluation.review.protocols import broken, protocols
 from eqforge.evaluation.review.ranking import _correlated
 from eqforge.evaluation.review.units import PICTURES_A_QUERY, units_of
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import books
 from tests.builds import rows as rows_in
 from tests.evaluation.report.pages import Page, violations
+from tests.evaluation.review.reviews import Answer, always, planned, refused, saved, taken
 from tests.made_datasets import (
     built,
     image_rows,
@@ -37,49 +36,8 @@ from tests.made_datasets import (
 )
 from tests.reports import digests, given
 
-Answer = Callable[[str, dict[str, Any]], Mapping[str, Any] | None]
 METRICS = ("original", "augmented", "brittleness")
 CAPTIONS = ("caption", "hard_positive", "hard_negative")
-
-
-def planned(dataset: Path, output: Path, protocol: str, reviewers: str, *more: object) -> Path:
-    argv = ["plan", str(dataset), "--protocol", protocol, "--reviewers", *reviewers.split()]
-    assert review.main([*argv, "--output", str(output), *map(str, more)]) == 0
-    return output
-
-
-def saved(folder: Path, reviewer: str, answer: Answer, **changes: Any) -> Path:
-    """What the page of a reviewer saves, who gives each item an answer, or skips it."""
-    tasks = given(folder, f"{reviewer}/tasks")
-    votes = []
-    for n, (item, again) in enumerate(tasks["tasks"], start=1):
-        shown = given(folder, f"{reviewer}/items/{(n - 1) // tasks['chunk']}")
-        found = answer(item, shown[(n - 1) % tasks["chunk"]])
-        said = {"answer": "skipped"} if found is None else {"answer": "given", **found}
-        votes.append({"task": n, "id": item, "is_repeat": again, **said})
-    named = ("dataset", "sha256", "protocol", "plan", "reviewer", "overlap", "form", "of", "fields")
-    known = {name: tasks[name] for name in named}
-    about = {"format": "eqforge votes", "format_version": 1, "tasks": len(votes)}
-    path = folder.parent / f"{folder.name}-{reviewer}.json"
-    path.write_text(json.dumps({**about, **known, "votes": votes, **changes}))
-    return path
-
-
-def always(said: Mapping[str, Any] | None) -> Answer:
-    return lambda item, shown: said
-
-
-def taken(dataset: Path, files: list[Path], output: Path, *more: object) -> list[dict[str, Any]]:
-    argv = ["import", str(dataset), *map(str, files), "--output", str(output), *map(str, more)]
-    assert review.main(argv) == 0
-    return [json.loads(line) for line in output.read_text("utf-8").splitlines()]
-
-
-def refused(argv: list[object], capsys: pytest.CaptureFixture[str], command: Any = None) -> str:
-    with pytest.raises(SystemExit) as ended:
-        raise SystemExit((command or review.main)(list(map(str, argv))))
-    assert ended.value.code == 2
-    return " ".join(capsys.readouterr().err.split())
 
 
 # --- captions that are ranked: the row of people beside the models
@@ -236,40 +194,6 @@ def test_one_item_has_no_interval(
     assert "[nan" not in told
 
 
-def test_votes_that_are_no_ranks_are_one_clear_error(
-    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada", "--sample", 3)
-    for ranks, said in (
-        ([[1, 2]], "task 1: ranks: expected 3 of each of 1 pictures"),
-        ([[1, 2, 4]], "task 1: ranks: expected one of each caption, from 1 to how many there are"),
-        ([], "task 1: ranks: expected one of each caption"),
-    ):
-        file = saved(plan, "ada", always({"ranks": ranks}))
-        argv = ["metrics", hard_positives, "--human", file]
-        assert said in refused(argv, capsys, eqforge)
-    votes = json.loads(file.read_text())
-    votes["votes"][0] |= {"answer": "keep"}
-    file.write_text(json.dumps(votes))
-    said = refused(["import", hard_positives, file, "--output", tmp_path / "o"], capsys)
-    assert "answer: expected given, skipped where the form is rank" in said
-    options = {"--rule": "weighted", "--scores": "s.csv", "--earlier": file, "--answer-list": file}
-    for option, value in options.items():
-        fine = saved(plan, "ada", lambda item, shown: {"ranks": [[1, 1, 2]]})
-        argv = ["import", hard_positives, fine, "--output", tmp_path / "o", option, value]
-        assert f"{option}: has no effect on votes by the protocol" in refused(argv, capsys)
-    assert not (tmp_path / "o").exists()
-
-
-def test_the_votes_of_all_who_were_asked_are_needed(
-    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 4)
-    file = saved(plan, "ada", always({"ranks": [[1, 1, 2]]}))
-    said = refused(["metrics", hard_positives, "--human", file], capsys, eqforge)
-    assert "asked about it, 2 each; name the votes of all of them" in said
-
-
 def test_a_sample_is_brittle_where_it_is_for_one(hard_positives: Path, tmp_path: Path) -> None:
     """Original accuracy less the augmented one is what is brittle of these."""
     plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada ben", "--sample", 4)
@@ -282,18 +206,6 @@ def test_a_sample_is_brittle_where_it_is_for_one(hard_positives: Path, tmp_path:
     found = table(hard_positives, tmp_path / "m", "--human", *files)
     shares = [float(found["human", "all", metric]["value"]) for metric in METRICS]
     assert shares == [1.0, 0.75, 0.25]
-
-
-def test_a_model_is_not_called_as_people_are(
-    hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = planned(hard_positives, tmp_path / "p", "caption-ranking", "ada", "--sample", 4)
-    file = saved(plan, "ada", always({"ranks": [[1, 1, 2]]}))
-    scores = tmp_path / "human.csv"
-    rows = [f"{row['sample_id']},1,1,0" for row in rows_in(hard_positives, "samples")]
-    scores.write_text("\n".join(["sample_id,value_0,value_1,value_2", *rows]))
-    argv = ["metrics", hard_positives, scores, "--human", file]
-    assert "a model is called human" in refused(argv, capsys, eqforge)
 
 
 # --- pictures that are put in order
@@ -491,30 +403,6 @@ def test_captions_of_a_gallery_are_queries_and_vectors_are_scores(
     assert "has other pictures than were shown" in refused(argv, capsys)
 
 
-def test_queries_that_do_not_fit_are_one_clear_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    dataset = built("retrieval-perturbations")
-    name = rows_in(dataset, "images")[0]["image_id"]
-    file = tmp_path / "q.jsonl"
-    for lines, said in (
-        ([{"id": "a", "text": "t", "images": [name, "zebra.jpg"]}], "'zebra.jpg' is no picture of"),
-        ([{"id": "a", "text": "t", "images": [name]}], "images: expected two or more, each once"),
-        ([{"id": "a", "text": "t", "images": [name, name]}], "images: expected two or more"),
-        ([{"id": "a", "images": [name]}], "the field 'text' is missing"),
-    ):
-        file.write_text("".join(json.dumps(each) + "\n" for each in lines))
-        argv = ["plan", dataset, "--protocol", "picture-ranking", "--reviewers", "ada"]
-        assert said in refused([*argv, "--of", file, "--output", tmp_path / "p"], capsys)
-    pairs = write_squares(tmp_path / "pairs")
-    argv = ["plan", pairs, "--protocol", "picture-ranking", "--reviewers", "ada"]
-    assert "name a file of queries as --of" in refused([*argv, "--output", tmp_path / "p"], capsys)
-    argv[3] = "eq-sd-filter"
-    said = refused([*argv, "--of", file, "--output", tmp_path / "p"], capsys)
-    assert "--of" in said
-    assert not (tmp_path / "p").exists()
-
-
 # --- VLUE: what is written and drawn becomes rows that its build reads
 
 
@@ -598,8 +486,9 @@ def phrase_box(vlue: Path) -> list[float]:
 
 
 def test_boxes_that_others_do_not_find_are_dropped(
-    vlue: Path, phrase_box: list[float], tmp_path: Path
+    vlue: Path, phrase_box: list[float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Boxes of two people that both are found agree."""
     plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada")
     (row,), (shown,) = rows_in(vlue, "grounding"), given(plan, "ada/items/0")
     assert shown["panes"][0]["boxes"] == []
@@ -617,33 +506,12 @@ def test_boxes_that_others_do_not_find_are_dropped(
         assert (decided["decision"], decided.get("reason", "")) == (decision, reason)
         kept = json.loads(answers.read_text())  # what was drawn is among the answers
         assert kept.get("box") == (None if answer is None else answer["box"])
-
-
-def test_boxes_that_are_both_found_agree(
-    vlue: Path, phrase_box: list[float], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = planned(vlue, tmp_path / "p", "vlue-boxes-check", "ada ben", "--overlap", 2)
-    x, y, width, height = phrase_box
-    files = [
-        saved(plan, name, always({"box": [x, y, share * width, height]}))
-        for name, share in (("ada", 1.0), ("ben", 0.9))
-    ]
-    (decided,) = taken(vlue, files, tmp_path / "decisions.jsonl")
+    plan = planned(vlue, tmp_path / "both", "vlue-boxes-check", "ada ben", "--overlap", 2)
+    boxes = {"ada": phrase_box, "ben": [x, y, 0.9 * width, height]}
+    files = [saved(plan, name, always({"box": box})) for name, box in boxes.items()]
+    (decided,) = taken(vlue, files, tmp_path / "both.jsonl")
     assert decided["votes"] == {"keep": 2, "drop": 0, "unsure": 0}
     assert capsys.readouterr().out.count("100 % as others") == 2
-
-
-def test_votes_have_the_form_of_their_protocol(
-    vlue: Path, hard_positives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    plan = planned(vlue, tmp_path / "p", "vlue-captions", "ada")
-    file = saved(plan, "ada", always({"ranks": [[1]]}), form="rank")
-    said = refused(["import", vlue, file, "--output", tmp_path / "o"], capsys)
-    assert "form: expected write, as vlue-captions has it" in said
-    plan = planned(hard_positives, tmp_path / "r", "caption-ranking", "ada", "--sample", 2)
-    file = saved(plan, "ada", always({"ranks": [[1, 2]]}))
-    said = refused(["import", hard_positives, file, "--output", tmp_path / "o"], capsys)
-    assert "ranks: expected 3 of each of 1 pictures" in said
 
 
 def test_boxes_are_inside_the_picture_and_have_an_area(
@@ -669,13 +537,6 @@ def test_a_box_that_two_people_drew_is_one(vlue: Path, tmp_path: Path) -> None:
     boxes = tmp_path / "boxes.jsonl"
     assert len(taken(vlue, [saved(plan, name, said) for name in ("ada", "ben")], boxes)) == 1
     planned(vlue, tmp_path / "q", "vlue-expressions", "cy", "--of", boxes)
-
-
-def test_texts_that_were_not_asked_for_are_in_no_row(vlue: Path, tmp_path: Path) -> None:
-    plan = planned(vlue, tmp_path / "p", "vlue-boxes", "ada", "--sample", 1)
-    said = {"texts": {"object": "dog", "more": "cat"}, "box": [0, 0, 1, 1]}
-    (row,) = taken(vlue, [saved(plan, "ada", always(said))], tmp_path / "o.jsonl")
-    assert row["object"] == "dog"
 
 
 def test_two_pictures_are_one_pair_whichever_is_named_first(tmp_path: Path) -> None:
@@ -788,49 +649,6 @@ def test_a_protocol_of_ones_own_may_ask_for_texts(
     assert f"{len(rows)} texts left out: never" in capsys.readouterr().out
 
 
-A = '{name = "a", label = "A"}'
-
-
-@pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ('form = "write"', "fields: expected at least one field where the form is write"),
-        (f"fields = [{A}]", "fields: expected no fields"),
-        ('form = "sing"', "form"),
-        ('unit = "pictures"', "the field 'unit' is not known"),
-        *(
-            (f'form = "write"\nfields = [{A}, {field}]', said)
-            for field, said in (
-                (A, "name: expected another for each, none of item, images, found 'a'"),
-                ('{name = "item", label = "I"}', "found 'item'"),
-                ('{name = " ", label = "I"}', "found ' '"),
-                ('{name = "b", label = ""}', "b: label: expected a text"),
-                ('{name = "b", label = "B", never = [""]}', "expected words, found an empty one"),
-                ('{name = "b", label = "B", min_words = 0}', "min_words: expected 1 to 200, found"),
-                ('{name = "a_1", label = "B", per_picture = true}, {name = "a_1_1", label = "C"}',
-                 "found 'a_1_1'"),
-            )
-        ),
-    ],
-)  # fmt: skip
-def test_protocols_of_ones_own_that_do_not_hang_together_are_refused(
-    lines: str, said: str, tmp_path: Path
-) -> None:
-    """A name that rows have already, or twice, would take a text's place."""
-    own = tmp_path / "own.toml"
-    own.write_text(f'name = "x"\nquestion = "?"\n{lines}\n')
-    with pytest.raises(InputError, match=re.escape(said)):
-        protocol_of(str(own))
-
-
-def test_nobody_writes_the_same_twice(vlue: Path) -> None:
-    assert {name for name, each in protocols().items() if not each.repeats} == {
-        name for name, each in protocols().items() if each.form in ("write", "box")
-    }
-    ids = units_of(open_dataset(str(vlue)), "pictures").ids
-    assert len(ids) == len(set(ids)) == len(rows_in(vlue, "images"))
-
-
 # --- in a browser
 
 
@@ -860,7 +678,7 @@ def test_captions_are_ranked_by_keys_whatever_their_order(
         page.press("Enter")
         assert page.page.inner_text("#missing") == "Give each caption a rank."
         page.press(*[str(1 + CAPTIONS.index(text.rsplit(" ", 1)[0])) for text in shown])
-        page.press("z" if page.page.locator("#undo").is_enabled() and len(orders) > 99 else "Enter")
+        page.press("Enter")
     page.count("all 4 answered")
     found = voted(page, tmp_path)
     assert found["form"] == "rank"

@@ -13,9 +13,9 @@ import pytest
 from eqforge.commands import review
 from eqforge.evaluation.review.votes import read_votes
 from eqforge.schemas.dataset.reader import open_dataset
-from tests.evaluation.review.test_forms import planned, refused, saved
+from tests.evaluation.review.reviews import planned, refused, saved
 from tests.exported import picture, sample, write_pairs
-from tests.made_datasets import built, write_squares
+from tests.made_datasets import write_squares
 from tests.reports import HOSTILE, digests, given
 
 Result = list[dict[str, Any]]
@@ -171,94 +171,6 @@ def test_pages_and_exports_are_taken_together(pairs: Path, tmp_path: Path) -> No
     ]
     votes = votes_in(pairs, *files)
     assert {vote.ranks for some in votes.values() for vote in some} == {((1, 1), (1, 1))}
-
-
-def test_forms_that_label_studio_is_not_asked_for_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for kind, protocol, what in (
-        ("retrieval-perturbations", "picture-ranking", "order"),
-        ("vlue", "vlue-boxes", "box"),
-    ):
-        argv = ["plan", built(kind), "--protocol", protocol, "--reviewers", "ada"]
-        argv += ["--tool", "label-studio", "--output", tmp_path / "p"]
-        said = refused(argv, capsys)
-        assert f"and not to {what}; leave out --tool to have pages" in said
-        assert not (tmp_path / "p").exists()
-
-
-Change = Callable[[list[dict[str, Any]]], Any]
-
-
-def twice(tasks: list[dict[str, Any]]) -> None:
-    tasks[0]["annotations"] *= 2
-
-
-def by_others(tasks: list[dict[str, Any]]) -> None:
-    tasks[0]["annotations"][0]["completed_by"] = {"id": 7}
-
-
-def doubled(tasks: list[dict[str, Any]]) -> None:
-    tasks.append(tasks[0])
-
-
-def spoiled(tasks: list[dict[str, Any]]) -> None:
-    tasks[0]["data"]["known"] = "%%%"
-
-
-def unknown(tasks: list[dict[str, Any]]) -> None:
-    del tasks[0]["data"]["known"]
-
-
-def another_form(tasks: list[dict[str, Any]]) -> None:
-    said = known(tasks[0]) | {"form": "sing"}
-    tasks[0]["data"]["known"] = base64.urlsafe_b64encode(json.dumps(said).encode()).decode()
-
-
-def two_answers(tasks: list[dict[str, Any]]) -> None:
-    tasks[0]["annotations"][0]["result"][0]["value"]["choices"] = ["keep", "drop"]
-
-
-def no_answer(tasks: list[dict[str, Any]]) -> None:
-    tasks[0]["annotations"][0]["result"] = []
-
-
-def no_text(tasks: list[dict[str, Any]]) -> None:
-    tasks[0]["annotations"][0]["result"][0]["value"]["choices"] = [{"a": 1}]
-
-
-def short(tasks: list[dict[str, Any]]) -> None:
-    for task in tasks:
-        del task["annotations"]
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (twice, "task 1: has 2 annotations; delete all but one in Label Studio"),
-        (by_others, "has annotations of 2 people; the tasks of 'ada' are for one"),
-        (doubled, "was voted on in task 1 already"),
-        (spoiled, "[0].data.known: was changed"),
-        (unknown, "[0]: is neither a vote nor a task of `eqforge review plan`"),
-        (another_form, "task 1: asks for answers of the form 'sing', which is not known"),
-        (two_answers, "task 1: expected one of keep, drop, unsure"),
-        (no_answer, "task 1: expected one of keep, drop, unsure, found []; answer it or skip it"),
-        (no_text, "task 1: answer: expected texts"),
-        (short, "is neither a vote nor a task of `eqforge review plan`"),
-        (list.clear, "has no task that was annotated"),
-    ],
-)
-def test_exports_that_do_not_fit_are_one_clear_error(
-    change: Change, said: str, pairs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    home = projects(pairs, tmp_path / "ls", "eq-sd-filter")
-    path = exported(home, "ada", lambda data: [chosen("answer", "keep")])
-    tasks = json.loads(path.read_text())
-    change(tasks)
-    path.write_text(json.dumps(tasks))
-    told = refused(["import", pairs, path, "--output", tmp_path / "o"], capsys)
-    assert said in told
-    assert not (tmp_path / "o").exists()
 
 
 def test_tasks_of_two_reviewers_are_not_one_project(

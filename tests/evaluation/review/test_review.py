@@ -36,6 +36,8 @@ from eqforge.schemas.tables.texts import (
 from eqforge.sources.decisions import disagreed, read_decisions, with_earlier
 from eqforge.transforms.dataset.table import Table
 from tests.builds import write_shard
+from tests.evaluation.review import reviews
+from tests.evaluation.review.reviews import decided
 from tests.exported import picture, sample, write_pairs
 from tests.reports import digests, given
 from tests.statuses import status_of
@@ -209,25 +211,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def planned(dataset: Path, output: Path, *more: str, reviewers: str = "ada ben cy") -> Path:
-    argv = ["--protocol", "eq-gebc-screening", "--reviewers", *reviewers.split()]
-    assert review.main(["plan", str(dataset), *argv, "--output", str(output), *more]) == 0
-    return output
-
-
-def saved(
-    folder: Path, reviewer: str, path: Path, bad: set[str], changes: Mapping[str, Any] | None = None
-) -> Path:
-    """What the page of a reviewer saves who drops some samples and keeps the others."""
-    tasks = given(folder, f"{reviewer}/tasks")
-    votes = [
-        {"task": n, "id": item, "answer": "drop" if item in bad else "keep", "is_repeat": again}
-        for n, (item, again) in enumerate(tasks["tasks"], start=1)
-    ]
-    named = ("dataset", "sha256", "protocol", "plan", "reviewer", "overlap")
-    known = {name: tasks[name] for name in named}
-    form = {"format": "eqforge votes", "format_version": 1, "tasks": len(votes)}
-    path.write_text(json.dumps({**form, **known, "votes": votes, **(changes or {})}))
-    return path
+    return reviews.planned(dataset, output, "eq-gebc-screening", reviewers, *more)
 
 
 def test_the_pages_of_reviewers_are_blind_and_the_same_again(dataset: Path, tmp_path: Path) -> None:
@@ -292,19 +276,6 @@ def test_a_second_round_goes_to_all_who_are_named(dataset: Path, tmp_path: Path)
         assert given(folder, f"{name}/tasks")["tasks"] == [["p/07", False]]
     assert len(list(one.glob("data/*/tasks.js"))) == 1
     assert len(given(alone, "cy/tasks")["tasks"]) == 3
-
-
-def test_the_time_is_told_alike_everywhere(
-    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Fifteen tasks of ten seconds are 2.5 minutes, which all round up, as the page of tasks does.
-
-    The browser's side of it is in test_people_vote_with_keys_and_the_build_drops_what_they_dropped.
-    """
-    folder = planned(dataset, tmp_path / "r", "--sample", "14", reviewers="ada")
-
-    assert "ada: 15 tasks, about 3 min" in capsys.readouterr().out
-    assert "<td>15 tasks</td><td>about 3 min</td>" in (folder / "index.html").read_text()
 
 
 def test_every_plan_is_known_by_its_digest(dataset: Path, tmp_path: Path) -> None:
@@ -440,7 +411,9 @@ def test_votes_become_decisions_and_disagreement_the_next_task(
     folder = planned(dataset, tmp_path / "plan", "--overlap", "2")
     bad = {f"p/{n:02d}" for n in (1, 4, 9)}
     files = [
-        saved(folder, name, tmp_path / f"{name}.json", bad | ({"p/07"} if name == "ada" else set()))
+        decided(
+            folder, name, tmp_path / f"{name}.json", bad | ({"p/07"} if name == "ada" else set())
+        )
         for name in ("ada", "ben", "cy")
     ]
     out = tmp_path / "decisions.jsonl"
@@ -448,13 +421,13 @@ def test_votes_become_decisions_and_disagreement_the_next_task(
     assert review.main(["import", str(dataset), *map(str, files), "--output", str(out)]) == 0
 
     said = capsys.readouterr().out
-    decided = {each.id: each.decision for each in read_decisions(out)}
+    verdicts = {each.id: each.decision for each in read_decisions(out)}
     seen = given(folder, "ada/tasks")["tasks"]
     split = {"p/07"} if any(item == "p/07" for item, _ in seen) else set()
-    assert {item for item, what in decided.items() if what == "drop"} == bad
+    assert {item for item, what in verdicts.items() if what == "drop"} == bad
     assert {each.id for each in read_decisions(out) if each.votes.is_split} == split
-    assert {item for item, what in decided.items() if what == "unsure"} == split
-    assert len(decided) == 40
+    assert {item for item, what in verdicts.items() if what == "unsure"} == split
+    assert len(verdicts) == 40
     assert "Krippendorff's alpha" in said
     told = " ".join(said.split())
     shares = r"\d+ % as others \[\d+, \d+\], 1 of 1 repeats alike \[3, 100\]"
@@ -475,7 +448,7 @@ def test_rounds_add_up_and_every_answer_is_kept(
     """Two of three keep what one drops: all three are asked again, and decide otherwise."""
     folder = planned(dataset, tmp_path / "plan", "--overlap", "3")
     bad = {"ada": {"p/01", "p/02"}, "ben": {"p/01"}, "cy": {"p/01"}}
-    files = [saved(folder, name, tmp_path / f"{name}.json", some) for name, some in bad.items()]
+    files = [decided(folder, name, tmp_path / f"{name}.json", some) for name, some in bad.items()]
     first, answers = tmp_path / "first.jsonl", tmp_path / "answers.jsonl"
     argv = ["import", str(dataset), *map(str, files), "--answers", str(answers)]
     assert review.main([*argv, "--output", str(first)]) == 0
@@ -492,7 +465,7 @@ def test_rounds_add_up_and_every_answer_is_kept(
 
     again = planned(dataset, tmp_path / "again", "--overlap", "3", "--disagreed", str(first))
     assert [item for item, _ in given(again, "ada/tasks")["tasks"]] == ["p/02"]
-    files = [saved(again, name, tmp_path / f"{name}.json", {"p/02"}) for name in bad]
+    files = [decided(again, name, tmp_path / f"{name}.json", {"p/02"}) for name in bad]
     second = tmp_path / "second.jsonl"
     argv = ["import", str(dataset), *map(str, files), "--output", str(second)]
     capsys.readouterr()
@@ -511,7 +484,7 @@ def test_rounds_add_up_and_every_answer_is_kept(
 def test_what_somebody_left_open_is_asked_again(dataset: Path, tmp_path: Path) -> None:
     """One vote of two decides, and says so; the next round has it, and closes it."""
     folder = planned(dataset, tmp_path / "plan", reviewers="ada ben")
-    files = [saved(folder, name, tmp_path / f"{name}.json", set()) for name in ("ada", "ben")]
+    files = [decided(folder, name, tmp_path / f"{name}.json", set()) for name in ("ada", "ben")]
     left = json.loads(files[1].read_text())
     open_id = next(vote["id"] for vote in left["votes"] if not vote["is_repeat"])
     left["votes"] = [vote for vote in left["votes"] if vote["id"] != open_id]
@@ -521,12 +494,12 @@ def test_what_somebody_left_open_is_asked_again(dataset: Path, tmp_path: Path) -
 
     assert review.main([*argv, "--output", str(first)]) == 0
 
-    decided = {each.id: each for each in read_decisions(first)}
-    assert (decided[open_id].who, decided[open_id].asked) == ("majority of 1", 2)
+    by_id = {each.id: each for each in read_decisions(first)}
+    assert (by_id[open_id].who, by_id[open_id].asked) == ("majority of 1", 2)
     again = planned(dataset, tmp_path / "again", "--disagreed", str(first), reviewers="ada ben")
     assert given(again, "ben/tasks")["tasks"] == [[open_id, False]]
     for name in ("ada", "ben"):
-        saved(again, name, tmp_path / f"{name}.json", set())
+        decided(again, name, tmp_path / f"{name}.json", set())
     assert review.main([*argv, "--earlier", str(first), "--output", str(second)]) == 0
     assert disagreed(read_decisions(second)) == ()
 
@@ -626,105 +599,6 @@ def test_the_interval_of_repeats_is_the_exact_one() -> None:
     assert ada.others is None
     assert ada.alpha is None
     assert all(np.isnan(ada.others_interval))
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"sha256": "0" * 64}, "these are other samples, so review it again"),
-        ({"votes": [{"task": 1, "id": "zebra", "answer": "keep"}]}, "'zebra' is no sample"),
-        (
-            {"votes": [{"task": n, "id": "p/01", "answer": "keep"} for n in (1, 2)]},
-            "was voted on in task 1",
-        ),
-        (
-            {"votes": [{"task": 1, "id": f"p/0{n}", "answer": "keep"} for n in (1, 2)]},
-            "has two votes",
-        ),
-        ({"votes": [{"task": 1, "id": "p/01", "answer": "maybe"}]}, "ada.json"),
-        (
-            {"votes": [{"task": -7, "id": "p/01", "answer": "keep"}]},
-            "task -7: expected a number from 1 to",
-        ),
-        (
-            {"votes": [{"task": 999, "id": "p/01", "answer": "keep"}]},
-            "task 999: expected a number from 1 to",
-        ),
-        (
-            {"votes": [{"task": 1, "id": "p/01", "answer": "keep", "is_repeat": True}]},
-            "repeats 'p/01', on which no task before votes",
-        ),
-        (
-            {
-                "votes": [
-                    {"task": n, "id": "p/01", "answer": "keep", "is_repeat": n == 1} for n in (2, 1)
-                ]
-            },
-            "task 1: repeats 'p/01', on which no task before votes",
-        ),
-        (
-            {"votes": [{"task": 1, "id": "p/01", "answer": "keep", "seconds": -1}]},
-            "seconds: expected 0 to a day",
-        ),
-        ({"tasks": -7}, "tasks: expected 1 or more"),
-        ({"plan": "another"}, "is of another plan than"),
-        ({"overlap": 3}, "is of another plan than"),
-        ({"overlap": -1}, "overlap: expected 0 or more"),
-        ({"protocol": "another"}, "votes by the protocol"),
-        ({"reviewer": "ben"}, "has votes of 'ben', and so has"),
-        ({"format": "something"}, "expected the format eqforge votes 1"),
-        ({"reviewer": " "}, "reviewer: expected a name"),
-    ],
-)
-def test_votes_that_cannot_be_taken_are_refused(
-    changes: dict[str, Any],
-    said: str,
-    dataset: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    folder = planned(dataset, tmp_path / "plan")
-    files = [saved(folder, "ben", tmp_path / "ben.json", set())]
-    files.append(saved(folder, "ada", tmp_path / "ada.json", set(), changes))
-    capsys.readouterr()
-
-    out = str(tmp_path / "d.jsonl")
-    with pytest.raises(SystemExit) as left:
-        review.main(["import", str(dataset), *map(str, files), "--output", out])
-
-    assert left.value.code == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert said in line
-    assert not (tmp_path / "d.jsonl").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--protocol", "eq-gebc", "--reviewers", "ada"], "no such protocol"),
-        (["--reviewers", "ada", "Ada", "--overlap", "1"], "named twice"),
-        (["--reviewers", "../ada", "--overlap", "1"], "becomes the name of a page"),
-        (["--reviewers", "ben,Index"], "no page of a reviewer can have this name"),
-        (["--reviewers", "ben", "nul"], "no page of a reviewer can have this name"),
-        (["--reviewers", ","], "name at least one"),
-        (["--reviewers", "ada", "--overlap", "2"], "--overlap 2: expected 1 to 1"),
-        (["--reviewers", "ada", "ben", "--sample", "0"], "--sample 0"),
-    ],
-)
-def test_plans_that_make_no_sense_are_refused(
-    options: list[str],
-    said: str,
-    dataset: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    usual = [] if "--protocol" in options else ["--protocol", "eq-sd-filter"]
-    with pytest.raises(SystemExit) as left:
-        review.main(["plan", str(dataset), *usual, *options, "--output", str(tmp_path / "r")])
-
-    assert left.value.code == 2
-    assert said in capsys.readouterr().err
-    assert not (tmp_path / "r").exists()
 
 
 def test_a_protocol_of_ones_own_is_a_small_file(dataset: Path, tmp_path: Path) -> None:

@@ -1,24 +1,157 @@
-"""The table of a model's answers: accuracy as in the paper, and over all four orders."""
+"""Answers of `eqforge converse`: the folder that it writes, its manifest last, and their table."""
 
-from collections.abc import Iterable, Mapping
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_lines
-from eqforge.evaluation.conversations.command import ConverseSettings
-from eqforge.evaluation.conversations.folder import Answered, read_answers
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, read_answer
-from eqforge.evaluation.conversations.run import choose_pairs, converse
 from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.tables.render import Measure, Report, Rules
-from eqforge.evaluation.tables.report import Judged, measure, model_names
-from eqforge.evaluation.tables.samples import Samples, read_samples
-from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.evaluation.tables.report import Judged, measure
+from eqforge.evaluation.tables.samples import Samples
+from eqforge.schemas.dataset.manifest import DataFile
+from eqforge.schemas.dataset.reader import read_file_batches
+from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Counts
+from eqforge.schemas.records.scores import Identity
+from eqforge.schemas.tables.columns import required
+
+FILE_NAME = "answers.json"
+REASONS = FAILURE_REASONS | {
+    "question_too_long": "Question and answer do not fit into what the model can read.",
+}
+"""Why a pair was not asked about, by reason."""
+
+_TEXT, _NUMBER = pa.string(), pa.int8()
+
+ANSWERS = pa.schema(
+    [
+        required("sample_id", _TEXT),
+        required("image_order", _TEXT),
+        required("caption_order", _TEXT),
+        required("prompt", _TEXT),
+        required("answer", _TEXT),
+        pa.field("left", _NUMBER),
+        pa.field("right", _NUMBER),
+        required("form", _TEXT),
+        required("true_left", _NUMBER),
+    ],
+    metadata={"schema_version": "1"},
+)
+"""One row per question, four per sample.
+
+`image_order` says which image of the pair was left and which right, `01` or `10`, and
+`caption_order` which caption was called 1 and which 2. `left` and `right` are the numbers that the
+answer gives, null if it could not be parsed; `form` says how it was parsed or why not, a key of
+`questions.FORMS`; `true_left` is the correct number for the left image.
+"""
+
+FAILURES = pa.schema(
+    [required("sample_id", _TEXT), required("reason", _TEXT), required("detail", _TEXT)],
+    metadata={"schema_version": "1"},
+)
+"""One row per pair that was not asked about; `reason` is one of REASONS."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class AnswersManifest:
+    """Everything a reader has to know about a folder of answers.
+
+    Attributes:
+      dataset_sha256: SHA-256 of the dataset's `dataset.json`.
+      settings: everything else than the model that the answers depend on.
+      chosen: SHA-256 of the ids of the pairs to ask about.
+      counts: the counts of `samples`.
+      forms: how many answers have each form; see `questions.FORMS`.
+      versions: eqforge and every library that can change an answer.
+      tables: the files of `answers` and `failures`.
+    """
+
+    format: Literal["eqforge answers"] = "eqforge answers"
+    format_version: Literal[1] = 1
+    dataset: str
+    dataset_sha256: str
+    model: Identity
+    settings: dict[str, Any]
+    chosen: str
+    counts: dict[str, Counts]
+    forms: dict[str, int]
+    versions: dict[str, str]
+    tables: dict[str, list[DataFile]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """The number that an answer gives the left image, None if it could not be parsed.
+
+    `orders` are those of images and captions, each `01` or `10`.
+    """
+
+    sample_id: str
+    orders: tuple[str, str]
+    left: int | None
+    true_left: int
+
+
+def path_of(table: str, number: int, of: int) -> str:
+    """Return the path of a shard within the folder."""
+    return f"data/{table}-{number:05d}-of-{of:05d}.parquet"
+
+
+def write_rows(url: str, schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> None:
+    """Write one shard atomically."""
+    with storage.open_atomic(url) as stream:
+        pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), stream, compression="zstd")
+
+
+def describe(folder: str, table: str, of: int) -> list[DataFile]:
+    """Return length, rows and digest of every shard of a table."""
+    found = []
+    for number in range(of):
+        path = path_of(table, number, of)
+        num_bytes, sha256 = storage.digest(storage.join(folder, path))
+        rows = sum(1 for _ in rows_of(folder, path, ["sample_id"]))
+        found.append(DataFile(path=path, rows=rows, num_bytes=num_bytes, sha256=sha256))
+    return found
+
+
+def rows_of(folder: str, path: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Yield columns of the rows of one shard."""
+    for batch in read_file_batches(storage.join(folder, path), list(columns), 10_000):
+        yield from batch.to_pylist()
+
+
+def read_answers(folder: str, files: Sequence[DataFile]) -> list[Answered]:
+    """Read the answers of a folder."""
+    columns = ["sample_id", "image_order", "caption_order", "left", "true_left"]
+    return [
+        Answered(
+            sample_id=row["sample_id"],
+            orders=(row["image_order"], row["caption_order"]),
+            left=row["left"],
+            true_left=row["true_left"],
+        )
+        for file in files
+        for row in rows_of(folder, file.path, columns)
+    ]
+
+
+def open_answers(folder: str) -> AnswersManifest | None:
+    """Return the manifest of a finished folder; None where there is none yet."""
+    url = storage.join(folder, FILE_NAME)
+    if not storage.exists(url):
+        return None
+    return decode(storage.read_bytes(url), AnswersManifest, f"{url}: not a manifest of answers")
+
 
 ORDERS = tuple(arrangement.names for arrangement in ARRANGEMENTS)
 CHANCE = {
@@ -34,43 +167,14 @@ A model that always says "1;2" gets 1/2 over all orders, and is never consistent
 """
 
 
-def converse_report(settings: ConverseSettings) -> Report:
-    """Asks, or reads answers, and returns their table.
-
-    Raises:
-      EqforgeError: the input cannot be used, or a package is missing.
-    """
-    dataset = open_dataset(settings.dataset)
-    pairs = choose_pairs(dataset, settings.samples, settings.by, settings.seed)
-    if settings.answers is not None:
-        captions = {pair.sample_id: pair.captions for pair in pairs}
-        name, found = settings.answers.stem, read_foreign_answers(settings.answers, captions)
-    else:
-        manifest = converse(dataset, pairs, settings)
-        (name,) = model_names([manifest.model.name], [settings.folder()])
-        found = read_answers(str(settings.folder()), manifest.tables["answers"])
-    samples = read_samples(dataset, "source_id", settings.by)
-    return answers_report(
-        dataset.manifest.dataset,
-        name,
-        samples.only(np.isin(samples.keys, [pair.sample_id for pair in pairs])),
-        found,
-        Rules(seed=settings.seed, resamples=settings.resamples),
-        allow_missing=settings.allow_missing,
-    )
-
-
 def judge_answers(answers: Iterable[Answered]) -> tuple[list[str], dict[str, Credits]]:
-    """Returns the sorted sample ids and the credits of each metric [samples].
+    """Return the sorted sample ids and the credits of each metric [samples].
 
     `captions 1,2` and `captions 2,1` are the paper's two rows: images in order, captions in order
     and exchanged; an unparsed answer is wrong. `every order` is the mean of all four.
     `consistent` are samples all of whose answers give an image the same caption, and `right in all`
     those that are right in all four orders. `1;2` is the share of answers that say so, 1/2 for a
     model without position bias; `not read` the share that could not be parsed.
-
-    Raises:
-      InputError: a sample does not have exactly one answer in each of the four orders.
     """
     by_sample: dict[str, dict[tuple[str, str], Answered]] = {}
     for answer in answers:
@@ -110,11 +214,7 @@ def answers_report(
     *,
     allow_missing: bool = False,
 ) -> Report:
-    """Returns the table of one model's answers.
-
-    Raises:
-      InputError: answers are missing though not allowed to be, too many, or of other samples.
-    """
+    """Return the table of one model's answers."""
     keys, credits = judge_answers(answers)
     if not keys:
         raise InputError(f"{dataset}: no pair was answered about; the table of failures says why")
@@ -159,11 +259,7 @@ class _Foreign(msgspec.Struct):
 
 
 def read_foreign_answers(path: Path, captions: Mapping[str, tuple[str, str]]) -> list[Answered]:
-    """Reads answers of any program about the samples with some captions, from JSON lines.
-
-    Raises:
-      InputError: a line is malformed.
-    """
+    """Read answers of any program about the samples with some captions, from JSON lines."""
     found = []
     arrangements = {arrangement.names: arrangement for arrangement in ARRANGEMENTS}
     for line, data in read_lines(path):

@@ -1,0 +1,300 @@
+"""Plots of scores of minimal pairs: equivariance curves, and scores against measured minimality.
+
+An equivariance curve shows how far scores are from changing equally with image and caption.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter1d  # type: ignore[import-untyped]
+
+from eqforge.core.errors import InputError
+from eqforge.evaluation.metrics.pairs import WINOGROUND, group_score
+from eqforge.evaluation.metrics.ties import Flags, Scores
+from eqforge.evaluation.plots.canvas import colour, draw_line, drawing, words
+from eqforge.evaluation.statistics.bootstrap import resample_means
+from eqforge.evaluation.tables.render import Rules
+from eqforge.evaluation.tables.report import model_names
+from eqforge.evaluation.tables.samples import read_columns, text_array
+from eqforge.evaluation.tables.scores import SampleScores, places_of, read_file, read_folder
+from eqforge.evaluation.tasks.samples import TASKS
+from eqforge.schemas.dataset.reader import Dataset
+
+PAIRS = TASKS["pairs"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class PairScores:
+    """One model's scores of the pairs it has scored.
+
+    Attributes:
+      model: name of the model.
+      scores: sample, image, caption [n, 2, 2].
+      clusters: the source of each sample [n].
+      measured: a column of the dataset [n], NaN for null.
+      quantity: what a score is; None if unknown.
+    """
+
+    model: str
+    scores: NDArray[np.floating[Any]]
+    clusters: NDArray[Any]
+    measured: NDArray[np.float64]
+    quantity: str | None
+
+
+def read_pair_scores(
+    dataset: Dataset,
+    paths: Sequence[Path],
+    column: str | None,
+    *,
+    allow_missing: bool,
+    quantity: str | None = None,
+) -> list[PairScores]:
+    """Read the scores of some models.
+
+    Args:
+      dataset: a dataset of pairs.
+      paths: a folder or file of scores for each model.
+      column: a numeric column of the samples to read too; None for none.
+      allow_missing: whether samples may have no scores.
+      quantity: what a score in a file is; None if unknown. Folders say it themselves.
+    """
+    names = dataset.columns("samples")
+    wanted = ["sample_id", PAIRS.cluster, *([] if column is None else [column])]
+    for name in (*PAIRS.images, *PAIRS.captions, *wanted):
+        if name not in names:
+            raise InputError(
+                f"{dataset.folder}: its samples have no column {name!r}; there are "
+                f"{', '.join(names) or 'none'}"
+            )
+    if not paths:
+        raise InputError(f"name scores of {dataset.folder} after it; eqforge score makes them")
+    rows = read_columns(dataset, "samples", wanted)
+    keys = text_array(rows["sample_id"])
+    measured = np.full(len(keys), np.nan) if column is None else _numbers(column, rows[column])
+    found = [_read(path, dataset, quantity) for path in paths]
+    models = model_names([scores.model for scores in found], list(paths))
+    read = []
+    for path, name, scores in zip(paths, models, found, strict=True):
+        places = places_of(keys, scores, str(path), allow_missing=allow_missing)
+        has: Flags = places >= 0
+        read.append(
+            PairScores(
+                model=name,
+                scores=scores.values[places[has]].reshape(-1, 2, 2),
+                clusters=text_array(rows[PAIRS.cluster])[has],
+                measured=measured[has],
+                quantity=scores.quantity,
+            )
+        )
+    return read
+
+
+def _numbers(column: str, values: Sequence[Any]) -> NDArray[np.float64]:
+    try:
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"--measure {column}: expected a column of numbers: {error}") from error
+
+
+def _read(path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
+    if path.is_dir():
+        return read_folder(str(path), dataset, PAIRS.images, PAIRS.captions)
+    return read_file(path, PAIRS.width, quantity)
+
+
+Numbers = NDArray[np.float64]
+
+POINTS = 801
+TAIL = 0.005
+"""Largest share of a model's deviations beyond either end of the plot."""
+
+
+def deviations(scores: Scores) -> Numbers:
+    """Return both deviations of each pair, with both signs, in the unit of the scores [4 n].
+
+    With s(image, caption) they are (s00 - s01) - (s11 - s10) and (s00 - s10) - (s11 - s01), whose
+    squares sum to the equivariance score. Which image of a pair is called 0 decides their signs,
+    so each is given with both, and the curve is symmetric.
+
+    Args:
+      scores: sample, image, caption [n, 2, 2].
+    """
+    exact = scores.astype(np.float64)
+    matched = exact[:, 0, 0] - exact[:, 1, 1]
+    crossed = exact[:, 0, 1] - exact[:, 1, 0]
+    both = np.concatenate([matched - crossed, matched + crossed])
+    return np.concatenate([both, -both])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Curve:
+    """The density of one model's deviations.
+
+    Attributes:
+      model: name of the model.
+      group: its group score, in [0, 1].
+      at: deviations at which the density is given [points].
+      density: the density there, integrating to 1 over all deviations [points].
+    """
+
+    model: str
+    group: float
+    at: Numbers
+    density: Numbers
+
+
+def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
+    """Return the curves of some models over a common range.
+
+    Args:
+      models: their scores must be of one quantity for deviations to be comparable.
+    """
+    quantities = {model.quantity for model in models}
+    if len(quantities) > 1:
+        named = ", ".join(f"{model.model}: {model.quantity or 'not known'}" for model in models)
+        advice = (
+            "; say with --quantity what the scores in a file are, or" if None in quantities else ":"
+        )
+        raise InputError(
+            f"the models' scores are different quantities ({named}), whose deviations cannot be "
+            f"compared{advice} draw a plot for each quantity"
+        )
+    values = [deviations(model.scores) for model in models]
+    reach = max(float(np.quantile(one, 1 - TAIL)) for one in values)
+    at = np.linspace(-1, 1, POINTS) * (reach if reach > 0 else 1.0)
+    return [
+        Curve(
+            model=model.model,
+            group=float(group_score(model.scores).mean()),
+            at=at,
+            density=density(one, at),
+        )
+        for model, one in zip(models, values, strict=True)
+    ]
+
+
+def density(values: Numbers, at: Numbers) -> Numbers:
+    """Return a Gaussian kernel density estimate with Silverman's bandwidth [points].
+
+    Values are first binned into the cells around the points, so a million take no longer than a
+    thousand; the kernel is never narrower than a cell.
+
+    Args:
+      values: the values [n].
+      at: equally spaced points [points].
+
+    Source: Silverman 1986, "Density Estimation", section 3.4.2.
+    """
+    step = at[1] - at[0]
+    spread = min(values.std(), np.subtract(*np.quantile(values, [0.75, 0.25])) / 1.34)
+    width = max(0.9 * spread * len(values) ** -0.2, step)
+    margin = int(np.ceil(5 * width / step))
+    edges = at[0] + step * (np.arange(-margin, len(at) + margin + 1) - 0.5)
+    shares = np.histogram(values, edges)[0] / len(values)
+    smooth = gaussian_filter1d(shares / step, width / step, mode="constant", truncate=5)
+    return np.asarray(smooth[margin:-margin])
+
+
+def draw_equivariance(curves: Sequence[Curve], title: str, path: Path) -> None:
+    """Draw curves; the narrower the curve, the more equivariant the model.
+
+    Source: EqBen (Wang et al. 2023), figure 6.
+    """
+    with drawing(path, title, "deviation from equal change of the scores", "density") as axes:
+        for place, curve in enumerate(curves):
+            label = f"{words(curve.model)} (group {100 * curve.group:.2f})"
+            axes.plot(curve.at, curve.density, label=label, linewidth=1.5, **colour(place))
+
+
+PairMetric = Literal["text", "image", "group"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bin:
+    """Pairs of similar minimality.
+
+    Attributes:
+      low, high: smallest and largest measure of its pairs.
+      middle: median measure.
+      pairs: number of pairs.
+      score, score_low, score_high: in [0, 1], with a 95 % interval by a cluster bootstrap.
+    """
+
+    low: float
+    high: float
+    middle: float
+    pairs: int
+    score: float
+    score_low: float
+    score_high: float
+
+
+def bins_of(model: PairScores, metric: PairMetric, count: int, rules: Rules) -> list[Bin]:
+    """Return a model's score in bins with about as many pairs each; equal measures share a bin.
+
+    Args:
+      model: its scores, and the measure of each pair.
+      metric: which score.
+      count: maximum number of bins.
+      rules: ties, seed and resamples.
+    """
+    known = np.isfinite(model.measured)
+    if not known.any():
+        raise InputError(f"{model.model}: none of the pairs that it scored was measured")
+    measured, clusters = model.measured[known], model.clusters[known]
+    credits = WINOGROUND[metric].of(model.scores[known], rules.ties)
+    found = []
+    for place, members in enumerate(_bins(measured, count)):
+        drawn = resample_means(
+            credits[members],
+            clusters[members],
+            seed=(rules.seed, place),
+            resamples=rules.resamples,
+        )
+        low, high = drawn.share_interval()
+        found.append(
+            Bin(
+                low=float(measured[members].min()),
+                high=float(measured[members].max()),
+                middle=float(np.median(measured[members])),
+                pairs=int(members.sum()),
+                score=float(drawn.values[0]),
+                score_low=low,
+                score_high=high,
+            )
+        )
+    return found
+
+
+def _bins(measured: NDArray[np.float64], count: int) -> list[NDArray[np.bool_]]:
+    inner = np.unique(np.quantile(measured, np.arange(1, count) / count, method="higher"))
+    places = np.searchsorted(inner, measured, side="right")
+    return [places == place for place in np.unique(places)]
+
+
+def draw_minimality(
+    models: Sequence[tuple[str, Sequence[Bin]]],
+    metric: PairMetric,
+    measure: str,
+    title: str,
+    path: Path,
+) -> None:
+    """Draw a line per model, with intervals, over the bins' medians; chance is dotted."""
+    with drawing(path, title, measure.replace("_", " "), f"{metric} score, per cent") as axes:
+        for place, (name, bins) in enumerate(models):
+            scores = np.array([one.score for one in bins])
+            around = [
+                scores - [one.score_low for one in bins],
+                [one.score_high for one in bins] - scores,
+            ]
+            at = [one.middle for one in bins]
+            draw_line(axes, at, scores, np.clip(around, 0, None), words(name), place)
+        axes.axhline(
+            100 * (WINOGROUND[metric].chance or 0.0), color="#999999", linestyle=":", label="chance"
+        )
+        axes.set_ylim(bottom=0)
