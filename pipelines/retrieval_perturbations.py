@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
-from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.settings import Mode
@@ -21,7 +20,6 @@ from eqforge.pipelines.base.text import (
     TextPipeline,
     batch_captions,
     check_at_least,
-    check_language,
     language_of_mode,
     select_captions,
 )
@@ -30,7 +28,7 @@ from eqforge.sources.caption_sources import read_captions
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import files_for, table_of
-from eqforge.transforms.text.perturb import PERTURBATIONS_STAGE, PerturbationRules, tagger_of
+from eqforge.transforms.text.perturb import PERTURBATIONS_STAGE, PerturbationRules
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 
 if TYPE_CHECKING:
@@ -58,16 +56,8 @@ class RetrievalPerturbations(TextPipeline[Config]):
         return language_of_mode(mode)
 
     def check(self) -> None:
-        """Checks ranges, images, tagger and WordNet before any work.
-
-        Raises:
-          InputError: one of them is invalid or missing.
-        """
         check_at_least("--max-synonyms", self.config.max_synonyms, 1)
-        self.check_images()
-        check_language(self.config.language)
-        tagger_of(self.config.spacy_model)
-        open_wordnet()
+        self.check_captions()
 
     def plan(self) -> Iterator[CaptionBatch]:
         records = read_captions(self.config.captions, self.config.source)

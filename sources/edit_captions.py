@@ -79,12 +79,15 @@ class _Fields(msgspec.Struct, frozen=True):
     mask: str | None = None
 
 
-def read_edit_captions(path: str | Path, source: Source | None = None) -> Iterator[EditCaption]:
+def read_edit_captions(
+    path: str | Path, source: Source | None = None, has_masks: bool = True
+) -> Iterator[EditCaption]:
     """Yields the captions of a file in its order.
 
     Args:
       path: a caption file, or a folder of Hugging Face's; see caption_sources.py.
       source: its format; None detects it.
+      has_masks: whether there is a folder of masks, which captions may name.
 
     Raises:
       InputError: the file is not of that format, has no caption, or gives an id twice; the message
@@ -92,11 +95,11 @@ def read_edit_captions(path: str | Path, source: Source | None = None) -> Iterat
     """
     path, name = Path(path), source or detect_source(path)
     if name == "own":
-        return _checked(path.name, _own(path.name, file_records(path)))
+        return _checked(path.name, _own(path.name, file_records(path)), has_masks)
     if name == "hugging-face":
-        return _checked(path.name, _own(path.name, folder_records(path)))
+        return _checked(path.name, _own(path.name, folder_records(path)), has_masks)
     if name == "text-pairs":
-        return _checked(path.name, _pairs(path))
+        return _checked(path.name, _pairs(path), has_masks)
     return (
         EditCaption(
             caption_id=each.caption_id, image=each.image, caption=each.caption, split=each.split
@@ -105,11 +108,16 @@ def read_edit_captions(path: str | Path, source: Source | None = None) -> Iterat
     )
 
 
-def _checked(file: str, captions: Iterable[EditCaption]) -> Iterator[EditCaption]:
+def _checked(file: str, captions: Iterable[EditCaption], has_masks: bool) -> Iterator[EditCaption]:
     seen: set[str] = set()
     for record in captions:
         if record.caption_id in seen:
             raise InputError(f"{file}: the caption id {shown(record.caption_id)} appears twice")
+        if record.mask is not None and not has_masks:
+            raise InputError(
+                f"{file}: {record.caption_id} names a mask, {record.mask!r}; say with --masks in "
+                "which folder it lies"
+            )
         seen.add(record.caption_id)
         yield record
     if not seen:

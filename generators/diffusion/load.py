@@ -17,6 +17,7 @@ from eqforge.generators.diffusion.records import ModelIdentity
 from eqforge.generators.diffusion.settings import (
     DEFAULT_MODEL,
     DEFAULT_REVISION,
+    TINY,
     DiffusionSettings,
     ModelSettings,
     Scheduler,
@@ -59,7 +60,11 @@ def import_libraries() -> None:
 
 
 def revision_of(settings: ModelSettings) -> str | None:
-    """Return the commit of a model on the hub; None for one in a folder."""
+    """Return the commit of a model on the hub; None for one in a folder or made on the spot."""
+    if settings.model == TINY:
+        if settings.revision is not None:
+            raise InputError("--revision: the model `tiny` is made on the spot and has none")
+        return None
     if Path(settings.model).is_dir():
         if settings.revision is not None:
             raise InputError(

@@ -170,6 +170,7 @@ _LISTS = {"object": _object_edits, "scene": _scene_edits, "attribute": _attribut
 
 
 DATASET = "eq-sd"
+PUBLISHED_PAIRS = 1_513
 PROMPTS_VERSION = 1
 Language = Literal["english", "published"]
 Control = Literal["replace", "refine"]
@@ -179,20 +180,6 @@ Words = tuple[int, ...]
 _PLACELESS = frozenset(
     ("a", "an", "covered", "in", "into", "it", "of", "on", "out", "taken", "top", "wearing", "with")
 )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PairCounts:
-    """How many pairs of each kind."""
-
-    object: int
-    scene: int
-    attribute: int
-
-    @property
-    def numbers(self) -> dict[str, range]:
-        """The numbers of the first pairs of each kind."""
-        return {kind: range(getattr(self, kind)) for kind in EDIT_KINDS}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -229,7 +216,27 @@ class PromptPair:
     seed: int
 
 
-def draw_counts(pairs: int, seed: int) -> PairCounts:
+def wanted_counts(
+    pairs: int | None, by_kind: Mapping[str, int | None], seed: int
+) -> dict[str, int]:
+    """Return how many pairs of each kind are asked for.
+
+    Args:
+      pairs: of all kinds; as many as were published where nothing is asked for.
+      by_kind: of single kinds; the kinds that are not asked for then have none.
+      seed: of the run.
+    """
+    given = [number for number in (pairs, *by_kind.values()) if number is not None]
+    if min(given, default=0) < 0:
+        raise InputError(f"{min(given)} pairs: expected 0 or more")
+    if any(number is not None for number in by_kind.values()):
+        if pairs is not None:
+            raise InputError("--pairs: give the number of all pairs, or those of the kinds")
+        return {kind: by_kind[kind] or 0 for kind in EDIT_KINDS}
+    return draw_counts(PUBLISHED_PAIRS if pairs is None else pairs, seed)
+
+
+def draw_counts(pairs: int, seed: int) -> dict[str, int]:
     """Return how many pairs there are of each kind where every pair's kind is drawn.
 
     With the same seed, more pairs never mean fewer of a kind.
@@ -240,7 +247,7 @@ def draw_counts(pairs: int, seed: int) -> PairCounts:
         random.Random(derive_seed(seed, f"{DATASET}/{number}", "kind", 1)).choice(EDIT_KINDS)
         for number in range(pairs)
     )
-    return PairCounts(**{kind: drawn[kind] for kind in EDIT_KINDS})
+    return {kind: drawn[kind] for kind in EDIT_KINDS}
 
 
 def prompt_pairs(

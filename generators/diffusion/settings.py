@@ -12,6 +12,9 @@ DEFAULT_MODEL: Final = "CompVis/stable-diffusion-v1-4"
 DEFAULT_REVISION: Final = "133a221b8aa7292a167afc5127cb63fb5005638b"
 """The commit of `DEFAULT_MODEL` since its weights are stored as safetensors."""
 
+TINY: Final = "tiny"
+"""The name of the model that is made on the spot, with random weights."""
+
 Scheduler = Literal["ddim", "pndm", "euler", "euler-ancestral", "ddpm", "dpm-solver", "model"]
 
 Precision = Literal["fp32", "fp16", "bf16"]

@@ -9,6 +9,7 @@ from typing import Final
 
 from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.load import find_folder, import_libraries, read_index
+from eqforge.generators.diffusion.settings import TINY
 from eqforge.generators.diffusion.tiny import SIZE_PX, called_tiny, make_tiny_pipeline
 from eqforge.generators.editors.editor import (
     Editor,
@@ -17,7 +18,7 @@ from eqforge.generators.editors.editor import (
     InstructPix2Pix,
     QwenImageEdit,
 )
-from eqforge.generators.editors.settings import TINY, EditorName, EditorSettings
+from eqforge.generators.editors.settings import EditorName, EditorSettings
 
 EDITORS: Final[Mapping[EditorName, type[Editor]]] = {
     editor.name: editor for editor in (Inpaint, InstructPix2Pix, FluxKontext, QwenImageEdit)

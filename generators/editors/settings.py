@@ -2,16 +2,13 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Literal
 
 from eqforge.core.errors import InputError
 from eqforge.core.ranges import check_range
 from eqforge.generators.diffusion.settings import DEFAULT_MODEL, Precision, check_precision
 
 EditorName = Literal["inpaint", "instruct-pix2pix", "flux-kontext", "qwen-image-edit"]
-
-TINY: Final = "tiny"
-"""The name of the model that is made on the spot, with random weights."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,7 @@ import shutil
 import tarfile
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal
@@ -126,6 +126,12 @@ class AssetLibrary:
         if not _is_complete(folder):
             _install(asset, fetch_archive(asset), folder)
         return files_of(asset, folder)
+
+    def unpack_all(self, asset_ids: Iterable[str]) -> None:
+        """Unpack the assets of some ids that the manifest or the photographic stage has."""
+        for asset_id in sorted(set(asset_ids)):
+            if asset_id in self:
+                self.unpack(asset_id)
 
 
 @functools.cache

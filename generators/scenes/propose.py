@@ -13,7 +13,7 @@ from eqforge.generators.scenes.arrange import (
     arrange_related,
     arrange_staged,
 )
-from eqforge.generators.scenes.assets import AssetLibrary
+from eqforge.generators.scenes.assets import BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.drafts import Drafter
@@ -221,7 +221,7 @@ class SceneProposer:
         if kind in _NEEDS and not self.supply[kind]:
             return f"; that needs {_NEEDS[kind]}"
         asked = kind == "attribute" and "material" in self._settings.attributes
-        if not asked or self.material_nouns[0]:
+        if not asked or self._vocabulary.of_materials:
             return ""
         if self._settings.stage == "plain":
             return (
@@ -232,10 +232,22 @@ class SceneProposer:
             "be recoloured (`parts`): `eqforge assets fetch --words FILE` adds words"
         )
 
-    @property
-    def material_nouns(self) -> tuple[int, int]:
-        """How many nouns have pairs of materials, and how many nouns there are."""
-        return self._vocabulary.of_materials, len(self._vocabulary.nouns)
+    def warnings(self) -> Iterator[str]:
+        """Yield what is known of pairs of materials: how often they are wrong, what has none."""
+        settings, number = self._settings, len(self._vocabulary.nouns)
+        if "material" not in settings.attributes or "attribute" not in settings.kinds:
+            return
+        if settings.stage == "plain":
+            yield (
+                "--attributes material: on the plain stage, in 8 of 18 such pairs that were looked "
+                "at, the pictures do not show the materials that the captions name"
+            )
+        elif self._library.url != BUILTIN_MANIFEST and self._vocabulary.of_materials < number:
+            yield (
+                f"--attributes material: of {number} kinds of objects, "
+                f"{self._vocabulary.of_materials} have such pairs: their words name two or more "
+                "`materials`, and let them be recoloured"
+            )
 
 
 _NEEDS: Mapping[Kind, str] = {

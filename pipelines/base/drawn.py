@@ -1,63 +1,107 @@
 """Datasets whose pairs a diffusion model draws: settings, checks, rules and trials."""
 
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Self
 
 from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError, MissingExtra
-from eqforge.pipelines.base.generated import GeneratedPipeline, made_of
+from eqforge.generators.diffusion.settings import TINY
+from eqforge.pipelines.base.generated import GeneratedPipeline, PairFilters, try_making
 from eqforge.pipelines.base.pilot import PilotCost
 from eqforge.pipelines.base.pipeline import Configured
+from eqforge.pipelines.base.settings import Mode
 from eqforge.schemas.records.books import Stage
-from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.dataset.census import Medium, model_files
+from eqforge.transforms.dataset.plan import PlanFiles
+from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.minimality import GateSettings
-from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
+from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.filters.plausibility import PlausibilitySettings, prepare_plausibility
 from eqforge.transforms.generated.draw_work import PROMPTS_STAGE, SEEDS_STAGE, Drawings, choose_best
-from eqforge.transforms.generated.pairs import GeneratedRules, RankSettings
-from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
+from eqforge.transforms.generated.pairs import IMAGES_STAGE, GeneratedRules, RankSettings
+from eqforge.transforms.oracle.judges import oracle_warnings, prepare_oracle
+
+JUDGED_STAGES = (IMAGES_STAGE, PAIRS_STAGE, SEEDS_STAGE)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnSettings(ImageFilters):
+class DrawnSettings(PairFilters):
     """Which drawn pairs are refused, and which drawing of a pair is kept."""
 
-    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
-    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
-    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
     ranking: OmitArgPrefixes[RankSettings] = field(default_factory=RankSettings)
     plausibility: OmitArgPrefixes[PlausibilitySettings] = field(
         default_factory=PlausibilitySettings
     )
 
+    @classmethod
+    def of_mode(cls, mode: Mode) -> Self:
+        """Return the settings of a mode: in paper mode nothing is refused."""
+        if mode == "paper":
+            return cls.off(distinct_captions=False)
+        # Of 600 pairs of unrelated photographs 96 % differ in more than 0.8 of their area. JPEG of
+        # quality 30, or a static camera's noise, changes nothing.
+        gates = GateSettings(min_changed_area=0.005, max_changed_area=0.8, min_background_ssim=0.5)
+        return cls(faces=FACES.off, gates=gates)
+
 
 class DrawnPipeline(GeneratedPipeline[Configured]):
-    """A dataset of pairs that a diffusion model draws or edits, one or several times each."""
+    """A dataset of pairs that a diffusion model draws or edits, one or several times each.
 
-    config: Any
+    Attributes:
+      tiny: what a tiny model makes, such as `pictures`, for its warning.
+      maker: who makes what, such as `An editor makes`.
+    """
 
-    tiny = ""
-    """What a tiny model makes, such as pictures, for its warning."""
+    tiny: str
+    maker: str
+
+    @property
+    def model(self) -> str:
+        """The model that draws."""
+        raise NotImplementedError
+
+    def load(self) -> None:
+        """Load the models that draw, on this machine's device if it lacks the workers'."""
+        raise NotImplementedError
+
+    def rules(self, work: str) -> Any:
+        """Return how records become pairs, with their files below a folder or URL."""
+        raise NotImplementedError
+
+    def drawings(self, records: Sequence[Any], rules: Any) -> Iterator[Drawings]:
+        """Draw the pairs of some records of the plan."""
+        raise NotImplementedError
+
+    def confirm(self, plan: PlanFiles) -> None:
+        """Look for photographs and load the models, so that a mistake shows before any work."""
+        super().confirm(plan)
+        self.load()
+        self.warn_of_tiny()
+
+    def try_records(self, records: Sequence[Any], folder: str) -> PilotCost:
+        rules = self.rules(folder)
+        return try_making(
+            self.load,
+            lambda _: (
+                choose_best(drawn, rules.generated) for drawn in self.drawings(records, rules)
+            ),
+            rules.generated,
+        )
 
     def check_drawn(self, device: str, part: str) -> None:
-        """Checks packages, the models that measure, and that no two workers share a GPU.
+        """Check packages, the models that measure, and that no two workers share a GPU.
 
         Args:
           device: of the model that draws, as torch names it.
           part: what every GPU may build instead.
-
-        Raises:
-          InputError: a model cannot be loaded, or several workers share an accelerator.
-          MissingExtra: a package is not installed.
         """
         settings, workers = self.config.settings, self.run.workers
-        settings.prepare()
-        prepare_perceptual(settings.perceptual)
+        check_installed()
+        self.prepare_models()
         judges = prepare_oracle(settings.oracle).judges
         if settings.ranking.best_by == "oracle_margin" and not judges:
             raise InputError(
@@ -71,42 +115,41 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
                 f"{part} on each, in folders of their own"
             )
 
-    def generated_rules(
-        self, work: str, kind_gates: tuple[tuple[str, GateSettings], ...] = ()
-    ) -> GeneratedRules:
-        """Returns how drawn pairs are measured and judged.
-
-        Args:
-          work: the folder or URL of media and finished work.
-          kind_gates: kinds of pairs with limits of their own.
-        """
+    def generated_rules(self, work: str, **others: Any) -> GeneratedRules:
+        """Return how drawn pairs are measured and judged."""
         settings = self.config.settings
-        return GeneratedRules(
-            work=work,
-            images=settings,
-            gates=settings.gates,
-            kind_gates=kind_gates,
-            distinct_captions=settings.distinct_captions,
-            perceptual=prepare_perceptual(settings.perceptual),
-            oracle=prepare_oracle(settings.oracle),
-            ranking=settings.ranking,
-            plausibility=prepare_plausibility(settings.plausibility),
+        plausibility = prepare_plausibility(settings.plausibility)
+        return super().generated_rules(
+            work, ranking=settings.ranking, plausibility=plausibility, **others
         )
 
-    def tiny_warning(self) -> str:
-        """Returns what is to be known of what a tiny model makes."""
+    def media(self, plan: PlanFiles) -> Iterator[Medium]:
+        """Yield the photographs, if there are some, and the files of a model that is a folder."""
+        yield from super().media(plan)
+        yield from model_files(self.model)
+
+    def warn_of_tiny(self) -> None:
+        """Print the warning of a tiny model, which has to be seen before any work."""
+        if self.model == TINY:
+            print(f"\n*** {self._tiny_warning} ***\n", file=sys.stderr)
+
+    @property
+    def _tiny_warning(self) -> str:
         return (
             f"The {self.tiny} come from a tiny model with random weights, made to try the "
             "pipeline. They show nothing of what their captions say."
         )
 
-    def warn_of_tiny(self) -> None:
-        """Prints the warning of a tiny model, which has to be seen before any work."""
-        print(f"\n*** {self.tiny_warning()} ***\n", file=sys.stderr)
-
-    def judge_warnings(self) -> Iterator[str]:
-        """Yields what a user should know of the models that measure."""
+    def warnings(self) -> Iterator[str]:
+        """Yield what a user should know of the models that draw and that measure."""
         settings = self.config.settings
+        if self.model == TINY:
+            yield self._tiny_warning
+        yield (
+            f"{self.maker} the same bytes again only on the same kind of device with the same "
+            "versions of torch and diffusers; the column `generation` names them."
+        )
+        yield "Only an oracle or a review can show whether an image shows what its caption says."
         yield from oracle_warnings(prepare_oracle(settings.oracle))
         if settings.ranking.seeds > 1 and settings.ranking.best_by == "background_ssim":
             yield (
@@ -125,42 +168,8 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
         return tuple(stage for stage in self.stages if used.get(stage.name, True))
 
 
-def exact_warning(maker: str) -> str:
-    """Returns what is to be known of the bytes that a maker makes."""
-    return (
-        f"{maker} the same bytes again only on the same kind of device with the same versions of "
-        "torch and diffusers; the column `generation` names them."
-    )
-
-
 def check_installed() -> None:
-    """Checks that the packages that draw are installed.
-
-    Raises:
-      MissingExtra: a package is not installed.
-    """
+    """Check that the packages that draw are installed."""
     for package in ("torch", "diffusers", "transformers"):
         if find_spec(package) is None:
             raise MissingExtra(package, "models")
-
-
-def try_drawing(
-    load: Callable[[], object], draw: Callable[[], Iterable[Drawings]], rules: GeneratedRules
-) -> PilotCost:
-    """Draws and measures some pairs, and returns what that took.
-
-    Args:
-      load: loads the models.
-      draw: yields drawn pairs.
-      rules: how they are measured.
-    """
-    started = time.perf_counter()
-    load()
-    loaded = time.perf_counter()
-    made = [choose_best(drawn, rules) for drawn in draw()]
-    return PilotCost(
-        seconds=time.perf_counter() - loaded,
-        num_bytes=sum(i.num_bytes for work in made if work.made for i in work.made.images),
-        start_s=loaded - started,
-        made=made_of(made, rules),
-    )

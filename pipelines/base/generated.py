@@ -7,18 +7,20 @@ that lacks pairs. What they made is remembered, and the build itself takes it fr
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import is_sampled
 from eqforge.core.ranges import check_range
-from eqforge.pipelines.base.pilot import PilotYield, yield_of
+from eqforge.pipelines.base.pilot import PilotCost, yield_of
 from eqforge.pipelines.base.pipeline import Configured, Pipeline, RunPlan, Target
 from eqforge.pipelines.base.settings import RunSettings, selection_of
 from eqforge.schemas.records.books import is_failure
@@ -28,13 +30,18 @@ from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, Selection, no_sample, write_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import generated_tables
+from eqforge.transforms.filters.images import ImageFilters
+from eqforge.transforms.filters.minimality import GateSettings
+from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual
 from eqforge.transforms.generated.pairs import GeneratedRules, drop_generated
 from eqforge.transforms.generated.work import PairWork
+from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
 
 if TYPE_CHECKING:
     import apache_beam as beam
 
 Planned = TypeVar("Planned")
+Loaded = TypeVar("Loaded")
 Numbers = Mapping[str, range]
 """Of each kind, the numbers of some draws."""
 
@@ -50,12 +57,20 @@ class DrawSettings:
     most so many draws for each of them. 1 draws no others."""
 
     def __post_init__(self) -> None:
-        """Checks the range.
-
-        Raises:
-          InputError: it is below 1.
-        """
+        """Check the range."""
         check_range("max_draws_per_pair", self.max_draws_per_pair, 1, 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairFilters(ImageFilters):
+    """Which generated pairs are refused."""
+
+    gates: OmitArgPrefixes[GateSettings] = field(default_factory=GateSettings)
+    perceptual: OmitArgPrefixes[PerceptualSettings] = field(default_factory=PerceptualSettings)
+    oracle: OmitArgPrefixes[OracleSettings] = field(default_factory=OracleSettings)
+
+    distinct_captions: bool = True
+    """Refuse pairs whose two captions say the same."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +109,7 @@ class GeneratedPipeline(Pipeline[Configured]):
       type: its tables.
     """
 
+    config: Any
     unit = "pairs"
     type: DatasetType = GENERATED_PAIRS
 
@@ -115,17 +131,46 @@ class GeneratedPipeline(Pipeline[Configured]):
         """Returns how many pairs of each kind are to be kept; none where the inputs say it."""
         return {}
 
+    def supply(self, kind: str) -> int:
+        """Return how many pairs of a kind there are to draw."""
+        raise NotImplementedError
+
     def most(self) -> dict[str, int]:
-        """Returns how many pairs of each kind may be drawn."""
-        return {}
+        """Return how many pairs of each kind may be drawn: what settings allow, if there are."""
+        return {
+            kind: min(int(count * self.config.draws.max_draws_per_pair), self.supply(kind))
+            if count
+            else 0
+            for kind, count in self.wanted().items()
+        }
+
+    def prepare_models(self) -> None:
+        """Load what measures pairs, so that a missing package or model shows before any work."""
+        settings = self.config.settings
+        settings.prepare()
+        prepare_perceptual(settings.perceptual)
+        prepare_oracle(settings.oracle)
+
+    def generated_rules(self, work: str, **others: Any) -> GeneratedRules:
+        """Return how pairs are measured and judged, with their files below a folder or URL."""
+        settings = self.config.settings
+        return GeneratedRules(
+            work=work,
+            images=settings,
+            gates=settings.gates,
+            distinct_captions=settings.distinct_captions,
+            perceptual=prepare_perceptual(settings.perceptual),
+            oracle=prepare_oracle(settings.oracle),
+            **others,
+        )
 
     def drawn(self, numbers: Numbers) -> Iterator[Any]:
         """Yields the plan's records of some draws."""
         raise NotImplementedError
 
     def sample_id(self, kind: str, number: int) -> str:
-        """Returns the id of the sample that a draw of a kind and number becomes."""
-        raise NotImplementedError
+        """Return the id of the sample that a draw of a kind and number becomes."""
+        return f"{self.name}/{kind}/{number:06d}"
 
     def plan(self) -> Iterator[Any]:
         """Yields the pairs that the run settings select."""
@@ -231,14 +276,6 @@ def _ahead(
     return found
 
 
-def most_draws(
-    wanted: Mapping[str, int], supply: Mapping[str, int], settings: DrawSettings
-) -> dict[str, int]:
-    """Returns how many may be drawn of each kind: what the settings allow, if there are as many."""
-    allowed = {kind: int(count * settings.max_draws_per_pair) for kind, count in wanted.items()}
-    return {kind: min(count, supply[kind]) for kind, count in allowed.items()}
-
-
 def note_judged(works: "beam.PCollection[PairWork]", url: str) -> None:
     """Wires the note of what became of some draws."""
     import apache_beam as beam
@@ -290,13 +327,33 @@ def select_pairs(
         raise InputError(no_sample(min(missing), seen))
 
 
-def made_of(works: Sequence[PairWork], rules: GeneratedRules) -> PilotYield:
-    """Returns what the measured pairs of a pilot become."""
+def try_making(
+    load: Callable[[], Loaded],
+    make: Callable[[Loaded], Iterable[PairWork]],
+    rules: GeneratedRules,
+) -> PilotCost:
+    """Make and measure the pairs of a pilot, and return what that took and what they become.
+
+    Args:
+      load: starts what makes them, which counts once.
+      make: yields the measured pairs.
+      rules: how they are judged.
+    """
+    started = time.perf_counter()
+    maker = load()
+    loaded = time.perf_counter()
+    works = list(make(maker))
+    seconds = time.perf_counter() - loaded
     decided = [drop_generated(work, rules) for work in works]
     measured = [(work.measured, work.scores) for work in works if work.measured is not None]
-    return yield_of(
-        sum(work.made is not None for work in decided),
-        (reject for work in decided for reject in work.rejects),
-        (image.scores for found, _ in measured for image in found.images),
-        ((found.measures, scores) for found, scores in measured),
+    return PilotCost(
+        seconds=seconds,
+        num_bytes=sum(work.made.num_bytes for work in works if work.made is not None),
+        start_s=loaded - started,
+        made=yield_of(
+            sum(work.made is not None for work in decided),
+            (reject for work in decided for reject in work.rejects),
+            (image.scores for found, _ in measured for image in found.images),
+            ((found.measures, scores) for found, scores in measured),
+        ),
     )

@@ -13,6 +13,7 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import is_sampled, picture_key
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.language import Language, refuse_language
+from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.pipeline import Configured, Input, Pipeline, files_of
 from eqforge.pipelines.base.settings import DatasetConfig, Mode, RunSettings, selection_of
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
@@ -25,6 +26,7 @@ from eqforge.transforms.dataset.plan import PlanFiles, no_sample, read_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import media_tables, table_of
 from eqforge.transforms.judges.settings import Judging, prepare_judges
+from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CaptionBatch, Text
 
 BATCH = 256
@@ -73,6 +75,7 @@ class TextPipeline(Pipeline[Configured]):
       record: the type of the plan's records, by default batches of captions.
     """
 
+    config: Any
     record: type[Any] = CaptionBatch
 
     def inputs(self) -> Iterator[Input]:
@@ -109,6 +112,13 @@ class TextPipeline(Pipeline[Configured]):
         """Raises InputError if the folder of images is no folder, or cannot be reached."""
         if (folder := self.images()) is not None:
             folder.check("images")
+
+    def check_captions(self) -> None:
+        """Check the folder of images, and load what reads captions, before any work."""
+        self.check_images()
+        check_language(self.config.language)
+        tagger_of(self.config.spacy_model)
+        open_wordnet()
 
     def image_folder(self) -> ImageFolder | None:
         """Returns the folder of images with its media store; None if none is named."""

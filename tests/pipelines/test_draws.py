@@ -4,6 +4,8 @@ import os
 import signal
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,10 @@ from eqforge.pipelines import eq_sd
 from eqforge.pipelines.base.generated import (
     Drawn,
     DrawSettings,
+    GeneratedPipeline,
     Judged,
     Numbers,
     draw_until_kept,
-    most_draws,
 )
 from tests.builds import dataset_bytes, finished_work, ids, rows, start, wait_for
 
@@ -96,8 +98,18 @@ def test_it_ends_where_more_fail_than_a_run_allows(failures: int, drawn: int) ->
 
 
 def test_the_most_draws_are_those_allowed_and_there() -> None:
-    assert most_draws({"a": 5, "b": 5}, {"a": 100, "b": 7}, DrawSettings()) == {"a": 20, "b": 7}
-    assert most_draws({"a": 5}, {"a": 9}, DrawSettings(max_draws_per_pair=1)) == {"a": 5}
+    class Some(GeneratedPipeline[Any]):
+        def wanted(self) -> dict[str, int]:
+            return {"a": 5, "b": 5, "c": 0}
+
+        def supply(self, kind: str) -> int:
+            return {"a": 100, "b": 7}[kind]
+
+    def most(**settings: float) -> dict[str, int]:
+        return Some(SimpleNamespace(draws=DrawSettings(**settings))).most()
+
+    assert most() == {"a": 20, "b": 7, "c": 0}
+    assert most(max_draws_per_pair=1) == {"a": 5, "b": 5, "c": 0}
     with pytest.raises(InputError, match=r"--max-draws-per-pair 0\.5: expected 1 to"):
         DrawSettings(max_draws_per_pair=0.5)
 

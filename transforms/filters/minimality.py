@@ -121,6 +121,17 @@ class GateSettings:
             limits = _RANGES[field.name.partition("_")[2]]
             check_range(field.name, getattr(self, field.name), *limits)
 
+    def without_background(self) -> GateSettings:
+        """Return the limits for pairs in which most of the image changes, as with its scene."""
+        return dataclasses.replace(
+            self,
+            max_changed_area=None,
+            min_ssim=None,
+            min_background_ssim=None,
+            max_luminance_shift=None,
+            max_phash_distance=None,
+        )
+
 
 _RANGES = {
     "changed_area": (0, 1),

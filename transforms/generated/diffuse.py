@@ -29,7 +29,7 @@ from eqforge.generators.diffusion.records import (
     Span,
     WordName,
 )
-from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.generators.diffusion.settings import TINY, DiffusionSettings
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings, StoredImage
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
@@ -58,9 +58,6 @@ DRAWINGS_STAGE = Stage("drawings", FLAGGED)
 
 DRAWN: Final = "drawn"
 """The progress step that a worker counts for every pair that was drawn, or could not be."""
-
-TINY: Final = "tiny"
-"""The name of the model that is created on the fly, with random weights."""
 
 VERSION = 1
 BLEND_AREA = "blend_area"

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.late import numpy as np
-from eqforge.core.ranges import check_range
 from eqforge.core.versions import versions_of
 from eqforge.generators.editors.editor import Edited, Editor, EditRequest
 from eqforge.generators.editors.lock import composite
-from eqforge.generators.editors.registry import load_editor
+from eqforge.generators.editors.registry import describe_editors, load_editor
 from eqforge.generators.editors.settings import EditorSettings
+from eqforge.models.pretrained import device_here
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation, MaskRow
@@ -28,14 +28,19 @@ from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
 from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.edit_masks import (
-    GroundingSettings,
     SharedGrounder,
     read_region,
     shared_grounder,
     store_region,
 )
-from eqforge.transforms.generated.edit_plan import EDITS_STAGE, EditTask, EditWork
-from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
+from eqforge.transforms.generated.edit_plan import (
+    EDITS_STAGE,
+    EditingRules,
+    EditTask,
+    EditWork,
+    LockSettings,
+)
+from eqforge.transforms.generated.pairs import make_once, store_image
 from eqforge.transforms.generated.work import MadePair
 
 if TYPE_CHECKING:
@@ -47,47 +52,6 @@ EDITED: Final = "edited"
 VERSION: Final = 1
 CHANGED_OUTSIDE: Final = "changed_outside"
 """The name of a score, and of the reason why it refuses a pair."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LockSettings:
-    """How photographs are kept as they are where they may not change."""
-
-    lock: bool = True
-    """Where a mask is known, take the photograph's own pixels outside of it, bit for bit."""
-
-    feather_px: int = 0
-    """Inside the mask, over so many pixels from its rim, fade from the photograph to the edit."""
-
-    max_changed_outside: float | None = 0.5
-    """Greatest share of what lies outside the mask that the editor may have changed before it was
-    locked: of an edit that changed everything a piece is left that does not fit in. Not
-    calibrated."""
-
-    def __post_init__(self) -> None:
-        """Check the numbers."""
-        check_range("max_changed_outside", self.max_changed_outside, 0, 1)
-        if self.feather_px < 0:
-            raise InputError(f"--feather-px {self.feather_px}: expected 0 or more")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EditingRules:
-    """How edits become pairs.
-
-    Attributes:
-      editor: the model that edits, and how.
-      grounding: how it is found out where a photograph may change.
-      needs_mask: whether a photograph without a mask is refused.
-      lock: how photographs are kept as they are elsewhere.
-      generated: what is measured afterwards, and the folder of media and finished work.
-    """
-
-    editor: EditorSettings
-    grounding: GroundingSettings
-    needs_mask: bool
-    lock: LockSettings
-    generated: GeneratedRules
 
 
 class SharedEditor:
@@ -124,6 +88,20 @@ def _load(settings: EditorSettings) -> SharedEditor:
     return SharedEditor(load_editor(settings), settings.device)
 
 
+def confirm_editor(rules: EditingRules) -> None:
+    """Load the models, and check that somebody says where to edit if the editor has to know."""
+    # The machine that launches a job need not have the workers' device.
+    here = rules.editor.on(device_here(rules.editor.device))
+    editor = shared_editor(here).editor
+    shared_grounder(rules.grounding, here.device)
+    if "mask" in editor.needs and not rules.has_masks:
+        raise InputError(
+            f"the editor {editor.name} changes a photograph where a mask says: name a folder of "
+            "masks with --masks, or a detector that finds what changes with --grounder; or a "
+            f"model of an editor that needs none: {describe_editors(with_mask=False)}"
+        )
+
+
 def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
     """Edit a photograph from every seed that is asked for; each edit may be refused.
 
@@ -146,7 +124,7 @@ def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
     shared = shared_editor(rules.editor)
     grounder = shared_grounder(rules.grounding, rules.editor.device) if task.mask is None else None
     basis = [VERSION, shared.editor.fingerprint, shared.device, versions_of("pillow", "scipy")]
-    basis += [rules.needs_mask, rules.lock.lock, rules.lock.feather_px]
+    basis += [rules.has_masks, rules.lock.lock, rules.lock.feather_px]
     basis += [None if grounder is None else grounder.basis]
     try:
         made = make_once(
@@ -188,7 +166,7 @@ def _make(
     media = rules.generated.media
     photograph = read_pixels(media.get(task.photograph.image_id, task.photograph.suffix))
     region = _region(task, photograph, grounder, rules)
-    if region is None and rules.needs_mask:
+    if region is None and rules.has_masks:
         return Rejection(reason="no_mask", detail=", ".join(task.things)[:200])
     edited = _edit(task, photograph, region, shared)
     if isinstance(edited, Rejection):

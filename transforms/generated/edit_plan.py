@@ -8,8 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from eqforge.core.errors import InputError
 from eqforge.core.identity import derive_seed, fingerprint, picture_key, short_digest
+from eqforge.core.ranges import check_range
 from eqforge.generators.editors.instructions import find_change, make_instruction
+from eqforge.generators.editors.settings import EditorSettings
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_pair
 from eqforge.generators.text.language import Language, refuse_language
@@ -23,7 +26,8 @@ from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.generated.edit_masks import MaskFolder
+from eqforge.transforms.generated.edit_masks import GroundingSettings, MaskFolder, mask_names
+from eqforge.transforms.generated.pairs import GeneratedRules
 from eqforge.transforms.generated.work import PairProposal, PairWork, samples_of
 from eqforge.transforms.text.caption_edits import (
     NO_HARD_NEGATIVE,
@@ -135,28 +139,75 @@ class PhotographBatch:
 
     captions: tuple[EditCaption, ...]
 
+    @property
+    def masks(self) -> Iterator[str]:
+        """The names under which the masks of its photographs may lie."""
+        return (name for caption in self.captions for name in mask_names(caption))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the batch adds to the counts of its plan."""
+        return {
+            "captions": len(self.captions),
+            "photographs": len({each.image for each in self.captions}),
+            "negatives given": sum(each.hard_negative is not None for each in self.captions),
+        }
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EditPlanRules:
-    """How captions become edits.
+class LockSettings:
+    """How photographs are kept as they are where they may not change."""
+
+    lock: bool = True
+    """Where a mask is known, take the photograph's own pixels outside of it, bit for bit."""
+
+    feather_px: int = 0
+    """Inside the mask, over so many pixels from its rim, fade from the photograph to the edit."""
+
+    max_changed_outside: float | None = 0.5
+    """Greatest share of what lies outside the mask that the editor may have changed before it was
+    locked: of an edit that changed everything a piece is left that does not fit in. Not
+    calibrated."""
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_range("max_changed_outside", self.max_changed_outside, 0, 1)
+        if self.feather_px < 0:
+            raise InputError(f"--feather-px {self.feather_px}: expected 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EditingRules:
+    """How captions become edits, and edits become pairs.
 
     Attributes:
       edits: how rules make negatives.
       writing: how a language model writes them; None leaves it to the rules.
-      captions: which captions are refused.
       images: the folder of the photographs; it stores their pixels without loss.
       masks: the folder of the user's masks; None for none.
       language: what captions have to be written in that rules or a model change.
+      editor: the model that edits, and how.
+      grounding: how it is found out where a photograph may change.
+      lock: how photographs are kept as they are elsewhere.
+      generated: what is measured afterwards, and the folder of media and finished work.
       only: ids of the samples to make; empty makes all.
     """
 
     edits: EditRules
     writing: NegativeWriting | None
-    captions: CaptionSettings
     images: ImageFolder
     masks: MaskFolder | None
     language: Language
+    editor: EditorSettings
+    grounding: GroundingSettings
+    lock: LockSettings
+    generated: GeneratedRules
     only: tuple[str, ...] = ()
+
+    @property
+    def has_masks(self) -> bool:
+        """Whether somebody says where a photograph may change; else all of it may."""
+        return self.masks is not None or self.grounding.grounder is not None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,7 +220,7 @@ class _Negative:
     generator: str
 
 
-def plan_edits(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWork]:
+def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork]:
     """Yield the edits of a batch, those too that are refused, in the order of its captions."""
     admitted = {each.text_id: _admit(each, rules) for each in batch.captions}
     kept = [each for each in batch.captions if admitted[each.text_id].records]
@@ -189,10 +240,10 @@ def plan_edits(batch: PhotographBatch, rules: EditPlanRules) -> Iterator[EditWor
             yield _with_mask(work, rules)
 
 
-def _admit(caption: EditCaption, rules: EditPlanRules) -> Admitted[EditCaption]:
+def _admit(caption: EditCaption, rules: EditingRules) -> Admitted[EditCaption]:
     """Check a caption and finds its photograph; one with a negative may be in any language."""
     language: Language = rules.language if caption.hard_negative is None else "any"
-    return admit_texts([caption], rules.captions, rules.images, rules.only, language=language)
+    return admit_texts([caption], CaptionSettings(), rules.images, rules.only, language=language)
 
 
 def _with_task(
@@ -215,7 +266,7 @@ def _with_task(
     return replace(work, proposal=_proposal(task, negative), task=task, tallies=tallies)
 
 
-def _with_mask(work: EditWork, rules: EditPlanRules) -> EditWork:
+def _with_mask(work: EditWork, rules: EditingRules) -> EditWork:
     """Return the work with the user's mask, or refused where it is of no use."""
     task = work.task
     if task is None or rules.masks is None:
@@ -228,7 +279,7 @@ def _with_mask(work: EditWork, rules: EditPlanRules) -> EditWork:
 
 
 def _negatives(
-    captions: Sequence[EditCaption], rules: EditPlanRules
+    captions: Sequence[EditCaption], rules: EditingRules
 ) -> dict[str, _Negative | Rejection]:
     """Return the negative of each caption by its id, or why it has none."""
     records = {each.text_id: _record(each) for each in captions}
@@ -279,7 +330,7 @@ def _picture(record: CaptionRecord) -> str:
 def _analyses(
     captions: Sequence[EditCaption],
     negatives: dict[str, _Negative | Rejection],
-    rules: EditPlanRules,
+    rules: EditingRules,
 ) -> dict[str, Analysis]:
     """Return the analysis of each text that the tagger, which is for English, may understand."""
     pairs = ((each.caption, negatives[each.text_id]) for each in captions)
@@ -300,7 +351,7 @@ def _task(
     negative: _Negative | Rejection,
     image: FoundImage,
     analyses: dict[str, Analysis],
-    rules: EditPlanRules,
+    rules: EditingRules,
 ) -> EditTask | Rejection:
     if isinstance(negative, Rejection):
         return negative

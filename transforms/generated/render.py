@@ -4,7 +4,8 @@ Source: EqBen, section 4.2 and appendix B.4; the gates are ours.
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,16 @@ class PlannedPair:
             return cls(pair=None, reject=proposed)
         return cls(pair=proposed)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """What the pair adds to the counts of its plan."""
+        if self.pair is None:
+            return {"pairs": 1, "rejects": 1}
+        counts = {"pairs": 1, f"of {self.pair.kind}": 1}
+        if self.pair.kind == "attribute":
+            counts[f"changing {self.pair.change}"] = 1
+        return counts
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderRules:
@@ -118,6 +129,13 @@ class RenderRules:
             cache=self.cache,
             timeout_s=self.timeout_s,
         )
+
+    @contextmanager
+    def started(self, pair: ScenePair) -> Iterator[SceneRenderer]:
+        """Yield a renderer with Blender and the device started: it has rendered an empty scene."""
+        with closing(self.renderer()) as renderer:
+            renderer.render([replace(pair.scenes[0], objects=())])
+            yield renderer
 
 
 def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:

@@ -12,9 +12,9 @@ from eqforge.transforms.engines.placement import on_gpu, with_render_memory
 from eqforge.transforms.engines.with_resource import WithResource
 from eqforge.transforms.generated.diffuse import DRAWN, DiffuseRules, diffuse_pair
 from eqforge.transforms.generated.draw_work import Drawings, choose_best
-from eqforge.transforms.generated.edit import EDITED, EditingRules, edit_photograph
+from eqforge.transforms.generated.edit import EDITED, edit_photograph
 from eqforge.transforms.generated.edit_plan import (
-    EditPlanRules,
+    EditingRules,
     EditWork,
     PhotographBatch,
     plan_edits,
@@ -68,7 +68,7 @@ class DiffusePairs(CountedStep[DiffuseRules]):
 class PlanEdits(beam.PTransform):
     """Turns batches of captions into edits, one an element, for any number of workers."""
 
-    rules: EditPlanRules
+    rules: EditingRules
 
     def expand(self, batches: beam.PCollection[PhotographBatch]) -> beam.PCollection[EditWork]:
         planned = batches | "Plan" >> beam.FlatMap(plan_edits, self.rules)

@@ -4,14 +4,16 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
+from eqforge.core.errors import InputError
 from eqforge.core.identity import derive_seed, picture_key
 from eqforge.core.visible import shortened
 from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lints.synonymy import stays_true
 from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
+from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.model import Answer, LanguageModel, Question, ask
 from eqforge.generators.text.llm.validate import (
     REWRITE_REFUSALS,
@@ -65,6 +67,74 @@ class NegativeWriting:
     retries: int
     seed: int
     ledger: Ledger | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NegativeWriterSettings:
+    """The language model that writes hard negatives, and how it is asked."""
+
+    writer: str | None = None
+    """A language model that writes the negatives of captions that bring none: a folder saved by
+    transformers, an id on the Hugging Face hub, or NAME@URL for a model of an OpenAI-compatible
+    server, whose key is in the environment variable EQFORGE_MODEL_KEY. Without it rules make
+    them."""
+
+    writer_for: Literal["all", "rest"] = "all"
+    """all: it writes every negative that is not given. rest: those for which no rule is found."""
+
+    writer_revision: str | None = None
+    """Its branch, tag or commit on the hub; a commit makes runs repeatable."""
+
+    writer_device: str = "cpu"
+    """Its device as torch names it, such as cuda:0."""
+
+    writer_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Type of its weights."""
+
+    writer_chat: bool = False
+    """Put the prompts into its chat template; a server does, unless its address ends in
+    /completions."""
+
+    writer_retries: int = 3
+    """How often an answer that is no negative is asked for again, with the next seed."""
+
+    @property
+    def model(self) -> WriterSettings:
+        """The model, as it is opened."""
+        return WriterSettings(
+            model=str(self.writer),
+            revision=self.writer_revision,
+            device=self.writer_device,
+            dtype=self.writer_dtype,
+            chat=self.writer_chat,
+        )
+
+    def check(self) -> None:
+        """Check the options, and that a model of a folder or of the hub is there."""
+        if self.writer_retries < 0:
+            raise InputError(f"--writer-retries {self.writer_retries}: expected 0 or more")
+        if self.writer is not None:
+            open_model(self.model)
+        elif self != NegativeWriterSettings():
+            raise InputError("--writer-...: needs a language model; name it with --writer")
+
+    def confirm(self) -> None:
+        """Check that a server answers, before the output is begun."""
+        model = None if self.writer is None else open_model(self.model)
+        if isinstance(model, Endpoint):
+            model.check()
+
+    def writing(self, seed: int, done: str) -> NegativeWriting | None:
+        """Return how the model writes, with its answers below a folder; None where rules do."""
+        if self.writer is None:
+            return None
+        return NegativeWriting(
+            model=self.model,
+            rest=self.writer_for == "rest",
+            retries=self.writer_retries,
+            seed=seed,
+            ledger=Ledger(root=done, step="answers", basis=None),
+        )
 
 
 def write_negatives(

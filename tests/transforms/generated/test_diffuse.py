@@ -190,7 +190,8 @@ def test_the_tokens_that_change_are_those_of_the_words_said_to() -> None:
     tokenizer = shared_generator(QUICK).generator.pipeline.tokenizer
     several = 0
     for language in LANGUAGES:
-        for asked in prompt_pairs(load_vocabulary(), draw_counts(400, 0).numbers, 0, language):
+        counts = {kind: range(count) for kind, count in draw_counts(400, 0).items()}
+        for asked in prompt_pairs(load_vocabulary(), counts, 0, language):
             alignment = align(asked.prompts, control_of(asked, EditSettings()), tokenizer)
             for side in (0, 1):
                 find = alignment.find[side]
