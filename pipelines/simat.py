@@ -1,5 +1,9 @@
 r"""SIMAT: a gallery of crops, and queries that change one word of what a crop shows.
 
+Regions of Visual Genome that show a triplet (a man, sitting on, a chair) are cut out. A query asks,
+given a crop, for a crop in which one word of its triplet has changed; an oracle drops the queries
+that the crop already answers.
+
 Example:
     eqforge build simat --relationships relationships.json --image-data image_data.json \
         --images VG/ --oracle blip-itm:FOLDER --output out/simat
@@ -9,7 +13,6 @@ Source: Couairon et al., "Embedding Arithmetic of Multimodal Queries for Image R
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tyro.conf import OmitArgPrefixes
@@ -19,9 +22,8 @@ from eqforge.core.files import storage
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.simat.captions import write_caption
 from eqforge.generators.simat.crops import CropSettings
-from eqforge.generators.simat.synonyms import load_synonyms
+from eqforge.generators.simat.queries import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
-from eqforge.generators.simat.vocabulary import clean_name, clean_predicate, load_vocabulary
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.settings import DatasetConfig, Mode
@@ -29,20 +31,7 @@ from eqforge.pipelines.base.text import TextPipeline
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
 from eqforge.schemas.tables.simat import GALLERY_TABLE, QUERIES_TABLE, TRIPLETS_TABLE
-from eqforge.sources.simat import (
-    Region,
-    Triplet,
-    read_retrieval_db,
-    read_simat_captions,
-    read_transfos,
-    read_triplets,
-)
-from eqforge.sources.visual_genome import (
-    read_aliases,
-    read_image_data,
-    read_relationships,
-    read_scene_graphs,
-)
+from eqforge.sources.simat import Triplet
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
@@ -56,7 +45,7 @@ from eqforge.transforms.oracle.judges import (
 )
 from eqforge.transforms.simat.crops import Cutter
 from eqforge.transforms.simat.images import SimatRules
-from eqforge.transforms.simat.plan import PlanRules, plan_images, select_planned
+from eqforge.transforms.simat.plan import PlanRules, SimatFiles, plan_images, select_planned
 from eqforge.transforms.simat.planned import CUT, QUERIES_STAGE, RELATIONS_STAGE, PlannedImage
 
 if TYPE_CHECKING:
@@ -79,46 +68,12 @@ class SimatSettings:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Config(DatasetConfig):
+class Config(SimatFiles, DatasetConfig):
     """Crops of Visual Genome and queries that change one word of what they show: SIMAT."""
-
-    relationships: Path | None = None
-    """Visual Genome's relationships.json."""
-
-    scene_graphs: Path | None = None
-    """Visual Genome's scene_graphs.json, in place of the relationships."""
-
-    retrieval_db: Path | None = None
-    """SIMAT's retrieval_db.tsv, in place of Visual Genome's annotations."""
-
-    triplets: Path | None = None
-    """SIMAT's triplets.csv: its regions are the gallery. Without it triplets are chosen anew."""
-
-    transfos: Path | None = None
-    """SIMAT's transfos.csv: its queries are asked. Without it all changes to another triplet."""
-
-    captions: Path | None = None
-    """Captions of triplets: SIMAT's captions.txt, which needs --triplets, or JSON lines of subject,
-    relation, object and caption. Triplets that it has not are captioned by template."""
 
     images: MediaRoot | None = None
     """Folder of Visual Genome's images, as the archives unpack or all in one; here or in a store,
     or tar shards. Without it nothing is cut out, and the rows have boxes alone."""
-
-    image_data: Path | None = None
-    """Visual Genome's image_data.json: an image of another size than annotated is refused."""
-
-    object_aliases: Path | None = None
-    """Visual Genome's object_alias.txt."""
-
-    relation_aliases: Path | None = None
-    """Visual Genome's relationship_alias.txt."""
-
-    vocabulary: Path | None = None
-    """Your own subjects and relations, JSON; without it SIMAT's 15 and 20."""
-
-    synonyms: Path | None = None
-    """Your own words that mean the same, a line each with commas between."""
 
     image_format: Literal["png", "jpeg"] = "png"
     """File format of the crops; the authors' code writes png."""
@@ -148,18 +103,8 @@ class Simat(TextPipeline[Config]):
         }
 
     def check(self) -> None:
-        """Checks that there is one source, and the images and the oracle, before any work.
-
-        Raises:
-          InputError: there is no source, or two, or an oracle that reads pixels but no images.
-          MissingExtra: a package that captions or an oracle need is not installed.
-        """
         config = self.config
-        sources = (config.relationships, config.scene_graphs, config.retrieval_db)
-        if sum(source is not None for source in sources) != 1:
-            raise InputError(
-                "name one source: --relationships FILE, --scene-graphs FILE or --retrieval-db FILE"
-            )
+        config.check_source()
         self.check_images()
         _ = self.selection
         if config.images is None:
@@ -170,24 +115,15 @@ class Simat(TextPipeline[Config]):
         write_caption(Triplet(subject="man", relation="touching", object="elephant"))
 
     def plan(self) -> Iterator[PlannedImage]:
-        """Yields the source images with their regions and queries."""
-        config = self.config
-        chosen = None if config.triplets is None else read_triplets(config.triplets)
-        order = () if chosen is None else tuple(dict.fromkeys(chosen.values()))
-        captions: dict[Triplet, str] = {}
-        if config.captions is not None:
-            captions = read_simat_captions(config.captions, order)
+        config, choices = self.config, self.config.choices
         rules = PlanRules(
-            triplets=config.choices.triplets,
+            triplets=choices.triplets,
             published=config.mode == "paper",
-            chosen=chosen,
-            queries=None if config.transfos is None else tuple(read_transfos(config.transfos)),
-            captions=captions,
-            synonyms=load_synonyms(config.synonyms) if config.choices.drop_synonyms else None,
-            images=None if config.image_data is None else read_image_data(config.image_data),
-            seed=config.run.seed,
+            synonyms=load_synonyms(config.synonyms) if choices.drop_synonyms else None,
+            seed=self.run.seed,
+            **config.read(),
         )
-        yield from select_planned(plan_images(regions(config), rules), self.selection)
+        yield from select_planned(plan_images(config.regions(), rules), self.selection)
 
     def images_of(self, image: PlannedImage) -> tuple[str, ...]:
         return image.paths if image.regions else ()
@@ -259,21 +195,4 @@ class Simat(TextPipeline[Config]):
         )
 
 
-def regions(config: Config) -> Iterator[Region]:
-    """Yields the regions of the source whose subject and relation are in the vocabulary."""
-    words = load_vocabulary(config.vocabulary)
-    if config.retrieval_db is not None:
-        yield from read_retrieval_db(config.retrieval_db)
-        return
-    if config.object_aliases is not None:
-        words = words.with_objects(read_aliases(config.object_aliases, clean_name))
-    if config.relation_aliases is not None:
-        words = words.with_predicates(read_aliases(config.relation_aliases, clean_predicate))
-    if config.relationships is not None:
-        yield from words.regions(read_relationships(config.relationships))
-    if config.scene_graphs is not None:
-        yield from words.regions(read_scene_graphs(config.scene_graphs))
-
-
 main = Main(Simat)
-"""Builds the dataset as a command line says."""

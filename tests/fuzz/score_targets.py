@@ -33,7 +33,7 @@ from eqforge.evaluation.tasks.retrieval import retrieval_report
 from eqforge.evaluation.tasks.samples import TASKS, files_report, samples_report
 from eqforge.evaluation.training.folder import RunFolder
 from eqforge.generators.diffusion.vocabulary import load_vocabulary as load_phrases
-from eqforge.generators.simat.vocabulary import load_vocabulary
+from eqforge.generators.simat.triplets import load_vocabulary
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.models.regions import RegionFiles
 from eqforge.schemas.dataset.reader import open_dataset

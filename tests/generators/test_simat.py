@@ -1,6 +1,7 @@
 """The rules of SIMAT, against the published files where there are any."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -10,15 +11,16 @@ import pytest
 from eqforge.core.errors import InputError
 from eqforge.generators.simat.captions import write_caption
 from eqforge.generators.simat.crops import CropSettings, crop_box
-from eqforge.generators.simat.queries import changes_of, weight_of
-from eqforge.generators.simat.synonyms import are_synonyms, load_synonyms
-from eqforge.generators.simat.triplets import TripletSettings, is_plausible, select_triplets
-from eqforge.generators.simat.vocabulary import (
+from eqforge.generators.simat.queries import are_synonyms, changes_of, load_synonyms, weight_of
+from eqforge.generators.simat.triplets import (
     RELATIONS,
     SUBJECTS,
+    TripletSettings,
     clean_name,
     clean_predicate,
+    is_plausible,
     load_vocabulary,
+    select_triplets,
 )
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import CornerBox
@@ -222,8 +224,11 @@ def test_the_names_of_the_published_files_are_the_vocabulary(data_folder: Path) 
 def test_a_users_vocabulary_and_aliases_are_used(tmp_path: Path) -> None:
     path = tmp_path / "words.json"
     path.write_text('{"subjects": {"man": ["guy"]}, "relations": {"riding": ["rides", "on top"]}}')
-    words = load_vocabulary(path).with_objects({"mare": "horse", "bloke": "guy"})
-    words = words.with_predicates({"astride": "rides"})
+    words = replace(
+        load_vocabulary(path),
+        objects={"mare": "horse", "bloke": "guy"},
+        predicates={"astride": "rides"},
+    )
     for subject, predicate in (("guy", "rides"), ("man", "on top"), ("bloke", "astride")):
         assert words.triplet(subject, predicate, "a mare") == triplet("man/riding/horse")
     path.write_text('{"subjects": {}, "relations": {"riding": []}}')

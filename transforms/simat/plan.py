@@ -3,18 +3,39 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import Namer, derive_seed, is_sampled, short_digest
 from eqforge.generators.simat.captions import write_caption
-from eqforge.generators.simat.queries import Change, changes_of
-from eqforge.generators.simat.synonyms import Synonyms, are_synonyms
-from eqforge.generators.simat.triplets import TripletSettings, select_triplets
+from eqforge.generators.simat.queries import Change, Synonyms, are_synonyms, changes_of
+from eqforge.generators.simat.triplets import (
+    TripletSettings,
+    clean_name,
+    clean_predicate,
+    load_vocabulary,
+    select_triplets,
+)
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.simat import CaptionRow
-from eqforge.sources.simat import PublishedQuery, Region, Triplet
-from eqforge.sources.visual_genome import ImageData
+from eqforge.sources.simat import (
+    PublishedQuery,
+    Region,
+    Triplet,
+    read_retrieval_db,
+    read_simat_captions,
+    read_transfos,
+    read_triplets,
+)
+from eqforge.sources.visual_genome import (
+    ImageData,
+    read_aliases,
+    read_image_data,
+    read_relationships,
+    read_scene_graphs,
+)
 from eqforge.transforms.dataset.plan import Selection
 from eqforge.transforms.simat.planned import (
     QUERIES_STAGE,
@@ -27,6 +48,81 @@ from eqforge.transforms.simat.planned import (
 NAME = "simat"
 FOLDERS = ("", "VG_100K/", "VG_100K_2/")
 """The folders of Visual Genome's two archives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimatFiles:
+    """The annotations that a dataset is made from: one source, and what is chosen of it."""
+
+    relationships: Path | None = None
+    """Visual Genome's relationships.json."""
+
+    scene_graphs: Path | None = None
+    """Visual Genome's scene_graphs.json, in place of the relationships."""
+
+    retrieval_db: Path | None = None
+    """SIMAT's retrieval_db.tsv, in place of Visual Genome's annotations."""
+
+    triplets: Path | None = None
+    """SIMAT's triplets.csv: its regions are the gallery. Without it triplets are chosen anew."""
+
+    transfos: Path | None = None
+    """SIMAT's transfos.csv: its queries are asked. Without it all changes to another triplet."""
+
+    captions: Path | None = None
+    """Captions of triplets: SIMAT's captions.txt, which needs --triplets, or JSON lines of subject,
+    relation, object and caption. Triplets that it has not are captioned by template."""
+
+    image_data: Path | None = None
+    """Visual Genome's image_data.json: an image of another size than annotated is refused."""
+
+    object_aliases: Path | None = None
+    """Visual Genome's object_alias.txt."""
+
+    relation_aliases: Path | None = None
+    """Visual Genome's relationship_alias.txt."""
+
+    vocabulary: Path | None = None
+    """Your own subjects and relations, JSON; without it SIMAT's 15 and 20."""
+
+    synonyms: Path | None = None
+    """Your own words that mean the same, a line each with commas between."""
+
+    def check_source(self) -> None:
+        """Check that there is one source."""
+        sources = (self.relationships, self.scene_graphs, self.retrieval_db)
+        if sum(source is not None for source in sources) != 1:
+            raise InputError(
+                "name one source: --relationships FILE, --scene-graphs FILE or --retrieval-db FILE"
+            )
+
+    def regions(self) -> Iterator[Region]:
+        """Yield the regions of the source whose subject and relation are in the vocabulary."""
+        words = load_vocabulary(self.vocabulary)
+        if self.retrieval_db is not None:
+            yield from read_retrieval_db(self.retrieval_db)
+            return
+        if self.object_aliases is not None:
+            words = replace(words, objects=read_aliases(self.object_aliases, clean_name))
+        if self.relation_aliases is not None:
+            aliases = read_aliases(self.relation_aliases, clean_predicate)
+            words = replace(words, predicates=aliases)
+        if self.relationships is not None:
+            yield from words.regions(read_relationships(self.relationships))
+        if self.scene_graphs is not None:
+            yield from words.regions(read_scene_graphs(self.scene_graphs))
+
+    def read(self) -> dict[str, Any]:
+        """Read what the files choose of the source, for the rules of a plan."""
+        chosen = None if self.triplets is None else read_triplets(self.triplets)
+        order = () if chosen is None else tuple(dict.fromkeys(chosen.values()))
+        captions = None if self.captions is None else read_simat_captions(self.captions, order)
+        return {
+            "chosen": chosen,
+            "queries": None if self.transfos is None else tuple(read_transfos(self.transfos)),
+            "captions": captions or {},
+            "images": None if self.image_data is None else read_image_data(self.image_data),
+        }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

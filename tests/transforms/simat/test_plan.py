@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.simat.synonyms import load_synonyms
+from eqforge.generators.simat.queries import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.simat import PublishedQuery, Region, Triplet
