@@ -20,8 +20,12 @@ from typing import Any, Literal
 
 from eqforge.generators.diffusion.generate import PairGenerator, initial_latents
 from eqforge.generators.diffusion.load import deterministic, quiet_libraries
-from eqforge.generators.diffusion.records import EditControl, LocalBlend, PairRequest
-from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.generators.diffusion.settings import (
+    DiffusionSettings,
+    EditControl,
+    LocalBlend,
+    PairRequest,
+)
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
 
 SWAP = ("a photo of a horse on the grass", "a photo of a zebra on the grass")

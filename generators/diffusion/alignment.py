@@ -28,7 +28,7 @@ from typing import Any
 
 from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
-from eqforge.generators.diffusion.records import WordName
+from eqforge.generators.diffusion.settings import WordName
 
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")  # noqa: RUF001 - the typographic apostrophe
 

@@ -24,7 +24,7 @@ from eqforge.generators.diffusion.alignment import (
     replacement,
     tokenize,
 )
-from eqforge.generators.diffusion.records import DEFAULT_WORDS, EditControl, Span, WordName
+from eqforge.generators.diffusion.settings import DEFAULT_WORDS, EditControl, Span, WordName
 
 if TYPE_CHECKING:
     import torch

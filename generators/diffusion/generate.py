@@ -16,13 +16,13 @@ from eqforge.generators.diffusion.load import (
     load_pipeline,
     quiet_libraries,
 )
-from eqforge.generators.diffusion.records import (
+from eqforge.generators.diffusion.settings import (
     AttentionSummary,
+    DiffusionSettings,
     LocalBlend,
     PairImages,
     PairRequest,
 )
-from eqforge.generators.diffusion.settings import DiffusionSettings
 
 if TYPE_CHECKING:
     import torch

@@ -13,12 +13,12 @@ from typing import Any
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.identity import fingerprint
-from eqforge.generators.diffusion.records import ModelIdentity
 from eqforge.generators.diffusion.settings import (
     DEFAULT_MODEL,
     DEFAULT_REVISION,
     TINY,
     DiffusionSettings,
+    ModelIdentity,
     ModelSettings,
     Scheduler,
 )

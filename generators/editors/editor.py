@@ -32,7 +32,7 @@ from eqforge.generators.editors.settings import EditorName, EditorSettings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from eqforge.generators.diffusion.records import ModelIdentity
+    from eqforge.generators.diffusion.settings import ModelIdentity
 
 VERSION: Final = 1
 """Version of the editors; increased by every change that alters an edited picture."""

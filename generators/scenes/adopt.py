@@ -18,8 +18,8 @@ from eqforge.generators.scenes.assets import packed
 from eqforge.generators.scenes.copies import key_for, words_for
 from eqforge.generators.scenes.look_child import Looks
 from eqforge.generators.scenes.manifest import AS_STORED, AssetWords
+from eqforge.generators.scenes.palette import MAIN_SHARE
 from eqforge.generators.scenes.scan_folders import category_of, mesh_of, pictures_of
-from eqforge.generators.scenes.tints import MAIN_SHARE
 
 SIMULATION, COLLISION = "object.urdf", "collision_geometry.obj"
 """The body of an asset, and its collision shape."""
@@ -45,11 +45,7 @@ class ScanFiles:
 
 
 def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
-    """Return a scan's mesh with all that it needs.
-
-    Raises:
-      InputError: a file cannot be read, or names one that is not there.
-    """
+    """Return a scan's mesh with all that it needs."""
     try:
         if mesh.suffix.lower() in gltf.SUFFIXES:
             return _of_gltf(folder, mesh, axis_up)
@@ -122,7 +118,6 @@ class _Names:
 
 
 def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
-    """Check that the pictures of a scan can be shown."""
     for name, data in pictures.items():
         if why := why_unreadable(data):
             raise InputError(f"{mesh}: its texture {name} cannot be read: {why}")
@@ -246,9 +241,6 @@ def adopt(
         as that format's standard says.
       licence: of the scan.
       look: tells what a mesh looks like, given its files, its name and the importer's arguments.
-
-    Raises:
-      InputError: it holds no mesh or several, or one that cannot be read; its name is no id.
     """
     if not folder.name.isprintable():
         raise InputError(f"{folder}: its name has a character that cannot be printed")
@@ -305,7 +297,6 @@ def _body(name: str, mesh: str) -> bytes:
 
 
 def _unknown(words: Mapping[str, Any], looks: Looks) -> list[str]:
-    """Return which materials the words of a user name that there are none of."""
     named = {*words.get("parts", ()), *words.get("trims", {})}
     there = ", ".join(looks.surfaces)
     return [

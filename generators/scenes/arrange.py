@@ -14,10 +14,16 @@ from eqforge.generators.scenes.compose import (
     compose_related,
     draw_standpoint,
 )
-from eqforge.generators.scenes.families import Spots, StagedDraft
 from eqforge.generators.scenes.framing import Subjects, frame
 from eqforge.generators.scenes.legible import is_shown
-from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, colours_of
+from eqforge.generators.scenes.pieces import (
+    CountedDraft,
+    Piece,
+    RelatedDraft,
+    Spots,
+    StagedDraft,
+    colours_of,
+)
 from eqforge.generators.scenes.placement import (
     BOTH,
     Ground,
@@ -201,7 +207,6 @@ def _add_on(
 
 
 def _draw_moves(draft: RelatedDraft, settings: SceneSettings, rng: Random) -> Moves:
-    """Draw where a target stands beside its reference, in both scenes."""
     target, reference = draft.target, draft.reference
     reach = reference.radius + target.radius
     # Of two objects one behind the other, the nearer hides more the taller it is.

@@ -72,9 +72,6 @@ class AssetLibrary:
     Args:
       manifest: path or URL of a manifest, or `builtin` for the assets that eqforge brings.
       cache: a folder on this machine that unpacked assets are kept in.
-
-    Raises:
-      InputError: the manifest cannot be read.
     """
 
     def __init__(self, manifest: str, cache: str) -> None:
@@ -93,11 +90,7 @@ class AssetLibrary:
         return asset_id in self.assets or asset_id in stage_assets()
 
     def asset(self, asset_id: str) -> Asset:
-        """Return an asset of the manifest, or else of the photographic stage.
-
-        Raises:
-          InputError: neither has one of that id.
-        """
+        """Return an asset of the manifest, or else of the photographic stage."""
         if asset_id not in self.assets:
             if asset_id in stage_assets():
                 return stage_assets()[asset_id]
@@ -106,12 +99,7 @@ class AssetLibrary:
         return self.assets[asset_id]
 
     def unpack(self, asset_id: str) -> AssetFiles:
-        """Return an asset's files, fetched and unpacked into the cache if they are not there yet.
-
-        Raises:
-          InputError: the manifest has no such asset or does not pin it, its archive is missing,
-            not the pinned one or damaged, or lacks the file to draw.
-        """
+        """Return an asset's files, fetched and unpacked into the cache if need be."""
         asset = self.asset(asset_id)
         if asset.sha256 is None:
             raise InputError(
@@ -182,11 +170,7 @@ def files_of(asset: Asset, folder: Path) -> AssetFiles:
 
 
 def unpack_into(asset: Asset, data: bytes, folder: Path) -> dict[str, int]:
-    """Write what an asset's archive holds into a folder; return the lengths of the files.
-
-    Raises:
-      InputError: the archive is damaged, or contains what no asset's archive does.
-    """
+    """Write what an asset's archive holds into a folder; return the lengths of the files."""
     if not _is_packed(asset):
         (folder / asset.render).write_bytes(data)
         return {asset.render: len(data)}
@@ -220,7 +204,6 @@ def _install(asset: Asset, data: bytes, folder: Path) -> None:
 
 
 def _is_complete(folder: Path) -> bool:
-    """Return True if all files of an unpacked asset exist with their full lengths."""
     try:
         lengths: dict[str, int] = json.loads((folder / _LISTING).read_text())
         return all((folder / name).stat().st_size == length for name, length in lengths.items())

@@ -252,9 +252,6 @@ def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
     Args:
       path: an OBJ, glTF or GLB file.
       import_kwargs: arguments of the importers of Blender 2.93, as manifests of kubric have them.
-
-    Raises:
-      InputError: the file has another format, or holds no mesh.
     """
     import bpy
 

@@ -73,7 +73,6 @@ def _add(
 
 
 def _draw_spot(camera: SceneCamera, rng: Random) -> Vector:
-    """Draw a place on the floor that is in the picture."""
     right, _, forward = camera_axes(camera)
     aside = rng.uniform(-0.45, 0.45) * camera.sensor_width_mm / camera.focal_length_mm
     ahead = math.dist(camera.position, (0.0, 0.0, 0.0)) * rng.uniform(*AHEAD)
@@ -210,7 +209,6 @@ def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Su
 
 
 def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
-    """Return a draft with smaller copies."""
     copies = []
     for piece in draft.copies:
         item = piece.variants[0]
@@ -246,7 +244,6 @@ def _draw_moves(
     progress: float,
     rng: Random,
 ) -> Moves:
-    """Draw where a target stands beside its reference, in both scenes."""
     half = HALF_SECTOR_DEG - settings.min_relation_margin_deg
     is_straight = draft.relations[0] != draft.relations[1]
 
@@ -294,7 +291,6 @@ def _apart(
 def _in_place(
     draft: RelatedDraft, standpoint: Standpoint, moves: Moves, rng: Random
 ) -> tuple[SceneObject, list[SceneObject]]:
-    """Return the reference, and the target of both scenes, in their places."""
     before = camera_before(standpoint)
     place = (*standpoint.pivot[:2], 0.0)
     item = put(before, draft.reference, place, rng)

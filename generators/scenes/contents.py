@@ -93,10 +93,6 @@ class Vocabulary:
       max_count: maximum number of copies in a counting scene.
       by_noun: whether only what words of assets name as their materials changes; else all that can
         be recoloured is of rubber, metal or glass, as on the plain stage.
-
-    Raises:
-      InputError: fewer than three things have a name; a scene needs a target, a reference, and
-        something else.
     """
 
     def __init__(self, assets: Iterable[Asset], max_count: int, by_noun: bool = False) -> None:
@@ -311,7 +307,6 @@ def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
 
 
 def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
-    """Return the nouns, in the order of their names."""
     groups: dict[str, list[Asset]] = {}
     for asset in sorted(assets, key=_asset_id):
         if _has_role(asset, "object"):

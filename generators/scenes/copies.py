@@ -52,11 +52,7 @@ def findings_of(asset: Asset) -> Iterator[Finding]:
 
 
 def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> Asset:
-    """Copy an asset's archive into a folder, and returns the asset as its manifest has it.
-
-    Raises:
-      InputError: the archive cannot be fetched, is not what the source pins, or lacks a file.
-    """
+    """Copy an asset's archive into a folder, and returns the asset as its manifest has it."""
     data = fetch_archive(asset)
     for finding in _findings_inside(asset, data):
         if finding.is_wrong:
@@ -88,11 +84,7 @@ def is_there(asset: Asset | None, source: Asset) -> bool:
 
 
 def load_words(path: str) -> dict[str, Mapping[str, Any]]:
-    """Read words by the ids, phrases, names or categories of assets, as a manifest has them.
-
-    Raises:
-      InputError: the file is not such an object; the message names the key and the field.
-    """
+    """Read words by the ids, phrases, names or categories of assets, as a manifest has them."""
     return _checked_words(load_json(path))
 
 
@@ -166,7 +158,6 @@ def _named_in(path: Path) -> set[str]:
 
 
 def _pictures_of(mesh: Path) -> set[str]:
-    """Return the names of the pictures that the libraries of an OBJ file name."""
     libraries = (path for path in libraries_of(mesh).values() if path is not None)
     named = (name for path in libraries for name in pictures_named(read_text(path)))
     return {PurePosixPath(name).name for name in named}

@@ -1,18 +1,25 @@
 """Drafts of scene pairs: which objects, in which colours, with which captions; not yet where."""
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeVar
 
-from eqforge.generators.scenes.captions import Mode, Phrase, counting_caption, related_caption
+from eqforge.generators.scenes.captions import (
+    Mode,
+    Phrase,
+    counting_caption,
+    related_caption,
+    sentence,
+)
 from eqforge.generators.scenes.contents import (
     PLAIN,
     AttributeContent,
     CountingContent,
     LocationContent,
     Noun,
+    Vocabulary,
     coloured_pairs,
     exchangeable,
     far_colours,
@@ -21,9 +28,15 @@ from eqforge.generators.scenes.contents import (
 )
 from eqforge.generators.scenes.manifest import MATERIALS, Asset
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, colours_of
+from eqforge.generators.scenes.pieces import (
+    CountedDraft,
+    Piece,
+    RelatedDraft,
+    StagedDraft,
+    colours_of,
+)
 from eqforge.generators.scenes.view import DECIMALS
-from eqforge.schemas.records.scenes import SceneObject, SurfaceMaterial, Vector
+from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, SurfaceMaterial, Vector
 
 T = TypeVar("T")
 SIZE_FACTORS = {"small": 0.65, "large": 1.3}
@@ -43,14 +56,14 @@ class Drafter:
     """Turns contents into drafts; what a content leaves open is drawn at random.
 
     Args:
-      nouns: all nouns, for distractors.
+      vocabulary: what the assets allow.
       mode: how captions are worded.
       max_distractors, min_distractors: maximum and minimum number of distractors in a scene.
       crowd_m: bulk that one copy may have where all are seen apart: about the mean of its height
         and of its width across corners. It falls with the root of their number.
     """
 
-    nouns: tuple[Noun, ...]
+    vocabulary: Vocabulary
     mode: Mode
     max_distractors: int
     min_distractors: int = 0
@@ -146,16 +159,71 @@ class Drafter:
         """Return a thing of a noun in a colour, at its usual size."""
         return _piece(rng.choice(noun.colours[colour]), colour, name)
 
-    def bystanders(
-        self, nouns: Collection[Noun], pieces: Iterable[Piece], rng: Random
-    ) -> tuple[Piece, ...]:
-        """Draw things that no caption names, none of these nouns and in none of their colours."""
-        return self._distractors(nouns, tuple(colours_of(pieces)), "", rng)
+    def pieces(
+        self, nouns: Sequence[Noun], names: Sequence[str], first: str | None, rng: Random
+    ) -> list[Piece]:
+        """Draw things in colours that are not mistaken for each other, if there are such colours.
+
+        The first thing has the colour `first`, or a drawn one if that is None.
+        """
+        found: list[Piece] = []
+        for noun, name in zip(nouns, names, strict=True):
+            used = [colour for piece in found for colour in piece.colours]
+            colour = first if first is not None and not found else None
+            if colour is None:
+                colour = rng.choice(far_colours(noun, used) or list(noun.colours))
+            found.append(self.piece(noun, colour, name, rng))
+        return found
+
+    def staged(
+        self,
+        change: str,
+        nouns: Sequence[Noun],
+        pieces: Sequence[Piece],
+        claims: Sequence[Claim],
+        captions: Sequence[str],
+        rng: Random,
+    ) -> StagedDraft:
+        """Return a draft of things that are turned alike, with bystanders no caption names."""
+        return StagedDraft(
+            change=change,
+            pieces=tuple(pieces),
+            distractors=self._distractors(nouns, tuple(colours_of(pieces)), "", rng),
+            claims=(claims[0], claims[1]),
+            captions=(captions[0], captions[1]),
+            is_even=True,
+        )
+
+    def moving(
+        self,
+        nouns: Sequence[Noun],
+        pieces: Sequence[Piece],
+        words: Mapping[Relation, str],
+        rng: Random,
+        stand: Piece | None = None,
+    ) -> StagedDraft:
+        """Draft things of which the first moves between two relations; both captions name all."""
+        first, second = words
+        relations = shuffled((first, second), rng)
+        target, reference, *others = pieces
+        there = " and the ".join(label(piece).singular for piece in (reference, *others))
+        claims = [
+            Claim(
+                target=target.name,
+                copies=(target.name,),
+                relation=relation,
+                reference=reference.name,
+                others=tuple(piece.name for piece in others),
+            )
+            for relation in relations
+        ]
+        captions = [sentence(label(target), words[relation], there) for relation in relations]
+        draft = self.staged("position", nouns, pieces, claims, captions, rng)
+        return replace(draft, stand=stand, is_even=False)
 
     def _another(
         self, noun: Noun, others: Collection[str], name: str, rng: Random, factor: float = 1.0
     ) -> Piece:
-        """Return an object in a colour that is not taken for one of the others, if it can be."""
         colour = rng.choice(far_colours(noun, others) or list(noun.colours))
         return _piece(rng.choice(noun.colours[colour]), colour, name, factor)
 
@@ -164,7 +232,7 @@ class Drafter:
         factor: float = 1.0,
     ) -> tuple[Piece, ...]:  # fmt: skip
         said = {noun.words.noun for noun in nouns} | {support}
-        others = [noun for noun in self.nouns if noun.words.noun not in said]
+        others = [noun for noun in self.vocabulary.nouns if noun.words.noun not in said]
         number = min(rng.randint(self.min_distractors, self.max_distractors), len(others))
         return tuple(
             self._another(noun, colours, f"distractor{count}", rng, factor)
@@ -215,7 +283,6 @@ def _variants(
 
 
 def _able(content: AttributeContent) -> list[tuple[Asset, Asset]]:
-    """Return what may be the target with the first and with the second value."""
     if content.change == "colour":
         return coloured_pairs(content.noun, content.values)
     if content.change == "size":

@@ -100,10 +100,6 @@ def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> 
         highest row first; its middle column is the direction of the x axis, that left of it is
         counter-clockwise.
       name: for error messages.
-
-    Raises:
-      InputError: it is not equirectangular, has pixels that are no numbers, or its upper half is
-        black.
     """
     upper = _upper_half(picture, name)
     angles, card, directions = _sphere(upper.shape[0], picture.shape[0])
@@ -196,11 +192,7 @@ def place_of(asset_id: str) -> Place | None:
 
 
 def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
-    """Check the environment pictures that the settings name; the photographic stage reads them.
-
-    Raises:
-      InputError: one is missing, no environment picture, or cannot be read.
-    """
+    """Check the environment pictures that the settings name; the photographic stage reads them."""
     for asset_id in settings.hdri:
         if asset_id not in library:
             own = (key for key, each in library.assets.items() if each.kind == "hdri")
@@ -215,11 +207,7 @@ def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
 
 
 def measured_of(library: AssetLibrary, asset_id: str) -> Measured:
-    """Return what is known of an environment picture; a user's own is unpacked and measured.
-
-    Raises:
-      InputError: there is no such asset, or it cannot be unpacked, read or measured.
-    """
+    """Return what is known of an environment picture; a user's own is unpacked and measured."""
     asset = library.asset(asset_id)
     if (known := asset.entry.get("measured")) and asset is stage_assets().get(asset_id):
         return msgspec.convert(known, Measured)
@@ -308,9 +296,6 @@ def read_high_range(path: Path) -> NDArray[np.float32]:
 
     Returns:
       Linear red, green and blue, float32 [height, width, 3], the highest row first.
-
-    Raises:
-      InputError: it has another suffix, or cannot be read.
     """
     try:
         if path.suffix.lower() == ".exr":

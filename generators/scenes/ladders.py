@@ -11,13 +11,12 @@ from dataclasses import replace
 from random import Random
 from typing import get_args
 
+from eqforge.generators.scenes.claims import JUST_NOTICEABLE, STEPS
 from eqforge.generators.scenes.contents import Noun, Vocabulary, recolourable
 from eqforge.generators.scenes.drafts import Drafter, shuffled, usual_scale
-from eqforge.generators.scenes.families import CLOSE, Spots, StagedDraft, drafted
-from eqforge.generators.scenes.palette import PALETTE
-from eqforge.generators.scenes.pieces import Piece
-from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS
-from eqforge.generators.scenes.tints import paled, shifted
+from eqforge.generators.scenes.families import CLOSE
+from eqforge.generators.scenes.palette import PALETTE, paled, shifted
+from eqforge.generators.scenes.pieces import Piece, Spots, StagedDraft
 from eqforge.generators.scenes.view import DECIMALS, camera_axes, to_camera
 from eqforge.schemas.records.scenes import (
     Claim,
@@ -66,16 +65,14 @@ def num_ladders(vocabulary: Vocabulary, grade: Grade) -> int:
     return len(_heads(vocabulary)[grade])
 
 
-def draft_ladder(
-    drafter: Drafter, vocabulary: Vocabulary, grade: Grade, number: int, rng: Random
-) -> StagedDraft:
+def draft_ladder(drafter: Drafter, grade: Grade, number: int, rng: Random) -> StagedDraft:
     """Draft a ladder of one change with its largest step."""
-    noun, colour = _heads(vocabulary)[grade][number]
+    noun, colour = _heads(drafter.vocabulary)[grade][number]
     order = shuffled(SIDES, rng)
     if grade == "count":
         return _count(drafter, noun, colour, order, rng)
     if grade == "place":
-        others = [each for each in vocabulary.nouns if each is not noun]
+        others = [each for each in drafter.vocabulary.nouns if each is not noun]
         return _place(drafter, (noun, rng.choice(others)), colour, order, rng)
     return _size_or_lightness(drafter, noun, colour, grade, order, rng)
 
@@ -123,7 +120,6 @@ def _heads(vocabulary: Vocabulary) -> dict[Grade, Sequence[tuple[Noun, str]]]:
 def _size_or_lightness(
     drafter: Drafter, noun: Noun, colour: str, change: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Return two copies of a thing, one of which is larger or lighter."""
     copy = _tinted(drafter, noun, colour, rng) if change == "lightness" else None
     copy = copy or drafter.piece(noun, colour, LEFT, rng)
     relation: Comparison = "larger" if change == "size" else "lighter"
@@ -136,7 +132,7 @@ def _size_or_lightness(
         f"{_other(side)}."
         for side in order
     ]
-    return drafted(drafter, change, (noun,), [_named(copy, side) for side in SIDES], claims,
+    return drafter.staged(change, (noun,), [_named(copy, side) for side in SIDES], claims,
                     captions, rng)  # fmt: skip
 
 
@@ -156,7 +152,6 @@ def _tinted(drafter: Drafter, noun: Noun, colour: str, rng: Random) -> Piece:
 def _place(
     drafter: Drafter, nouns: tuple[Noun, Noun], colour: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Return a thing between two copies of another, to one of which it is nearer."""
     target = drafter.piece(nouns[0], colour, "target", rng)
     copy = drafter.piece(nouns[1], rng.choice(list(nouns[1].colours)), LEFT, rng)
     claims = [
@@ -174,13 +169,12 @@ def _place(
         for side in order
     ]
     pieces = [target, *(_named(copy, side) for side in SIDES)]
-    return drafted(drafter, "place", nouns, pieces, claims, captions, rng)
+    return drafter.staged("place", nouns, pieces, claims, captions, rng)
 
 
 def _count(
     drafter: Drafter, noun: Noun, colour: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
-    """Return two groups of copies, one of which has more."""
     piece = drafter.piece(noun, colour, LEFT, rng)
     factor = COPY_M / (max(piece.asset.extent) * piece.variants[0].scale)
     item = replace(piece.variants[0], scale=round(piece.variants[0].scale * factor, DECIMALS))
@@ -192,7 +186,7 @@ def _count(
         f"There are more {noun.words.plural} on the {side} than on the {_other(side)}."
         for side in order
     ]
-    draft = drafted(drafter, "count", (noun,), copies, claims, captions, rng)
+    draft = drafter.staged("count", (noun,), copies, claims, captions, rng)
     return replace(draft, raised=HIGH, least=0.0)
 
 

@@ -5,11 +5,10 @@ its box only in part: nearly all that passes here passes there.
 """
 
 from eqforge.core.late import numpy as np
-from eqforge.generators.scenes.claims import names_of, side_margin
-from eqforge.generators.scenes.families import MIN_NAMED, StagedDraft
+from eqforge.generators.scenes.claims import COMPARED, names_of, side_margin
 from eqforge.generators.scenes.framing import FILL
+from eqforge.generators.scenes.pieces import MIN_NAMED, StagedDraft
 from eqforge.generators.scenes.placement import Layout, Placed
-from eqforge.generators.scenes.steps import COMPARED
 from eqforge.generators.scenes.view import to_camera
 from eqforge.schemas.records.scenes import Claim, Relation
 
@@ -151,7 +150,6 @@ def _is_crossed(seen: dict[str, Placed], other: Claim) -> bool:
 
 
 def _side(seen: dict[str, Placed], claim: Claim) -> float:
-    """Return by how much the order from left to right is as claimed, in picture widths."""
     middles = {name: float(seen[name].silhouette.low[0] + seen[name].silhouette.high[0]) / 2
                for name in names_of(claim)}  # fmt: skip
     return side_margin(claim, middles)

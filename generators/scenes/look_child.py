@@ -15,8 +15,8 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.blender import import_mesh
+from eqforge.generators.scenes.palette import shown_colours
 from eqforge.generators.scenes.surfaces import Seen, name_in_file, seen_colours
-from eqforge.generators.scenes.tints import shown_colours
 
 LOOK_VERSION = 1
 """Raised where the same scan looks otherwise; a stopped adoption looks anew."""

@@ -176,12 +176,7 @@ def tipped(bounds: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
 
 
 def read_manifest(url: str) -> Manifest:
-    """Read a manifest from a path or URL.
-
-    Raises:
-      InputError: it is missing, not JSON, or an entry is not what kubric expects; the message names
-        the asset and the field.
-    """
+    """Read a manifest from a path or URL."""
     try:
         text = read_input(url).decode()
     except InputError:
@@ -203,11 +198,7 @@ def read_manifest(url: str) -> Manifest:
 
 
 def manifest_to_grow(url: str, name: str) -> Manifest:
-    """Return the manifest at a path or URL, or an empty one where there is none.
-
-    Raises:
-      InputError: it cannot be read, or its archives lie in another folder (`data_dir`).
-    """
+    """Return the manifest at a path or URL, or an empty one where there is none."""
     if not storage.exists(url):
         return Manifest(name=name, version="1", assets={})
     known = read_manifest(url)
@@ -229,11 +220,7 @@ def write_manifest(url: str, manifest: Manifest) -> None:
 
 
 def parse_asset(asset_id: str, entry: Mapping[str, Any], folder: str) -> Asset:
-    """Return an asset of a manifest's entry.
-
-    Raises:
-      InputError: a field is missing or has an invalid value.
-    """
+    """Return an asset of a manifest's entry."""
     return _read_asset(asset_id, Node(asset_id, "", entry), folder)
 
 

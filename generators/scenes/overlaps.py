@@ -43,10 +43,6 @@ def collision_parts(urdf: Path) -> tuple[Part, ...]:
     """Return the parts of all collision elements of a URDF file, in the asset's units.
 
     Every object (`o`) and group (`g`) of an OBJ file is a part, and stands for its convex hull.
-
-    Raises:
-      InputError: a file is missing, damaged or of a kind that is not read, a part has no volume, or
-        there are several links, whose joints are not followed.
     """
     try:
         robot = ElementTree.parse(urdf, ElementTree.XMLParser(target=_Builder())).getroot()
@@ -151,9 +147,6 @@ def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
     The depth is the shortest way by which two parts come apart, of those parts that need the
     longest. An asset without a collision mesh overlaps nothing, and one that stands on another only
     touches it.
-
-    Raises:
-      InputError: a collision mesh cannot be read.
     """
     found = []
     bodies = [(each.spec.name, _body(each)) for each in placed]

@@ -4,12 +4,22 @@ The names are the eleven basic colour terms of English (Berlin and Kay, Basic Co
 Each name has one value, so no colour is near the border between two names, but lighting changes how
 it looks: a white object in deep shade is as dark as a grey one in the sun. Pairs of scenes
 therefore never exchange two colours of TOO_CLOSE.
+
+Textures are told and recoloured by the same names.
 """
 
-from collections.abc import Iterator, Mapping
-from itertools import combinations
+from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scenes import Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PALETTE: Mapping[str, Vector] = {
     "red": (0.527, 0.005, 0.013),
@@ -53,3 +63,232 @@ def are_distinct(first: str, second: str) -> bool:
 def distinct_pairs() -> Iterator[tuple[str, str]]:
     """Yield the pairs of colours that a pair of scenes may exchange, in a fixed order."""
     return (pair for pair in combinations(PALETTE, 2) if are_distinct(*pair))
+
+
+Floats: TypeAlias = "NDArray[np.floating[Any]]"
+
+SAMPLES_PER_TRIANGLE = 16
+"""Points of a triangle at which its texture is looked at, at most."""
+
+SAMPLES = 60_000
+"""Points of a surface that are enough to tell its colours."""
+
+MAIN_SHARE = 0.6
+"""Share of a surface that looks like a colour, from which on the thing is called so."""
+
+_LIGHTNESS = 0.6
+"""Weight of a step of L* beside one of a* or b*: light and shade change L*."""
+
+_ALIKE, _ANOTHER = 20.0, 45.0
+"""Distances in a* and b*, at equal lightness, up to which a texel has the main colour, and from
+which on it has another one."""
+
+_LIGHTER = (25.0, 45.0)
+"""The same of how much lighter a texel is: a white stripe on black stays white."""
+
+_DARKER = (50.0, 65.0)
+"""The same of how much darker: black print on white stays black, and a shadow in a fold changes."""
+
+_RATIOS = (0.5, 1.25)
+"""Least and greatest cube root of a texel's share of the mean luminance."""
+
+_BLACK = 0.02
+"""What is added to luminances before they are compared: no black is seen as half of another."""
+
+_LUMINANCE = (0.2126, 0.7152, 0.0722)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Shown:
+    """What colours a surface shows.
+
+    Attributes:
+      shares: by name of the palette, the share of the area that looks like it, the greatest first.
+      colour: mean linear red, green and blue of what has the first of them, float64 of shape (3,).
+    """
+
+    shares: Mapping[str, float]
+    colour: NDArray[np.float64]
+
+    @property
+    def name(self) -> str:
+        """The main colour."""
+        return next(iter(self.shares))
+
+
+def shown_colours(texels: Floats, areas: Floats) -> Shown:
+    """Tells what colours a surface shows.
+
+    Args:
+      texels: of shape (points, 3), sRGB in [0, 1], at points of the surface.
+      areas: of shape (points,), how much of the surface each stands for.
+
+    Returns:
+      The shares of the palette's colours, and the main one.
+    """
+    linear = decoded(texels)
+    names = list(PALETTE)
+    nearest = _nearest(_lab(linear))
+    totals = np.bincount(nearest, weights=areas, minlength=len(names)) / areas.sum()
+    order = np.argsort(-totals, kind="stable")
+    main = nearest == order[0]
+    return Shown(
+        shares={names[place]: round(float(totals[place]), 6) for place in order if totals[place]},
+        colour=np.average(linear[main], axis=0, weights=areas[main]).astype(np.float64),
+    )
+
+
+def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float32]:
+    """Return a texture whose main colour is another one.
+
+    Args:
+      texels: of shape (..., 3), sRGB in [0, 1].
+      shown: what the surface shows of it.
+      colour: linear red, green and blue in [0, 1].
+
+    Returns:
+      The same in float32: target times the cube of the clamped root of each texel's luminance by
+      the mean of the main colour. What has another colour is as it was, unless less than
+      MAIN_SHARE of the surface has the main one: then all of it gets the colour.
+    """
+    linear = decoded(texels)
+    mean = float(shown.colour @ _LUMINANCE)
+    luminances = linear @ np.array(_LUMINANCE)
+    ratios = (luminances + _BLACK) / (mean + _BLACK)
+    shade = np.clip(np.cbrt(ratios), *_RATIOS)[..., None] ** 3
+    painted = encoded(np.clip(np.array(colour) * shade, 0.0, 1.0))
+    if shown.shares[shown.name] < MAIN_SHARE:
+        return painted.astype(np.float32)
+    share = _main_share(linear, luminances / max(mean, 1e-4), shown.colour)[..., None]
+    return (share * painted + (1 - share) * texels).astype(np.float32)
+
+
+def recoloured_pixels(
+    pixels: NDArray[np.uint8], shown: Shown, colour: Vector
+) -> NDArray[np.float32]:
+    """Return a texture of 8 bits as `recoloured` does, each of its colours but once."""
+    packed = pixels.astype(np.uint32) @ np.array((1 << 16, 1 << 8, 1), np.uint32)
+    known, place = np.unique(packed, return_inverse=True)
+    colours = np.stack((known >> 16, known >> 8 & 255, known & 255), axis=-1) / 255
+    found = recoloured(colours, shown, colour)
+    return found[place.reshape(packed.shape)]
+
+
+Wrap: TypeAlias = Literal["REPEAT", "EXTEND", "MIRROR", "CLIP"]
+
+
+def sampled(
+    corners: Floats, areas: Floats, texture: Floats, wrap: Wrap = "REPEAT"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return a texture at points of a surface, with the area that each stands for.
+
+    Args:
+      corners: texture coordinates of shape (triangles, 3, 2), (0, 0) is below on the left.
+      areas: of the triangles, of shape (triangles,).
+      texture: of shape (height, width, channels), the first row on top.
+      wrap: what is seen beyond [0, 1], as Blender calls it: the texture again, its rim, the texture
+        mirrored, or nothing, which is 0.
+
+    Returns:
+      Texels of shape (points, channels), and areas of shape (points,).
+    """
+    each = min(SAMPLES_PER_TRIANGLE, max(1, SAMPLES // max(len(corners), 1)))
+    rows = int(np.sqrt(each))
+    steps = (np.arange(rows) + 0.5) / rows
+    u, v = (each.ravel() for each in np.meshgrid(steps, steps))
+    root = np.sqrt(u)
+    weights = np.stack((1 - root, root * (1 - v), root * v), axis=-1)
+    points = np.einsum("pc,tcx->tpx", weights, corners)
+    outside = ((points < 0) | (points > 1)).any(axis=-1)
+    if wrap == "REPEAT":
+        points %= 1.0
+    elif wrap == "MIRROR":
+        points = 1 - np.abs(points % 2.0 - 1)
+    points = points.clip(0.0, 1.0)
+    height, width = texture.shape[:2]
+    columns = np.minimum((points[..., 0] * width).astype(int), width - 1)
+    lines = np.minimum(((1 - points[..., 1]) * height).astype(int), height - 1)
+    stands_for = np.repeat(areas / len(weights), len(weights)).astype(np.float64)
+    found = texture[lines, columns]
+    if wrap == "CLIP":
+        found = np.where(outside[..., None], 0, found)
+    found = found.reshape(-1, texture.shape[2])
+    return found.astype(np.float64), stands_for
+
+
+def decoded(texels: Floats) -> NDArray[np.float64]:
+    """Return sRGB in [0, 1] as linear light."""
+    value = np.clip(texels, 0.0, 1.0).astype(np.float64)
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def encoded(linear: Floats) -> NDArray[np.float64]:
+    """Return linear light in [0, 1] as sRGB."""
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+
+
+def _main_share(linear: Floats, ratios: Floats, colour: Floats) -> NDArray[np.float64]:
+    """Return how much each texel has of the main colour, 1 for all."""
+    level = np.where(ratios > 1e-3, 1 / np.maximum(ratios, 1e-3), 1.0)[..., None]
+    main = _lab(colour[None])[0]
+    seen = _lab(linear * level)
+    aside = np.linalg.norm(seen[..., 1:] - main[1:], axis=-1)
+    lighter = _lab(linear)[..., 0] - main[0]
+    another = _smooth(aside, _ALIKE, _ANOTHER), _smooth(lighter, *_LIGHTER)
+    return np.prod([1 - each for each in (*another, _smooth(-lighter, *_DARKER))], axis=0)
+
+
+def _smooth(value: Floats, low: float, high: float) -> NDArray[np.float64]:
+    share = np.clip((value - low) / (high - low), 0.0, 1.0)
+    return share * share * (3 - 2 * share)
+
+
+def _nearest(lab: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the place in the palette of the colour, in any shade, that is nearest to each."""
+    weights = np.array((_LIGHTNESS, 1.0, 1.0))
+    best = np.full(len(lab), np.inf)
+    found = np.zeros(len(lab), np.intp)
+    for place, colour in enumerate(PALETTE.values()):
+        for shade in SHADES:
+            known = _lab(np.clip(np.array(colour) * shade, 0, 1)[None])[0]
+            distance = (((lab - known) * weights) ** 2).sum(axis=-1)
+            nearer = distance < best
+            best[nearer], found[nearer] = distance[nearer], place
+    return found
+
+
+def _lab(linear: Floats) -> NDArray[np.float64]:
+    """Return CIE L*a*b* at D65 of linear sRGB (CIE 15:2004, section 8.2.1)."""
+    from skimage.color import xyz2lab
+    from skimage.color.colorconv import xyz_from_rgb
+
+    xyz = linear @ xyz_from_rgb.T
+    lab: NDArray[np.float64] = xyz2lab(xyz.reshape(-1, 1, 3)).reshape(xyz.shape)
+    return lab
+
+
+def lightness_of(colour: Vector) -> float:
+    """Return L* of a linear colour, in [0, 100]."""
+    return float(_lab(np.array(colour)[None])[0, 0])
+
+
+def paled(colour: Vector, lightness: float, chroma: float) -> Vector:
+    """Return a colour of the same hue in another lightness, with a share of its chroma."""
+    a, b = _lab(np.array(colour)[None])[0, 1:] * chroma
+    return _surface(np.array((lightness, a, b)))
+
+
+def shifted(colour: Vector, steps: float) -> Vector:
+    """Return a colour with the same a* and b* and a lightness that is so many steps greater."""
+    return _surface(_lab(np.array(colour)[None])[0] + (steps, 0.0, 0.0))
+
+
+def _surface(lab: NDArray[np.float64]) -> Vector:
+    """Return the linear colour of L*, a* and b*."""
+    from skimage.color import lab2xyz
+    from skimage.color.colorconv import rgb_from_xyz
+
+    red, green, blue = (rgb_from_xyz @ lab2xyz(lab[None, None])[0, 0]).round(6).tolist()
+    if not all(0 <= each <= 1 for each in (red, green, blue)):
+        raise ValueError(f"no surface has the L*, a* and b* {lab.round(2).tolist()}")
+    return (red, green, blue)

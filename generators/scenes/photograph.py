@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.generators.scenes.looks import GLASS_PATHS, Graph
+from eqforge.generators.scenes.palette import decoded
 from eqforge.generators.scenes.surroundings import floor_facts
-from eqforge.generators.scenes.tints import decoded
 from eqforge.schemas.records.scenes import Environment, FloorTexture, SceneCamera, SceneSpec, Sun
 
 VIEWPOINT_M = 1.6
@@ -227,7 +227,6 @@ def _reduced(texels: NDArray[np.float32], pixel_tiles: float) -> NDArray[np.floa
 
 
 def _image(texels: NDArray[np.float32]) -> Any:
-    """Return a texture as an image in Blender."""
     import bpy
 
     height, width, _ = texels.shape

@@ -1,12 +1,22 @@
 """The pieces of a pair of scenes: which objects, how large, in which colours; not yet where."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.view import DECIMALS
-from eqforge.schemas.records.scenes import Relation, SceneObject, Vector
+from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, Vector
+
+Spot = tuple[float, float, float]
+"""To the right of the scene's middle and away from the camera, as the camera sees it, and above the
+floor, in metres."""
+
+Spots = Mapping[str, Spot]
+"""By the names of objects."""
+
+MIN_NAMED = 0.03
+"""Least share of the picture that an object covers which a caption names, in the first try."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,3 +140,31 @@ class CountedDraft:
 def colours_of(pieces: Iterable[Piece]) -> list[str]:
     """Return the words for the colours of pieces."""
     return [colour for piece in pieces for colour in piece.colours]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StagedDraft:
+    """Things that a caption names, some of which stand elsewhere in the second scene.
+
+    Attributes:
+      change: `position` where the first thing moves, `order` where two change places.
+      pieces: what the captions name, in the order of the claims.
+      stand: what others stand on, if anything, which is one of the pieces.
+      distractors: what they do not name.
+      claims, captions: of both scenes.
+      raised: share of the camera's elevations that is left out: from low down, one thing hides what
+        is beside it.
+      least: least share of the picture that one of the things covers.
+      is_even: whether all are turned alike, in the middle of the picture, so that where a thing
+        stands does not change how large or light it looks, or where it faces.
+    """
+
+    change: str
+    pieces: tuple[Piece, ...]
+    stand: Piece | None = None
+    distractors: tuple[Piece, ...]
+    claims: tuple[Claim, Claim]
+    captions: tuple[str, str]
+    raised: float = 0.3
+    least: float = MIN_NAMED
+    is_even: bool = False

@@ -15,10 +15,11 @@ from eqforge.generators.scenes.arrange import (
 )
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
+from eqforge.generators.scenes.claims import STEPS
 from eqforge.generators.scenes.contents import Vocabulary
 from eqforge.generators.scenes.drafts import Drafter
 from eqforge.generators.scenes.environments import check_environments
-from eqforge.generators.scenes.families import FAMILIES, StagedDraft
+from eqforge.generators.scenes.families import FAMILIES
 from eqforge.generators.scenes.ladders import (
     GRADES,
     draft_ladder,
@@ -29,9 +30,8 @@ from eqforge.generators.scenes.ladders import (
 from eqforge.generators.scenes.looks import NATURAL
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
+from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, StagedDraft
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.generators.scenes.steps import STEPS
 from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scenes import Kind, ScenePair, StageName
@@ -58,11 +58,6 @@ class SceneProposer:
         settings name, which the photographic stage measures.
       mode: how captions are worded.
       seed: of the run.
-
-    Raises:
-      InputError: an asset that the settings name is missing in the manifest or no readable
-        environment picture, there are too few assets for the requested pairs, or one of the
-        kinds is not the paper's in paper mode.
     """
 
     def __init__(
@@ -76,7 +71,7 @@ class SceneProposer:
         able = [each for each in library.assets.values() if _stands_on(each, settings.stage)]
         self._vocabulary = Vocabulary(able, settings.max_count, by_noun=settings.stage == "photo")
         self._drafter = Drafter(
-            nouns=self._vocabulary.nouns,
+            vocabulary=self._vocabulary,
             mode=mode,
             max_distractors=settings.bystanders,
             min_distractors=settings.min_bystanders,
@@ -183,11 +178,11 @@ class SceneProposer:
             turn, place = divmod(number // len(STEPS), len(GRADES))
             grade = GRADES[place]
             ladder = self._content(f"{kind}/{place}", turn, num_ladders(vocabulary, grade))
-            return draft_ladder(self._drafter, vocabulary, grade, ladder, rng)
+            return draft_ladder(self._drafter, grade, ladder, rng)
         if kind in FAMILIES:
             family = FAMILIES[kind]
             place = self._content(kind, number, family.size(vocabulary))
-            return family.draft(self._drafter, vocabulary, place, rng)
+            return family.draft(self._drafter, place, rng)
         if kind == "counting":
             place = self._content(kind, number, vocabulary.countings)
             return self._drafter.counting(vocabulary.counting(place), rng)
@@ -204,7 +199,6 @@ class SceneProposer:
         return permuted(number, size, key)
 
     def _check_supply(self) -> None:
-        """Check that there are enough contents for the requested pairs."""
         for kind in self._settings.kinds:
             if (wanted := self._settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(
@@ -262,7 +256,6 @@ _NEEDS: Mapping[Kind, str] = {
 
 
 def _check_published(settings: SceneSettings) -> None:
-    """Check that all kinds of pairs are the paper's."""
     if new := [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]:
         raise InputError(
             f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "

@@ -30,9 +30,6 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
     Returns:
       Those with a mesh, be it one that cannot be taken; and what else there is, folders without
       one and loose files.
-
-    Raises:
-      InputError: there is no folder, or no mesh in it, or it is a scan and holds others.
     """
     if not folder.is_dir():
         raise InputError(f"{folder}: {'a file: name its' if folder.exists() else 'no such'} folder")

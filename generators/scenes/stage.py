@@ -76,11 +76,7 @@ class Placed:
 
 
 def place(spec: SceneObject, library: AssetLibrary) -> Placed:
-    """Look up an object's asset and unpacks it.
-
-    Raises:
-      InputError: there is no such asset, or it cannot be fetched or unpacked.
-    """
+    """Look up an object's asset and unpacks it."""
     files = None if spec.asset in PRIMITIVES else library.unpack(spec.asset)
     bounds = PRIMITIVES[spec.asset] if files is None else files.bounds
     is_upright = spec.posture == "upright"
@@ -98,9 +94,6 @@ class Stage:
       pictures: the files of the environment picture and of the floor's texture, by asset id.
       settings: how it is rendered.
       scratch: an empty folder for the renderer's files; the caller deletes it.
-
-    Raises:
-      InputError: the device is not available, or a mesh cannot be imported.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ from typing import Any
 
 from eqforge.core.errors import InputError
 from eqforge.core.late import numpy as np
-from eqforge.generators.scenes.tints import (
+from eqforge.generators.scenes.palette import (
     decoded,
     encoded,
     recoloured,
@@ -99,11 +99,7 @@ class Seen:
 
 
 def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
-    """Yield the names of an object's materials, and what their surfaces show.
-
-    Raises:
-      InputError: the picture that one shows cannot be read.
-    """
+    """Yield the names of an object's materials, and what their surfaces show."""
     for slot in made.material_slots:
         _, areas = _triangles(made, slot.slot_index)
         texels, stands_for = np.zeros((0, 3)), np.zeros(0)

@@ -14,8 +14,8 @@ import msgspec
 from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.environments import draw_environment, place_of
+from eqforge.generators.scenes.palette import encoded
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.generators.scenes.tints import encoded
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import (
     Backdrop,

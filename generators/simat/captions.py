@@ -54,9 +54,6 @@ def write_caption(triplet: Triplet, *, published: bool = False) -> str:
     Args:
       triplet: subject, relation and object.
       published: whether the relation keeps its published name where it can.
-
-    Raises:
-      MissingExtra: inflect, which tells "a" from "an", is not installed.
     """
     subject = _with_article(triplet.subject)
     relation = _published(triplet) if published else _meant(triplet)

@@ -31,11 +31,7 @@ class CropSettings:
     """The longer side of a crop has at least so many pixels; the smallest published one has 65."""
 
     def __post_init__(self) -> None:
-        """Checks the range.
-
-        Raises:
-          InputError: `min_crop_px` is below 1.
-        """
+        """Checks the range."""
         if self.min_crop_px < 1:
             raise InputError(f"--min-crop-px {self.min_crop_px}: expected 1 or more")
 

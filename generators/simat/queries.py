@@ -89,9 +89,6 @@ def load_synonyms(path: str | Path | None = None) -> Synonyms:
     Args:
       path: a user's file, with words of one meaning on a line, separated by commas; None takes the
         built-in pairs of nouns and relations.
-
-    Raises:
-      InputError: the file cannot be read, or a line has fewer than two different words.
     """
     groups = _GROUPS if path is None else tuple(_read(path))
     return frozenset(frozenset(pair) for group in groups for pair in combinations(group, 2))

@@ -54,11 +54,7 @@ class TripletSettings:
     """So many objects of each subject and relation are kept, the most frequent ones."""
 
     def __post_init__(self) -> None:
-        """Checks the ranges.
-
-        Raises:
-          InputError: a setting is out of its range.
-        """
+        """Checks the ranges."""
         for name in ("min_regions", "min_relations", "top_objects"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -240,11 +236,7 @@ def clean_predicate(text: str) -> str:
 
 
 def load_vocabulary(path: str | Path | None = None) -> Vocabulary:
-    """Returns SIMAT's vocabulary, or that of a user's file.
-
-    Raises:
-      InputError: the file does not have the form in the module's docstring, or has no names.
-    """
+    """Returns SIMAT's vocabulary, or that of a user's file."""
     if path is None:
         relations = {clean_predicate(name): name for name in RELATIONS}
         for name, (verbs, prepositions) in _VERBS.items():

@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 pytest.importorskip("diffusers")
 
 from eqforge.generators.diffusion.generate import PairGenerator
-from eqforge.generators.diffusion.records import PairImages, PairRequest
+from eqforge.generators.diffusion.settings import PairImages, PairRequest
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
 
 SETTINGS = [

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.records import EditControl, LocalBlend
+from eqforge.generators.diffusion.settings import EditControl, LocalBlend
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")

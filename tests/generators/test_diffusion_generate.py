@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.records import EditControl, LocalBlend, PairRequest
-from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.generators.diffusion.settings import (
+    DiffusionSettings,
+    EditControl,
+    LocalBlend,
+    PairRequest,
+)
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("diffusers")

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from eqforge.generators.editors.canvas import composite, grow
 from eqforge.generators.editors.instructions import find_change, make_instruction
-from eqforge.generators.editors.lock import composite, grow
 from eqforge.transforms.text.perturb import tagger_of
 
 RNG = np.random.default_rng(0)

@@ -12,10 +12,15 @@ from skimage.color import rgb2lab
 
 from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
-from eqforge.generators.scenes.claims import difference, differs_as_declared
+from eqforge.generators.scenes.claims import (
+    JUST_NOTICEABLE,
+    STEPS,
+    difference,
+    differs_as_declared,
+    step_size,
+)
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.generators.scenes.steps import JUST_NOTICEABLE, STEPS, step_size
 from eqforge.schemas.records.scenes import Grade, SceneObject, ScenePair, SceneSpec
 
 SIDES = ("left", "right")

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eqforge.generators.scenes.palette import PALETTE, are_distinct
-from eqforge.generators.scenes.tints import (
+from eqforge.generators.scenes.palette import (
+    PALETTE,
+    are_distinct,
     decoded,
     encoded,
     recoloured,

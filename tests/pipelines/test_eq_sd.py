@@ -17,7 +17,7 @@ from eqforge.commands.demo import SMALL_DRAWINGS
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.diffusion.generate import PairGenerator
 from eqforge.generators.diffusion.prompts import draw_counts, prompt_pair
-from eqforge.generators.diffusion.records import PairImages, PairRequest
+from eqforge.generators.diffusion.settings import PairImages, PairRequest
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.pipelines import eq_sd
 from eqforge.pipelines.base.plan import plan_command

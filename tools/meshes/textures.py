@@ -12,8 +12,7 @@ import numpy.typing as npt
 import scipy.ndimage  # type: ignore[import-untyped]
 from PIL import Image
 
-from eqforge.generators.scenes.palette import PALETTE
-from eqforge.generators.scenes.tints import encoded
+from eqforge.generators.scenes.palette import PALETTE, encoded
 
 Picture = npt.NDArray[np.float64]
 SIDE = 512

@@ -20,8 +20,10 @@ from eqforge.core.errors import BuildError, InputError
 from eqforge.core.ranges import check_range
 from eqforge.core.versions import versions_of
 from eqforge.generators.diffusion.prompts import PromptPair
-from eqforge.generators.diffusion.records import (
+from eqforge.generators.diffusion.settings import (
     DEFAULT_WORDS,
+    TINY,
+    DiffusionSettings,
     EditControl,
     LocalBlend,
     PairImages,
@@ -29,7 +31,6 @@ from eqforge.generators.diffusion.records import (
     Span,
     WordName,
 )
-from eqforge.generators.diffusion.settings import TINY, DiffusionSettings
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import FrameSettings, StoredImage
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
@@ -137,12 +138,7 @@ _loading = threading.Lock()
 
 
 def shared_generator(settings: DiffusionSettings) -> SharedGenerator:
-    """Return the generator of this process, loaded on first use.
-
-    Raises:
-      InputError: the model cannot be loaded, or the settings do not fit it.
-      MissingExtra: torch, diffusers or transformers is not installed.
-    """
+    """Return the generator of this process, loaded on first use."""
     with _loading:
         return _load(settings)
 
@@ -162,12 +158,7 @@ def _load(settings: DiffusionSettings) -> SharedGenerator:
 
 
 def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
-    """Draw a pair from every seed that is asked for; each drawing may be refused.
-
-    Raises:
-      InputError: the model cannot be loaded, or a prompt does not fit it.
-      BuildError: the device has too little memory for the model.
-    """
+    """Draw a pair from every seed that is asked for; each drawing may be refused."""
 
     def draw(work: PairWork, number: int) -> PairWork:
         return _diffuse(work, replace(pair, seed=seed_of(pair.seed, number)), rules)

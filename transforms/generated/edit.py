@@ -15,8 +15,8 @@ from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.late import numpy as np
 from eqforge.core.versions import versions_of
+from eqforge.generators.editors.canvas import composite
 from eqforge.generators.editors.editor import Edited, Editor, EditRequest
-from eqforge.generators.editors.lock import composite
 from eqforge.generators.editors.registry import describe_editors, load_editor
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.models.pretrained import device_here
@@ -73,12 +73,7 @@ _loading = threading.Lock()
 
 
 def shared_editor(settings: EditorSettings) -> SharedEditor:
-    """Return the editor of this process, loaded on first use.
-
-    Raises:
-      InputError: the model cannot be loaded, or the settings do not fit it.
-      MissingExtra: torch, diffusers or transformers is not installed.
-    """
+    """Return the editor of this process, loaded on first use."""
     with _loading:
         return _load(settings)
 
@@ -103,12 +98,7 @@ def confirm_editor(rules: EditingRules) -> None:
 
 
 def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
-    """Edit a photograph from every seed that is asked for; each edit may be refused.
-
-    Raises:
-      InputError: a model cannot be loaded.
-      BuildError: the device has too little memory for the model.
-    """
+    """Edit a photograph from every seed that is asked for; each edit may be refused."""
 
     def edit(own: EditWork, number: int) -> EditWork:
         assert own.task is not None

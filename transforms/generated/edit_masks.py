@@ -15,7 +15,7 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.late import Image, ImageOps
 from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
-from eqforge.generators.editors.lock import grow
+from eqforge.generators.editors.canvas import grow
 from eqforge.models.grounding import VERSION, Detection, Grounder, weights_of
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection
@@ -23,8 +23,7 @@ from eqforge.schemas.tables.generated import MaskRow
 from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.image_folder import read_named
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.generated.masks import coloured, read_numbers
-from eqforge.transforms.generated.pairs import store_mask
+from eqforge.transforms.generated.pairs import coloured, read_numbers, store_mask
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

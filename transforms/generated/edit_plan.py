@@ -212,8 +212,6 @@ class EditingRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Negative:
-    """What an edited photograph is to show, in which sort of thing it differs, and who says so."""
-
     text: str
     kind: str
     change: str

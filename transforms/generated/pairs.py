@@ -4,12 +4,17 @@ A dataset's own step turns its specs into `PairWork` with the pair made; what it
 refused on the way is in the work already. `MeasureGenerated` and `DropGenerated` do the rest.
 """
 
+import colorsys
+import functools
+import io
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from eqforge.core.files import storage
-from eqforge.core.files.pictures import read_pixels
+from eqforge.core.files.pictures import opened, read_pixels
+from eqforge.core.late import Image
+from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
 from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
@@ -36,7 +41,6 @@ from eqforge.transforms.oracle.judges import Oracle, refuse_pair
 from eqforge.transforms.oracle.scores import Question, ask
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 IMAGES_STAGE = Stage(
@@ -234,7 +238,7 @@ def _with_matches(
     return replace(work, scores=(*work.scores, *answer))
 
 
-def pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> "NDArray[np.uint8]":
+def pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> NDArray[np.uint8]:
     """Return the pixels of a stored image, uint8 of shape (height, width, 3), RGB."""
     return read_pixels(rules.media.get(image.image_id, image.suffix))
 
@@ -266,3 +270,34 @@ def _refuse_measured(
         return refused
     gates = dict(rules.kind_gates).get(proposal.kind, rules.gates)
     return minimality.gate_pair(measured.measures, gates)
+
+
+GOLDEN = (5**0.5 - 1) / 2
+"""A hue step of this share of the colour circle keeps consecutive numbers' colours distinct."""
+
+
+def coloured(mask_png: bytes) -> bytes:
+    """Return a mask with a palette, so that viewers show colours; the numbers are unchanged.
+
+    A 16-bit mask, of 256 objects or more, cannot have a palette and is returned unchanged.
+    """
+    numbers = read_numbers(mask_png)
+    if numbers.dtype != np.uint8:
+        return mask_png
+    image = Image.fromarray(numbers)
+    image.putpalette(_palette())
+    stream = io.BytesIO()
+    image.save(stream, "png")
+    return stream.getvalue()
+
+
+@functools.cache
+def _palette() -> bytes:
+    colours = (colorsys.hsv_to_rgb(number * GOLDEN % 1, 0.75, 1.0) for number in range(1, 256))
+    return bytes([0, 0, 0, *(round(255 * part) for colour in colours for part in colour)])
+
+
+def read_numbers(mask_png: bytes) -> "NDArray[np.integer[Any]]":
+    """Return the object number of each pixel, 0 for none: integers of shape (height, width)."""
+    with opened(mask_png, formats=("PNG",)) as mask:
+        return np.asarray(mask)

@@ -33,8 +33,14 @@ from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.generated import scene_scores
-from eqforge.transforms.generated.masks import coloured, read_numbers
-from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image, store_mask
+from eqforge.transforms.generated.pairs import (
+    GeneratedRules,
+    coloured,
+    make_once,
+    read_numbers,
+    store_image,
+    store_mask,
+)
 from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates, gate_scenes
 from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
@@ -139,12 +145,7 @@ class RenderRules:
 
 
 def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:
-    """Return a rendered pair judged by its masks, or the reason why there is none.
-
-    Raises:
-      InputError: an asset or the device is missing.
-      MissingExtra: kubric or Blender is not installed.
-    """
+    """Return a rendered pair judged by its masks, or the reason why there is none."""
     work = PairWork(proposal=propose(pair)).passed(SCENES_STAGE)
     inputs = [*map(lean_spec, pair.scenes), *map(lean_claim, pair.claims)]
     try:

@@ -49,22 +49,12 @@ class ScanLooker:
     """Tells the shapes and colours of scans; its process is started for the first one."""
 
     def __init__(self) -> None:
-        """Prepare the process; nothing is started yet.
-
-        Raises:
-          InputError: the environment's limits of child processes are malformed.
-        """
+        """Prepare the process; nothing is started yet."""
         adjusted(Cage())
         self._child = Child(FUNCTION, timeout_s=TIMEOUT_S)
 
     def look(self, files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
-        """Return what a scan looks like.
-
-        Raises:
-          InputError: it is none that can be read, is flat, or ends the process.
-          MissingExtra: a package is not installed.
-          BuildError: the process does not start.
-        """
+        """Return what a scan looks like."""
         check_installed()
         with tempfile.TemporaryDirectory(prefix="eqforge-scan-") as folder:
             for name, data in files.items():

@@ -12,8 +12,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from eqforge.core.late import numpy as np
-from eqforge.generators.scenes.claims import names_of, side_margin
-from eqforge.generators.scenes.steps import COMPARED, step_size
+from eqforge.generators.scenes.claims import COMPARED, names_of, side_margin, step_size
 from eqforge.schemas.records.scenes import (
     STEP_SIZE,
     Claim,
@@ -34,7 +33,6 @@ from eqforge.transforms.generated.scene_colours import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
 
 SCORER = "eqforge.scenes"
 VERSION = "5"
@@ -76,18 +74,14 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       near_depth_m: of those next to each other, how far they are apart in depth, in metres.
       height_margin, crossed_height_margin: only where a claim of the pair says that one thing is on
         another, how much higher its lowest pixel is than the other's, as a share of the height.
-
       within_margin, crossed_within_margin: only where a claim of the pair says that one thing is in
         another or under it, how far it is from the ends of the other's box, as a share of the
         width; negative outside.
-
       named_colour: only on the photographic stage, the least share of the pixels of an object that
         is spoken of, and was given a colour, that look like that colour: see `colour_share` in
         `scene_colours`; None where all have their own colours.
-
       trim_area: only of claims that name the colour of a part, on how much more of this picture the
         thing looks like that colour than on the other one, as a share of the picture.
-
       step_share: only of claims that compare two things, by how much they differ in the picture
         the way the claim says, as a share of the step.
 
@@ -106,7 +100,7 @@ def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> t
       posture_margin: only of claims that a thing is upright or lies, how much taller and narrower
         it is in the picture where it is upright: see `posture_margin`.
       step_size: only of a step of a ladder, by how much things differ that the captions compare, in
-        the units of `step_size` in `generators/scenes/steps`.
+        the units of `step_size` in `generators/scenes/claims`.
       material_contrast: only of pairs that change a material on the photographic stage, how plainly
         both pictures show their own: see `material_contrast` in `scene_colours`.
     """
@@ -184,7 +178,6 @@ def _is_odd(overlap: Overlap, claim: Claim) -> bool:
 
 
 def _placed(claim: Claim) -> tuple[object, ...]:
-    """Return what a claim says of places, and not of how many there are."""
     return claim.relation, claim.target, claim.reference, claim.others
 
 
@@ -201,7 +194,6 @@ def _frame_margin(view: RenderedView, spoken_of: list[RenderedObject]) -> float 
 def _of_both(
     pair: ScenePair, views: tuple[RenderedView, RenderedView]
 ) -> Iterator[tuple[str, float | None]]:
-    """Measure what changed between two pictures."""
     changed_names = changed_objects(pair.scenes)
     changed = views[0].mask(changed_names) | views[1].mask(changed_names)
     unchanged = [shown.name for shown in views[0].objects if shown.name not in changed_names]
@@ -253,7 +245,6 @@ def _largest_block(difference: NDArray[np.int16], where: NDArray[np.bool_]) -> f
 
 
 def _mean(values: NDArray[np.int16]) -> float:
-    """Return the mean, or 0 if there are no values."""
     return float(values.mean(dtype=np.float64)) if values.size else 0.0
 
 
@@ -366,8 +357,7 @@ def depth_margin(view: RenderedView, claim: Claim) -> float | None:
     return shift if claim.relation == "behind" else -shift
 
 
-COUNTED = 0.3
-"""Share of a copy that has to be visible for it to count."""
+COUNTED = 0.3  # share of a copy that has to be visible for it to count
 
 
 def seen_step(view: RenderedView, claim: Claim, scene: SceneSpec) -> float | None:

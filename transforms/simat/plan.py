@@ -157,11 +157,7 @@ def region_name(region_id: str) -> str:
 
 
 def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedImage]:
-    """Yields the source images in the order of the source, each with all that is known of it.
-
-    Raises:
-      InputError: triplets.csv or transfos.csv names a region that the source lacks.
-    """
+    """Yields the source images in the order of the source, each with all that is known of it."""
     first, again = _unique(source)
     regions = first | again
     shown, counts, rejects = _choose(first, rules)
@@ -349,9 +345,6 @@ def select_planned(images: Iterable[PlannedImage], selection: Selection) -> Iter
 
     A weight is counted over the whole dataset, so `only` leaves no image out here: all are
     processed, and the rows of the others are not written.
-
-    Raises:
-      InputError: a name in `only` is neither a region's nor a query's.
     """
     missing, number = set(selection.only), 0
     known: set[Triplet] = set()

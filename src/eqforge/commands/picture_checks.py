@@ -16,7 +16,7 @@ from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.transforms.generated import scene_scores
-from eqforge.transforms.generated.masks import read_numbers
+from eqforge.transforms.generated.pairs import read_numbers
 from eqforge.transforms.generated.render import scene_pair_of
 from eqforge.transforms.generated.scene_colours import RenderedView
 from eqforge.transforms.generated.scene_scores import score_scenes

@@ -23,8 +23,13 @@ from eqforge.generators.diffusion.prompts import (
     prompt_pair,
     prompt_pairs,
 )
-from eqforge.generators.diffusion.records import EditControl, PairImages, PairRequest
-from eqforge.generators.diffusion.settings import DiffusionSettings
+from eqforge.generators.diffusion.settings import (
+    TINY,
+    DiffusionSettings,
+    EditControl,
+    PairImages,
+    PairRequest,
+)
 from eqforge.generators.diffusion.vocabulary import load_vocabulary
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters
@@ -34,7 +39,6 @@ from eqforge.transforms.generated import diffuse
 from eqforge.transforms.generated.diffuse import (
     BLEND_AREA,
     DRAWINGS_STAGE,
-    TINY,
     DiffuseRules,
     EditSettings,
     _as_json,

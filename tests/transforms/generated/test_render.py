@@ -29,7 +29,7 @@ from eqforge.schemas.records.scenes import (
     SceneSpec,
     Sun,
 )
-from eqforge.transforms.generated.masks import coloured
+from eqforge.transforms.generated.pairs import coloured
 from eqforge.transforms.generated.render import RenderRules, render_pair, scene_pair_of
 from eqforge.transforms.generated.scene_gates import OFF, SCENE_REASONS, SceneGates
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
