@@ -13,7 +13,7 @@ from itertools import combinations
 
 from eqforge.core.errors import InputError
 from eqforge.generators.scenes.manifest import MATERIALS as ALL_MATERIALS
-from eqforge.generators.scenes.manifest import Asset, AssetWords, Room
+from eqforge.generators.scenes.manifest import Asset, AssetWords
 from eqforge.generators.scenes.palette import PALETTE, are_distinct, distinct_pairs
 from eqforge.schemas.records.scenes import Attribute, Relation, SurfaceMaterial
 
@@ -101,7 +101,7 @@ class Vocabulary:
         named = [asset for asset in assets if asset.kind == "object" and asset.words]
         self.nouns = _nouns(named)
         self._places = {noun.words.noun: place for place, noun in enumerate(self.nouns)}
-        self.supports = [asset for asset in named if _has_role(asset, "support")]
+        self.supports = [asset for asset in named if "support" in asset.naming.roles]
         self.counts = tuple(combinations(range(1, max_count + 1), 2))
         if len(self.nouns) < 3:
             raise InputError(
@@ -174,11 +174,13 @@ class Vocabulary:
     @cached_property
     def stands(self) -> list[Noun]:
         """The nouns of things with a flat top on which another may stand, without other things."""
-        return self.of_those(lambda asset: _has_role(asset, STAND))
+        return self.of_those(lambda asset: STAND in asset.naming.roles)
 
     def with_room(self, inside: bool) -> list[Noun]:
         """Return the nouns of things that hold another one, or under which another may stand."""
-        return self.of_those(lambda asset: _room_of(asset, inside) is not None)
+        return self.of_those(
+            lambda asset: (asset.naming.holds if inside else asset.naming.shelters) is not None
+        )
 
     def of_those(self, is_able: Callable[[Asset], bool]) -> list[Noun]:
         """Return the nouns of some assets, without the other ones."""
@@ -199,7 +201,7 @@ class Vocabulary:
             (noun, colour, support)
             for noun, colour in self.coloured
             for support in self.supports
-            if not noun.words.is_plural and _noun_of(support) != noun.words.noun
+            if not noun.words.is_plural and support.naming.noun != noun.words.noun
         ]
 
     @cached_property
@@ -232,19 +234,14 @@ class Vocabulary:
 _RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELATIONS, 2))
 
 
-def _room_of(asset: Asset, inside: bool) -> Room | None:
-    words = asset.words
-    return None if words is None else words.holds if inside else words.shelters
-
-
 def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
     """Return the assets of a noun that can be given any of the colours."""
-    wanted = [set(map(_asset_id, noun.colours.get(colour, ()))) for colour in colours]
+    wanted = [{each.asset_id for each in noun.colours.get(colour, ())} for colour in colours]
     first = next(iter(colours))
     return tuple(
         asset
         for asset in noun.colours.get(first, ())
-        if _is_recolourable(asset) and all(asset.asset_id in ids for ids in wanted)
+        if asset.naming.is_recolourable and all(asset.asset_id in ids for ids in wanted)
     )
 
 
@@ -264,7 +261,7 @@ def coloured_pairs(noun: Noun, colours: tuple[str, str]) -> list[tuple[Asset, As
 
 def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
     """Return the assets of a noun that can be made of either material."""
-    second = set(map(_asset_id, noun.materials.get(materials[1], ())))
+    second = {asset.asset_id for asset in noun.materials.get(materials[1], ())}
     return tuple(
         asset for asset in noun.materials.get(materials[0], ()) if asset.asset_id in second
     )
@@ -308,9 +305,9 @@ def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
 
 def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
     groups: dict[str, list[Asset]] = {}
-    for asset in sorted(assets, key=_asset_id):
-        if _has_role(asset, "object"):
-            groups.setdefault(_noun_of(asset), []).append(asset)
+    for asset in sorted(assets, key=lambda each: each.asset_id):
+        if "object" in asset.naming.roles:
+            groups.setdefault(asset.naming.noun, []).append(asset)
     found = []
     for group in (groups[name] for name in sorted(groups)):
         colours = [
@@ -318,14 +315,17 @@ def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
             *(own for asset in group if (own := _own_colour(asset)) not in PALETTE),
         ]
         able = {c: tuple(asset for asset in group if _can_have(asset, c)) for c in colours}
-        words = group[0].words
-        assert words is not None
         made_of = {
-            m: tuple(asset for asset in group if _can_be_of(asset, m)) for m in ALL_MATERIALS
+            material: tuple(
+                asset
+                for asset in group
+                if asset.naming.is_recolourable and material in asset.naming.materials
+            )
+            for material in ALL_MATERIALS
         }
         found.append(
             Noun(
-                words=words,
+                words=group[0].naming,
                 colours={c: some for c, some in able.items() if some},
                 materials={m: some for m, some in made_of.items() if some},
             )
@@ -336,42 +336,20 @@ def _nouns(assets: Sequence[Asset]) -> tuple[Noun, ...]:
 def _can_have(asset: Asset, colour: str) -> bool:
     if colour == _own_colour(asset):
         return True
-    assert asset.words is not None
-    return _is_recolourable(asset) and colour in PALETTE and colour not in asset.words.clashes
-
-
-def _can_be_of(asset: Asset, material: SurfaceMaterial) -> bool:
-    words = asset.words
-    return words is not None and words.is_recolourable and material in words.materials
+    words = asset.naming
+    return words.is_recolourable and colour in PALETTE and colour not in words.clashes
 
 
 def _own_colour(asset: Asset) -> str:
-    return (asset.words.colour if asset.words else None) or PLAIN
+    return asset.naming.colour or PLAIN
 
 
 def _are_alike(first: Asset, second: Asset) -> bool:
     """Return True if two assets have nearly the same proportions and, but for a colour, words."""
-    if first.words is None or second.words is None or first == second:
-        return False
+    one, two = first.naming, second.naming
     sides = [[side / max(asset.extent) for side in asset.extent] for asset in (first, second)]
     return (
-        (first.words.detail, first.words.is_plural) == (second.words.detail, second.words.is_plural)
-        and first.words.size == second.words.size
+        first != second
+        and (one.detail, one.is_plural, one.size) == (two.detail, two.is_plural, two.size)
         and max(abs(a - b) for a, b in zip(*sides, strict=True)) <= SHAPE_TOLERANCE
     )
-
-
-def _is_recolourable(asset: Asset) -> bool:
-    return asset.words is not None and asset.words.is_recolourable
-
-
-def _noun_of(asset: Asset) -> str:
-    return asset.words.noun if asset.words else ""
-
-
-def _has_role(asset: Asset, role: str) -> bool:
-    return asset.words is not None and role in asset.words.roles
-
-
-def _asset_id(asset: Asset) -> str:
-    return asset.asset_id

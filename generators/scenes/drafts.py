@@ -130,11 +130,10 @@ class Drafter:
         names = [f"copy{number}" for number in range(1, max(counts) + 1)]
         width, depth, height = (side / max(asset.extent) for side in asset.extent)
         across = math.hypot(width, depth)
-        bulk = max((across + height) / 2, 0.9 * across) * usual_size(asset)
+        bulk = max((across + height) / 2, 0.9 * across) * asset.naming.size
         factor = min(COPY_FACTOR, self.crowd_m / math.sqrt(max(counts)) / bulk)
         copies = tuple(_piece(asset, content.colour, name, factor) for name in names)
-        words = content.support.words
-        assert words is not None
+        words = content.support.naming
         side = max(content.support.extent[:2])
         carrier = SceneObject(
             name="support",
@@ -240,14 +239,9 @@ class Drafter:
         )
 
 
-def usual_size(asset: Asset) -> float:
-    """Return the largest extent of an asset in a scene, in metres."""
-    return asset.words.size if asset.words else 1.0
-
-
 def usual_scale(asset: Asset, factor: float = 1.0) -> float:
     """Return the scale at which an asset has its usual size, times a factor."""
-    return round(usual_size(asset) * factor / max(asset.extent), DECIMALS)
+    return round(asset.naming.size * factor / max(asset.extent), DECIMALS)
 
 
 def _piece(asset: Asset, colour: str, name: str, factor: float = 1.0) -> Piece:
@@ -308,7 +302,7 @@ def _adjectives(content: AttributeContent, value: str) -> tuple[str, ...]:
 
 def _painted(asset: Asset, colour: str) -> Vector | None:
     """Return what a scene says of an object's colour: nothing where it is the asset's own."""
-    is_own = colour == PLAIN or (asset.words is not None and colour == asset.words.colour)
+    is_own = colour == PLAIN or colour == asset.naming.colour
     return None if is_own else PALETTE[colour]
 
 
@@ -322,8 +316,7 @@ def _words_of(colour: str) -> tuple[str, ...]:
 
 
 def _phrase(asset: Asset, adjectives: tuple[str, ...]) -> Phrase:
-    assert asset.words is not None
-    return Phrase(words=asset.words, adjectives=adjectives)
+    return Phrase(words=asset.naming, adjectives=adjectives)
 
 
 def shuffled(values: tuple[T, T], rng: Random) -> tuple[T, T]:

@@ -245,8 +245,7 @@ class Carried:
 
     def _room(self, piece: Piece) -> Room:
         """Return the room of a thing as it stands in a scene, in metres."""
-        words = piece.asset.words
-        assert words is not None
+        words = piece.asset.naming
         room = words.holds if self.relation == "in" else words.shelters
         assert room is not None
         return room.scaled(max(piece.asset.extent) * piece.variants[0].scale)
@@ -294,7 +293,7 @@ class Turned(_Single):
         return [
             (noun, colour)
             for noun, colour in vocabulary.coloured
-            if all(asset.words is not None and asset.words.faces for asset in noun.colours[colour])
+            if all(asset.naming.faces for asset in noun.colours[colour])
         ]
 
 
@@ -315,7 +314,7 @@ class Tipped(_Single):
         postures = shuffled(self.POSTURES, rng)
         # It lies across the view, its top to either side but where its back would be seen then.
         turn = ((target.front_deg or 0.0) + 90.0) % 180.0
-        if target.asset.words is None or not target.asset.words.faces:
+        if not target.asset.naming.faces:
             turn += rng.choice((0.0, 180.0))
         item = replace(target.variants[0], yaw_deg=turn)
         first, second = (replace(item, posture=each) for each in postures)
@@ -327,7 +326,7 @@ class Tipped(_Single):
     def _heads(self, vocabulary: Vocabulary) -> list[tuple[Noun, str]]:
         def lies(asset: Asset) -> bool:
             width, _, height = asset.extent
-            return asset.words is not None and asset.words.lies and height >= self.TALL * width
+            return asset.naming.lies and height >= self.TALL * width
 
         return [(noun, colour) for noun in vocabulary.of_those(lies) for colour in noun.colours]
 
@@ -341,7 +340,7 @@ class Trimmed(_Single):
     def draft(self, drafter: Drafter, number: int, rng: Random) -> StagedDraft:
         noun, colour, trim, pair = self._heads(drafter.vocabulary)[number]
         (target,) = drafter.pieces((noun,), ("target",), colour, rng)
-        parts = sorted(part for part, known in _trims(target.asset).items() if known == trim)
+        parts = sorted(part for part, known in target.asset.naming.trims.items() if known == trim)
         values = shuffled(pair, rng)
         first, second = (
             replace(target.variants[0], trims=tuple((part, PALETTE[each]) for part in parts))
@@ -359,22 +358,18 @@ class Trimmed(_Single):
             for noun in vocabulary.nouns
             for some in noun.colours.values()
             for asset in some
-            for trim in _trims(asset).values()
+            for trim in asset.naming.trims.values()
         }
         return [
             (noun, colour, trim, pair)
             for trim in sorted(trims, key=lambda each: (each.noun, each.is_plural))
             for noun in vocabulary.of_those(
-                lambda asset, trim=trim: trim in _trims(asset).values()  # type: ignore[misc]
+                lambda asset, trim=trim: trim in asset.naming.trims.values()  # type: ignore[misc]
             )
             for colour in noun.colours
             for pair in distinct_pairs()
             if all(colour not in PALETTE or are_distinct(colour, other) for other in pair)
         ]
-
-
-def _trims(asset: Asset) -> Mapping[str, Trim]:
-    return {} if asset.words is None else asset.words.trims
 
 
 FAMILIES: Mapping[Kind, Family] = {

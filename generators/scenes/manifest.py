@@ -149,6 +149,12 @@ class Asset:
     words: AssetWords | None
     entry: Mapping[str, Any] = field(repr=False)
 
+    @property
+    def naming(self) -> AssetWords:
+        """Its words; only for an asset that has some."""
+        assert self.words is not None
+        return self.words
+
     def lying(self) -> "Asset":
         """Return it as it is when it is tipped over."""
         return replace(self, bounds=tipped(self.bounds))

@@ -43,7 +43,7 @@ class Piece:
     @property
     def front_deg(self) -> float | None:
         """The yaw at which it faces the x axis; None where it has no front."""
-        return None if self.asset.words is None else self.asset.words.front_deg
+        return self.asset.naming.front_deg
 
     @property
     def height(self) -> float:
@@ -85,8 +85,7 @@ class Piece:
 
     def painted(self, colour: Vector) -> SceneObject:
         """Return it in a colour, if it may have another than its own."""
-        words = self.asset.words
-        allowed = words is not None and words.is_recolourable
+        allowed = self.asset.naming.is_recolourable
         return replace(self.variants[0], colour=colour if allowed else None)
 
 

@@ -238,7 +238,7 @@ def _with_matches(
     return replace(work, scores=(*work.scores, *answer))
 
 
-def pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> NDArray[np.uint8]:
+def pixels_of(image: StoredImage | ImageRow, rules: GeneratedRules) -> "NDArray[np.uint8]":
     """Return the pixels of a stored image, uint8 of shape (height, width, 3), RGB."""
     return read_pixels(rules.media.get(image.image_id, image.suffix))
 
