@@ -15,7 +15,7 @@ Source: EqBen, appendix B.5: an object is replaced with one of the same subset (
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -78,6 +78,11 @@ class Group:
     conditions: tuple[Family, ...]
     attributes: tuple[Family, ...]
 
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """All families that fit."""
+        return (*self.places, *self.conditions, *self.attributes)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Vocabulary:
@@ -127,8 +132,8 @@ def _group(node: Node, families: dict[str, Family]) -> Group:
         conditions=_families(node["conditions"], families, ("after",)),
         attributes=_families(node["attributes"], families, get_args(Position)),
     )
-    every = (*group.places, *group.conditions, *group.attributes)
-    _check_once(node, "phrase", (value.text for family in every for value in family.values))
+    values = (value.text for family in group.families for value in family.values)
+    _check_once(node, "phrase", values)
     return group
 
 
@@ -178,14 +183,10 @@ def _check_groups(root: Node, groups: tuple[Group, ...], families: dict[str, Fam
     node = root["groups"]
     _check_once(node, "group", (group.name for group in groups))
     _check_once(node, "object", (thing.text for group in groups for thing in group.objects))
-    used = {family.name for group in groups for family in _families_of(group)}
+    used = {family.name for group in groups for family in group.families}
     for name in families:
         if name not in used:
             root["families"][name].fail("a family that a group uses")
-
-
-def _families_of(group: Group) -> Iterator[Family]:
-    yield from (*group.places, *group.conditions, *group.attributes)
 
 
 def _check_once(node: Node, what: str, names: Iterable[str]) -> None:

@@ -58,16 +58,12 @@ def load_editor(settings: EditorSettings) -> Editor:
     """Load a model as an editor."""
     import_libraries()
     if settings.model == TINY:
-        return _load_tiny(settings)
+        pipeline = next(iter(EDITORS[settings.editor or "inpaint"].runs))
+        with tempfile.TemporaryDirectory(prefix="eqforge-model-") as temporary:
+            made = make_tiny_pipeline(f"{temporary}/{TINY}", pipeline)
+            with called_tiny(made):
+                size = settings.resolution or SIZE_PX
+                return load_editor(replace(settings, model=str(made), resolution=size))
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
     return EDITORS[editor_of(settings, index.pipeline)].load(folder, index, settings)
-
-
-def _load_tiny(settings: EditorSettings) -> Editor:
-    pipeline = next(iter(EDITORS[settings.editor or "inpaint"].runs))
-    with tempfile.TemporaryDirectory(prefix="eqforge-model-") as folder:
-        made = make_tiny_pipeline(f"{folder}/{TINY}", pipeline)
-        with called_tiny(made):
-            size = settings.resolution or SIZE_PX
-            return load_editor(replace(settings, model=str(made), resolution=size))

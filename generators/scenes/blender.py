@@ -294,7 +294,10 @@ def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
     kwargs = {key: value for key, value in import_kwargs.items() if key not in _AXES}
     bpy.ops.import_scene.gltf(filepath=path, **kwargs)
     imported = list(bpy.context.selected_objects)
-    places = {made.name: _turned_back(made.matrix_world) for made in imported}
+    places = {
+        made.name: made.matrix_world.Rotation(-math.pi / 2, 4, "X") @ made.matrix_world
+        for made in imported
+    }
     for made in imported:
         if made.type != "MESH":
             bpy.data.objects.remove(made, do_unlink=True)
@@ -304,10 +307,6 @@ def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
         if made.data.users > 1:
             made.data = made.data.copy()
         made.data.transform(places[made.name])
-
-
-def _turned_back(matrix: Any) -> Any:
-    return matrix.Rotation(-math.pi / 2, 4, "X") @ matrix
 
 
 def _joined(meshes: list[Any]) -> Any:

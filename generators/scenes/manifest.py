@@ -314,13 +314,14 @@ def _read_trims(node: Node, parts: tuple[str, ...] | None) -> Mapping[str, Trim]
     for key, member in node.items():
         if parts is None or key in parts:
             member.fail("the name of a material that `parts`, which has to be there, leaves out")
-    return {key: _read_trim(member) for key, member in node.items()}
-
-
-def _read_trim(node: Node) -> Trim:
-    _check_fields(node, Trim, "a trim has")
-    is_plural = node.get("is_plural")
-    return Trim(noun=node["noun"].name(), is_plural=is_plural is not None and is_plural.flag())
+        _check_fields(member, Trim, "a trim has")
+    return {
+        key: Trim(
+            noun=member["noun"].name(),
+            is_plural=(flag := member.get("is_plural")) is not None and flag.flag(),
+        )
+        for key, member in node.items()
+    }
 
 
 def text_or(node: Node, key: str, default: str) -> str:

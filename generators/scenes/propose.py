@@ -28,13 +28,12 @@ from eqforge.generators.scenes.ladders import (
     num_ladders,
 )
 from eqforge.generators.scenes.looks import NATURAL
-from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, StagedDraft
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.scenes import Kind, ScenePair, StageName
+from eqforge.schemas.records.scenes import Kind, ScenePair
 from eqforge.schemas.records.scores import Rejection
 
 PUBLISHED_KINDS: tuple[Kind, ...] = ("attribute", "counting", "location")
@@ -65,10 +64,18 @@ class SceneProposer:
     ) -> None:
         """Count what the assets allow."""
         check_environments(settings, library)
-        if mode == "paper":
-            _check_published(settings)
+        new = [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]
+        if mode == "paper" and new:
+            raise InputError(
+                f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
+                "build with --mode corrected, or take attribute, counting and location"
+            )
         self._settings, self._library, self._seed = settings, library, seed
-        able = [each for each in library.assets.values() if _stands_on(each, settings.stage)]
+        able = [
+            each
+            for each in library.assets.values()
+            if each.words is None or settings.stage in each.words.stages
+        ]
         self._vocabulary = Vocabulary(able, settings.max_count, by_noun=settings.stage == "photo")
         self._drafter = Drafter(
             vocabulary=self._vocabulary,
@@ -253,18 +260,6 @@ _NEEDS: Mapping[Kind, str] = {
     "support": "assets with the role `stand`",
 }
 """Of kinds that not every manifest has pairs of."""
-
-
-def _check_published(settings: SceneSettings) -> None:
-    if new := [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]:
-        raise InputError(
-            f"--kinds {' '.join(new)}: not in the paper, whose captions --mode paper follows; "
-            "build with --mode corrected, or take attribute, counting and location"
-        )
-
-
-def _stands_on(asset: Asset, stage: StageName) -> bool:
-    return asset.words is None or stage in asset.words.stages
 
 
 def _first_of_ladder(kind: Kind, number: int) -> int:

@@ -214,15 +214,6 @@ def test_without_additions_either_prompt_says_what_the_other_does_not(
     assert 0.2 < added / len(published) < 0.5
 
 
-@pytest.mark.parametrize("additions", [True, False])
-def test_what_a_pair_is_depends_on_its_number_alone(
-    vocabulary: Vocabulary, additions: bool
-) -> None:
-    counts = {"scene": 9}
-    *_, last = prompt_pairs(vocabulary, firsts(counts), 0, "english", additions)
-    assert last == prompt_pair(vocabulary, "scene", 8, 0, "english", additions)
-
-
 def test_every_prompt_fits_into_the_text_encoder(some: list[PromptPair]) -> None:
     assert max(count_clip_tokens(prompt) for pair in some for prompt in pair.prompts) <= 40
 

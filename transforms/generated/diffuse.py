@@ -37,7 +37,7 @@ from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of, weigh
+from eqforge.transforms.generated.draw_work import Drawings, Shared, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork
 
@@ -116,45 +116,31 @@ class DiffuseRules:
     generated: GeneratedRules
 
 
-class SharedGenerator:
-    """A generator that the threads of a process share, one pair at a time."""
-
-    def __init__(self, generator: "PairGenerator") -> None:
-        self.generator = generator
-        self.lock = threading.Lock()
-
-    @property
-    def device(self) -> str:
-        """The device's name."""
-        device = self.generator.pipeline.device
-        if device.type != "cuda":
-            return str(device.type)
-        import torch
-
-        return str(torch.cuda.get_device_name(device))
-
-
 _loading = threading.Lock()
 
 
-def shared_generator(settings: DiffusionSettings) -> SharedGenerator:
+def shared_generator(settings: DiffusionSettings) -> "Shared[PairGenerator]":
     """Return the generator of this process, loaded on first use."""
     with _loading:
         return _load(settings)
 
 
 @functools.lru_cache(maxsize=1)
-def _load(settings: DiffusionSettings) -> SharedGenerator:
+def _load(settings: DiffusionSettings) -> "Shared[PairGenerator]":
     from eqforge.generators.diffusion.generate import PairGenerator
 
     if settings.model != TINY:
-        return SharedGenerator(PairGenerator(settings))
+        return _shared(PairGenerator(settings))
     from eqforge.generators.diffusion.tiny import called_tiny, make_tiny_pipeline
 
     with tempfile.TemporaryDirectory(prefix="eqforge-model-") as folder:
         made = make_tiny_pipeline(f"{folder}/{TINY}")
         with called_tiny(made):
-            return SharedGenerator(PairGenerator(replace(settings, model=str(made))))
+            return _shared(PairGenerator(replace(settings, model=str(made))))
+
+
+def _shared(generator: "PairGenerator") -> "Shared[PairGenerator]":
+    return Shared(generator, str(generator.pipeline.device))
 
 
 def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
@@ -170,7 +156,7 @@ def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
 def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
     shared = shared_generator(rules.diffusion)
     control = control_of(pair, rules.edit)
-    basis = [VERSION, shared.generator.fingerprint, shared.device, versions_of("pillow")]
+    basis = [VERSION, shared.model.fingerprint, shared.device, versions_of("pillow")]
     try:
         made = make_once(
             [msgspec.to_builtins(pair), _as_json(control)],
@@ -238,14 +224,14 @@ def _proposal(pair: PromptPair) -> PairProposal:
 
 
 def _draw(
-    pair: PromptPair, control: EditControl, shared: SharedGenerator, rules: DiffuseRules
+    pair: PromptPair, control: EditControl, shared: "Shared[PairGenerator]", rules: DiffuseRules
 ) -> MadePair | Rejection:
     import torch
 
     request = PairRequest(prompts=pair.prompts, seed=pair.seed, control=control)
     try:
         with shared.lock:
-            drawn = shared.generator.generate(request)
+            drawn = shared.model.generate(request)
     except torch.OutOfMemoryError as error:
         raise BuildError(
             f"{shared.device} has too little memory to draw {pair.sample_id}, even one row at a "
@@ -267,9 +253,9 @@ def _store(drawn: PairImages, side: Literal[0, 1], rules: DiffuseRules) -> Store
 
 
 def _generation(
-    pair: PromptPair, control: EditControl, shared: SharedGenerator, drawn: PairImages
+    pair: PromptPair, control: EditControl, shared: "Shared[PairGenerator]", drawn: PairImages
 ) -> Generation:
-    generator = shared.generator
+    generator = shared.model
     found = generator.parameters
     parameters = {**found, "weights": generator.identity.digest, "control": _as_json(control)}
     return Generation(

@@ -5,9 +5,10 @@ drawings are counted: nothing is lost between what was drawn and what was kept.
 """
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from eqforge.core.identity import derive_seed
 from eqforge.schemas.records.books import Stage
@@ -30,6 +31,26 @@ SEEDS_STAGE: Final = Stage(
 )
 
 Work = TypeVar("Work", bound=PairWork)
+Model = TypeVar("Model")
+
+
+class Shared(Generic[Model]):
+    """A model that the threads of a process share, one pair at a time.
+
+    Args:
+      model: what draws or edits.
+      device: where it does, as torch names it.
+
+    Attributes:
+      device: what an accelerator calls itself; its type where torch does not know.
+    """
+
+    def __init__(self, model: Model, device: str) -> None:
+        import torch
+
+        found = torch.device(device)
+        self.model, self.lock = model, threading.Lock()
+        self.device = torch.cuda.get_device_name(found) if found.type == "cuda" else found.type
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

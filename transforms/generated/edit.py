@@ -26,7 +26,7 @@ from eqforge.schemas.tables.generated import Generation, MaskRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
-from eqforge.transforms.generated.draw_work import Drawings, drawings_of, seed_of, weigh
+from eqforge.transforms.generated.draw_work import Drawings, Shared, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.edit_masks import (
     SharedGrounder,
     read_region,
@@ -54,40 +54,25 @@ CHANGED_OUTSIDE: Final = "changed_outside"
 """The name of a score, and of the reason why it refuses a pair."""
 
 
-class SharedEditor:
-    """An editor that the threads of a process share, one photograph at a time."""
-
-    def __init__(self, editor: Editor, device: str) -> None:
-        self.editor, self.device, self.lock = editor, _named(device), threading.Lock()
-
-
-def _named(device: str) -> str:
-    """Return what an accelerator calls itself; its type where torch does not know."""
-    import torch
-
-    found = torch.device(device)
-    return str(torch.cuda.get_device_name(found)) if found.type == "cuda" else found.type
-
-
 _loading = threading.Lock()
 
 
-def shared_editor(settings: EditorSettings) -> SharedEditor:
+def shared_editor(settings: EditorSettings) -> Shared[Editor]:
     """Return the editor of this process, loaded on first use."""
     with _loading:
         return _load(settings)
 
 
 @functools.lru_cache(maxsize=1)
-def _load(settings: EditorSettings) -> SharedEditor:
-    return SharedEditor(load_editor(settings), settings.device)
+def _load(settings: EditorSettings) -> Shared[Editor]:
+    return Shared(load_editor(settings), settings.device)
 
 
 def confirm_editor(rules: EditingRules) -> None:
     """Load the models, and check that somebody says where to edit if the editor has to know."""
     # The machine that launches a job need not have the workers' device.
     here = rules.editor.on(device_here(rules.editor.device))
-    editor = shared_editor(here).editor
+    editor = shared_editor(here).model
     shared_grounder(rules.grounding, here.device)
     if "mask" in editor.needs and not rules.has_masks:
         raise InputError(
@@ -113,7 +98,7 @@ def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
 def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
     shared = shared_editor(rules.editor)
     grounder = shared_grounder(rules.grounding, rules.editor.device) if task.mask is None else None
-    basis = [VERSION, shared.editor.fingerprint, shared.device, versions_of("pillow", "scipy")]
+    basis = [VERSION, shared.model.fingerprint, shared.device, versions_of("pillow", "scipy")]
     basis += [rules.has_masks, rules.lock.lock, rules.lock.feather_px]
     basis += [None if grounder is None else grounder.basis]
     try:
@@ -151,7 +136,7 @@ class _Region:
 
 
 def _make(
-    task: EditTask, shared: SharedEditor, grounder: SharedGrounder | None, rules: EditingRules
+    task: EditTask, shared: Shared[Editor], grounder: SharedGrounder | None, rules: EditingRules
 ) -> MadePair | Rejection:
     media = rules.generated.media
     photograph = read_pixels(media.get(task.photograph.image_id, task.photograph.suffix))
@@ -200,7 +185,7 @@ def _region(
 
 
 def _edit(
-    task: EditTask, photograph: NDArray[np.uint8], region: _Region | None, shared: SharedEditor
+    task: EditTask, photograph: NDArray[np.uint8], region: _Region | None, shared: Shared[Editor]
 ) -> Edited | Rejection:
     import torch
 
@@ -213,7 +198,7 @@ def _edit(
     )
     try:
         with shared.lock:
-            edited = shared.editor.edit(request)
+            edited = shared.model.edit(request)
     except InputError as error:
         return Rejection(reason="unfit_request", detail=str(error)[:500])
     except torch.OutOfMemoryError as error:
@@ -249,12 +234,12 @@ def _score(name: str, value: float | None) -> Score:
 
 def _generation(
     task: EditTask,
-    shared: SharedEditor,
+    shared: Shared[Editor],
     edited: Edited,
     region: _Region | None,
     rules: EditingRules,
 ) -> Generation:
-    found, identity = edited.parameters, shared.editor.identity
+    found, identity = edited.parameters, shared.model.identity
     lock = {"lock": rules.lock.lock, "feather_px": rules.lock.feather_px}
     mask = None if region is None else {"from": region.source, "boxes": region.boxes, **lock}
     if region is not None and region.source == "grounder":

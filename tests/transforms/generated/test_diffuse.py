@@ -107,7 +107,7 @@ def test_a_pair_is_what_the_generator_draws_of_its_prompts(tmp_path: Path) -> No
     request = PairRequest(
         prompts=asked.prompts, seed=asked.seed, control=control_of(asked, some.edit)
     )
-    direct = shared_generator(QUICK).generator.generate(request)
+    direct = shared_generator(QUICK).model.generate(request)
     for found, expected in zip(pixels(some, work), direct.images, strict=True):
         assert np.array_equal(found, expected)
     assert [(tally.stage, tally.candidates, tally.kept) for tally in work.tallies] == [
@@ -191,7 +191,7 @@ def test_a_share_beyond_its_range_is_refused(name: str) -> None:
 
 def test_the_tokens_that_change_are_those_of_the_words_said_to() -> None:
     """The model's own tokenizer splits most words into several tokens."""
-    tokenizer = shared_generator(QUICK).generator.pipeline.tokenizer
+    tokenizer = shared_generator(QUICK).model.pipeline.tokenizer
     several = 0
     for language in LANGUAGES:
         counts = {kind: range(count) for kind, count in draw_counts(400, 0).items()}
@@ -214,7 +214,7 @@ def test_a_word_is_not_taken_for_another_that_is_spelt_alike() -> None:
     them; each has its own in the second prompt.
     """
     prompts = ("a car on a road", "a car with a tent on top on a road")
-    tokenizer = shared_generator(QUICK).generator.pipeline.tokenizer
+    tokenizer = shared_generator(QUICK).model.pipeline.tokenizer
     known = EditControl(method="refine", changed=((), (2, 3, 4, 5, 6)))
     compared = EditControl(method="refine")
     found = {}
@@ -228,19 +228,13 @@ def test_a_word_is_not_taken_for_another_that_is_spelt_alike() -> None:
 
 
 def test_words_that_changed_have_to_be_all_that_differ() -> None:
-    tokenizer = shared_generator(QUICK).generator.pipeline.tokenizer
+    tokenizer = shared_generator(QUICK).model.pipeline.tokenizer
     control = EditControl(method="refine", changed=((1,), (1,)))
     with pytest.raises(InputError, match="the prompts 'a cat' and 'the dog' are not equal"):
         align(("a cat", "the dog"), control, tokenizer)
 
 
 # --- once, and the same again
-
-
-def test_the_same_pair_has_the_same_bytes_in_another_folder(tmp_path: Path) -> None:
-    asked = pair("object", 5)
-    first, second = (drawn_pair(asked, rules(tmp_path / name)) for name in "ab")
-    assert first == second
 
 
 def test_a_pair_is_drawn_once_while_the_store_has_it(
@@ -311,9 +305,9 @@ def test_the_tiny_model_is_the_same_each_time_and_leaves_no_folder(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     diffuse._load.cache_clear()
-    first = shared_generator(QUICK).generator.identity
+    first = shared_generator(QUICK).model.identity
     diffuse._load.cache_clear()
-    assert shared_generator(QUICK).generator.identity == first
+    assert shared_generator(QUICK).model.identity == first
     assert first.name == "tiny"
     assert list(tmp_path.iterdir()) == []
 
@@ -411,7 +405,7 @@ def test_a_pair_on_which_the_generator_fails_is_a_reject_and_tried_again(
 
 def fill_device(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
     """Lets the network take so many rows at a time and no more, as on a full device."""
-    unet = shared_generator(QUICK).generator.pipeline.unet
+    unet = shared_generator(QUICK).model.pipeline.unet
     plain = unet.forward
 
     def forward(rows: Any, *args: Any, **kwargs: Any) -> Any:
@@ -436,9 +430,3 @@ def test_a_device_too_small_for_one_row_ends_the_run_with_advice(
     fill_device(monkeypatch, 0)
     with pytest.raises(BuildError, match=r"cpu has too little memory .* --precision fp16"):
         drawn_pair(pair(), rules(tmp_path))
-
-
-def test_a_model_that_is_not_there_ends_the_run(tmp_path: Path) -> None:
-    missing = replace(QUICK, model=str(tmp_path / "none"))
-    with pytest.raises(InputError, match="is not a folder"):
-        drawn_pair(pair(), rules(tmp_path, missing))
