@@ -246,8 +246,14 @@ def headers(kind: bytes, size: int, count: int) -> bytes:
     return gzip.compress((member.tobuf(tarfile.GNU_FORMAT) + content) * count + plain, 1)
 
 
-@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
-@pytest.mark.parametrize(("size", "count"), [(16 << 20, 1), (1 << 20, 20), (512, 20_000)])
+@pytest.mark.parametrize(
+    ("kind", "size", "count"),
+    [
+        (tarfile.GNUTYPE_LONGNAME, 16 << 20, 1),
+        (tarfile.XHDTYPE, 1 << 20, 20),
+        (tarfile.XGLTYPE, 512, 20_000),
+    ],
+)
 def test_headers_do_not_pass_the_limit(kind: bytes, size: int, count: int) -> None:
     """tarfile holds all of a long name or of an extended header in memory, and each behind it."""
     bomb = headers(kind, size, count)

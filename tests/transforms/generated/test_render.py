@@ -33,7 +33,7 @@ from eqforge.transforms.generated.pairs import coloured
 from eqforge.transforms.generated.render import RenderRules, render_pair, scene_pair_of
 from eqforge.transforms.generated.scene_gates import OFF, SCENE_REASONS, SceneGates
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
-from eqforge.transforms.generated.work import PairWork, samples_of
+from eqforge.transforms.generated.work import samples_of
 from tests.handmade import rules as generated_rules
 
 needs_blender = pytest.mark.skipif(
@@ -349,8 +349,3 @@ def test_a_mask_of_many_objects_stays_as_it_is() -> None:
     Image.fromarray(np.full((4, 4), 300, np.uint16)).save(stream, "png")
 
     assert coloured(stream.getvalue()) == stream.getvalue()
-
-
-def test_works_are_plain_records() -> None:
-    """They travel between processes and are compared."""
-    assert PairWork(proposal=None) == PairWork(proposal=None)
