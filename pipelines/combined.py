@@ -18,9 +18,9 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import shown
 from eqforge.core.visible import visible
-from eqforge.pipelines.base.again import DIGITS
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Input, NamedFile, Pipeline, Target
+from eqforge.pipelines.base.recipe import DIGITS
 from eqforge.pipelines.base.registry import stage_of
 from eqforge.pipelines.base.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts

@@ -1,21 +1,18 @@
 """The command line of a dataset's pipeline, made from its configuration."""
 
 import contextlib
-import dataclasses
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import tyro
-
 from eqforge.core import shell, signals
 from eqforge.core.console import ConsoleOptions, DocumentOptions, give, session
 from eqforge.core.errors import reported_errors
 from eqforge.core.urls import copied_urls
 from eqforge.pipelines.base.pipeline import Pipeline
-from eqforge.pipelines.base.settings import Mode, RunSettings
+from eqforge.pipelines.base.settings import Mode
 from eqforge.transforms.engines.run_folder import private_folder
 
 
@@ -53,17 +50,6 @@ def build_command(
     return 2
 
 
-def default_config(pipeline: type[Pipeline[Any]], mode: Mode = "corrected") -> Any:
-    """Returns the configuration of an empty command line, without its required fields."""
-    values: dict[str, Any] = {
-        field.name: tyro.MISSING
-        for field in dataclasses.fields(pipeline.Config)
-        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    }
-    values["run"] = RunSettings(output=tyro.MISSING)
-    return pipeline.Config(**{**values, "mode": mode, **pipeline.defaults(mode)})
-
-
 def parse_line(
     pipeline: type[Pipeline[Any]],
     argv: Sequence[str],
@@ -86,7 +72,7 @@ def parse_line(
       InputError, SystemExit: see shell.parse_line.
     """
     split = list(argv).index("--") if "--" in argv else len(argv)
-    usual = default or (lambda mode: default_config(pipeline, mode))
+    usual = default or (lambda mode: pipeline.usual(mode))
     line = shell.parse_line(
         pipeline.Config,
         argv[:split],

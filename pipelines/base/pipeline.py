@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+import tyro
+
 from eqforge.core.files import storage
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.visible import counted
@@ -93,6 +95,17 @@ class Pipeline(Generic[Configured]):
     def defaults(cls, mode: Mode) -> dict[str, Any]:
         """Returns the fields of the configuration that a mode sets."""
         return {}
+
+    @classmethod
+    def usual(cls, mode: Mode = "corrected") -> Any:
+        """Returns the configuration of an empty command line, without its required fields."""
+        values: dict[str, Any] = {
+            field.name: tyro.MISSING
+            for field in dataclasses.fields(cls.Config)
+            if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        }
+        values["run"] = RunSettings(output=tyro.MISSING)
+        return cls.Config(**{**values, "mode": mode, **cls.defaults(mode)})
 
     @property
     def run(self) -> RunSettings:

@@ -13,7 +13,7 @@ from eqforge.core.files.source_file import one_content
 from eqforge.core.presets import COMMAND_LINE
 from eqforge.core.shell import CommandLine
 from eqforge.core.visible import counted, in_lines
-from eqforge.pipelines.base.command import default_config, inputs_from_stores, parse_line
+from eqforge.pipelines.base.command import inputs_from_stores, parse_line
 from eqforge.pipelines.base.identity import check_output, header_of
 from eqforge.pipelines.base.pilot import (
     PilotReport,
@@ -75,7 +75,7 @@ def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
             f"eqforge plan {pipeline.name}",
             "Shows what a build would try and what the plan refuses. --output may be left out.",
             console_of(pipeline),
-            lambda mode: with_output(default_config(pipeline, mode)),
+            lambda mode: with_output(pipeline.usual(mode)),
         )
         tell_plan(pipeline, line)
         return 0

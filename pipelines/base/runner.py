@@ -20,7 +20,6 @@ from eqforge.core.files.source_file import one_content
 from eqforge.core.identity import fingerprint
 from eqforge.core.visible import counted, in_lines
 from eqforge.models.pretrained import devices_elsewhere
-from eqforge.pipelines.base.again import commands_of
 from eqforge.pipelines.base.identity import (
     check_output,
     claim_output,
@@ -30,6 +29,7 @@ from eqforge.pipelines.base.identity import (
     remove_half_written,
 )
 from eqforge.pipelines.base.pipeline import Pipeline, Target
+from eqforge.pipelines.base.recipe import commands_of
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, StageBooks, load_manifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage

@@ -12,7 +12,7 @@ import pytest
 
 from eqforge import cli
 from eqforge.commands import verify
-from eqforge.pipelines.base.again import command_of, commands_of
+from eqforge.pipelines.base.recipe import command_of, commands_of
 from eqforge.schemas.dataset.manifest import PartManifest, load_manifest, read_manifest
 from eqforge.schemas.dataset.profile import read_facts
 from eqforge.schemas.dataset.reader import open_dataset

@@ -17,7 +17,7 @@ from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import in_keywords, settings_from
-from eqforge.pipelines.base.command import default_config, inputs_from_stores
+from eqforge.pipelines.base.command import inputs_from_stores
 from eqforge.pipelines.base.pipeline import Pipeline
 from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.pipelines.base.settings import Mode
@@ -85,7 +85,7 @@ def combine(
 
     with in_keywords(Config), inputs_from_stores():
         given = {"parts": parts, "output": output, **settings}
-        config = settings_from(Config, given, default_config(Combined))
+        config = settings_from(Config, given, Combined.usual())
         build_dataset(Combined(config), beam)
         return open(config.run.output)
 
@@ -408,5 +408,5 @@ def _config_of_recipe(
 
 def _config_of_mode(pipeline: type[Pipeline[Any]], settings: dict[str, Any]) -> Any:
     mode: Mode = "paper" if settings.get("mode") == "paper" else "corrected"
-    default = default_config(pipeline, mode)
+    default = pipeline.usual(mode)
     return settings_from(pipeline.Config, settings, default)
