@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eqforge.core.files.trimmed_clips import TrimmedClips
+from eqforge.core.files.found_frames import TrimmedClips
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Input, Target

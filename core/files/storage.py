@@ -1,6 +1,8 @@
 """Files of a dataset on a local disk or an object store, written whole or not at all."""
 
 import contextlib
+import functools
+import ipaddress
 import logging
 import os
 import posixpath
@@ -14,7 +16,6 @@ from typing import IO, Any
 
 from eqforge.core.errors import InputError, room_named
 from eqforge.core.files import digests, disk
-from eqforge.core.files.http_client import http_options
 from eqforge.core.urls import public
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -296,3 +297,40 @@ def delete_folder(url: str) -> None:
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm(path, recursive=True)
+
+
+CONNECT_S = 20.0
+READ_S = 60.0
+
+
+@functools.cache
+def http_options() -> dict[str, Any]:
+    """Returns fsspec's options for https:// and http://; always the same object."""
+    from fsspec.implementations.http import aiohttp  # which is what it opens URLs by
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_redirect.append(_check_redirect)
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=READ_S)
+    return {"client_kwargs": {"timeout": timeout, "trace_configs": [trace]}}
+
+
+async def _check_redirect(_session: Any, _context: Any, asked: Any) -> None:
+    """Refuses redirects out of https, and from elsewhere into this machine or its network.
+
+    Files of one host often lie on another, so that other hosts are not refused.
+
+    Raises:
+      ValueError: the redirect is refused.
+    """
+    target = asked.url.join(type(asked.url)(asked.response.headers.get("Location", "")))
+    if asked.url.scheme == "https" and target.scheme != "https":
+        raise ValueError("the server leads from https:// to an address without encryption")
+    if _is_inner(target.host) and not _is_inner(asked.url.host):
+        raise ValueError("the server leads to an address of this machine or its network")
+
+
+def _is_inner(host: str | None) -> bool:
+    try:
+        return not ipaddress.ip_address(host or "").is_global
+    except ValueError:
+        return host == "localhost"

@@ -8,7 +8,7 @@ from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.found_file import CACHE_GB
-from eqforge.core.machine import check_workers
+from eqforge.core.ranges import check_workers
 from eqforge.transforms.dataset.plan import Selection
 
 Mode = Literal["paper", "corrected"]

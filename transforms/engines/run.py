@@ -24,7 +24,7 @@ from eqforge.core import errors
 from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
-from eqforge.core.machine import check_workers
+from eqforge.core.ranges import check_workers
 from eqforge.transforms.engines import watchdog
 from eqforge.transforms.engines.defaults import (
     BOOT,

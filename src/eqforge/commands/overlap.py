@@ -23,7 +23,7 @@ from eqforge.commands.overlap_seen import (
 )
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.machine import check_workers
+from eqforge.core.ranges import check_workers
 from eqforge.core.shell import shell
 from eqforge.schemas.tables.description import Collection
 from eqforge.transforms.filters.minimality import HASH_BITS

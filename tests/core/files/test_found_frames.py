@@ -7,9 +7,8 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.find_file import MissingFile
-from eqforge.core.files.found_frames import FoundFrames, find_video, number_frames
+from eqforge.core.files.found_frames import FoundFrames, TrimmedClips, find_video, number_frames
 from eqforge.core.files.source_folder import SourceFolder
-from eqforge.core.files.trimmed_clips import TrimmedClips
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameRequest
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.video.pictures import number_of

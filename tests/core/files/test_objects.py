@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fsspec.implementations.http import yarl
 
-from eqforge.core.files import http_client, objects
+from eqforge.core.files import objects, storage
 from eqforge.core.files.objects import FetchFailed, fetch, stat, state_of
 from tests.web_server import Fault, WebServer
 
@@ -140,7 +140,7 @@ def test_redirects_lead_neither_out_of_encryption_nor_inside(
 ) -> None:
     response = SimpleNamespace(headers={"Location": location})
     request: Any = SimpleNamespace(url=yarl.URL(asked), response=response)
-    checked = http_client._check_redirect(None, None, request)
+    checked = storage._check_redirect(None, None, request)
     if refused:
         with pytest.raises(ValueError, match="the server leads"):
             asyncio.run(checked)
@@ -152,7 +152,7 @@ def test_a_refused_redirect_is_the_reason(web: WebServer, monkeypatch: pytest.Mo
     web.redirects["there"] = f"{web.url}/a.bin"
     assert fetched(f"{web.url}/there") == DATA
     web.redirects["out"] = "https://169.254.169.254/"
-    monkeypatch.setattr(http_client, "_is_inner", lambda host: host == "169.254.169.254")
+    monkeypatch.setattr(storage, "_is_inner", lambda host: host == "169.254.169.254")
     assert reason_of(f"{web.url}/out") == (
         "download_failed",
         "the server leads to an address of this machine or its network",
