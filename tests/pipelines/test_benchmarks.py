@@ -69,7 +69,7 @@ def test_saved_datasets_give_the_same_rows_as_the_hub(tmp_path: Path) -> None:
         str(tmp_path / "saved")
     )
     first = imported("vismin", hub, tmp_path / "first")
-    second = imported("vismin", tmp_path / "saved", tmp_path / "second", "--workers", 2)
+    second = imported("vismin", tmp_path / "saved", tmp_path / "second")
     for table in ("samples", "images"):
         assert rows(first, table) == rows(second, table)
         assert rows(first, table)

@@ -131,7 +131,7 @@ def test_the_frames_of_a_video_give_what_the_video_gives(
             )
 
 
-def test_neither_order_nor_names_nor_workers_change_the_rows(frames: Path, tmp_path: Path) -> None:
+def test_neither_order_nor_names_change_the_rows(frames: Path, tmp_path: Path) -> None:
     """Pictures written in another order, as img_1.png and IMG_1.PNG's like, of mixed padding."""
     times = [0.1, 0.5, 0.9, 1.3]
     said = captions(tmp_path / "said.jsonl", (("a", time_s) for time_s in times))
@@ -144,7 +144,7 @@ def test_neither_order_nor_names_nor_workers_change_the_rows(frames: Path, tmp_p
             name = file.name if place == "again" else f"img_{int(file.stem)}.PNG"
             shutil.copy(file, tmp_path / place / "a" / name)
 
-    again = build(said, tmp_path / "again", tmp_path / "out-again", "--workers", "2")
+    again = build(said, tmp_path / "again", tmp_path / "out-again")
     other = build(said, tmp_path / "other", tmp_path / "out-other")
 
     for name, content in dataset_bytes(first).items():

@@ -17,7 +17,7 @@ import pytest
 
 from eqforge.commands import verify
 from eqforge.pipelines import eq_video
-from tests.builds import books, dataset_bytes, ids, reasons, rows
+from tests.builds import books, ids, reasons, rows
 from tests.photographs import Photograph, captioned_photographs, write_clip_of
 from tests.tiny_models import train_blip
 
@@ -161,12 +161,6 @@ def test_published_scores_decide_as_the_model_that_gave_them(
     assert ids(by_file) == ids(by_model)
     assert reasons(by_file, "pairs") == reasons(by_model, "pairs")
     assert len(ids(by_file)) > PAIRS
-
-
-def test_two_workers_give_the_same_bytes(made: Made, scored: Path, tmp_path: Path) -> None:
-    limits = ["--oracle-min", "None", "--oracle-max", "None"]
-    output = made.build(tmp_path / "out", *limits, "--workers", "2")
-    assert dataset_bytes(output) == dataset_bytes(scored)
 
 
 def test_one_pair_alone_has_the_same_scores(made: Made, scored: Path, tmp_path: Path) -> None:

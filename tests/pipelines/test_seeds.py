@@ -11,7 +11,7 @@ from skimage import data
 
 from eqforge.commands import verify
 from eqforge.pipelines import eq_edit, eq_sd
-from tests.builds import books, dataset_bytes, finished_work, ids, reasons, rows
+from tests.builds import books, finished_work, ids, reasons, rows
 from tests.reports import chunks, write_report
 from tests.tiny_models import save_clip
 
@@ -110,13 +110,6 @@ def test_one_seed_is_drawn_as_before_and_among_several_it_is_the_first(
     assert set(finished_work(single, "draw")) < set(finished_work(several, "draw"))
 
 
-def test_the_same_bytes_whatever_the_number_of_workers(
-    several: Path, models: list[str], tmp_path: Path
-) -> None:
-    again = draw(tmp_path / "again", *OPEN, "--seeds", "3", *models, "--workers", "2")
-    assert dataset_bytes(again) == dataset_bytes(several)
-
-
 def test_one_pair_alone_is_the_same_as_among_the_others(
     several: Path, models: list[str], tmp_path: Path
 ) -> None:
@@ -183,8 +176,6 @@ def test_the_best_of_three_edits_of_a_photograph_is_kept(
         "seeds": (6, 2, 4),
     }
     assert verify.main([str(found)]) == 0, capsys.readouterr().out
-    again = edit(tmp_path / "again", *asked, "--workers", "2")
-    assert dataset_bytes(again) == dataset_bytes(found)
 
 
 def test_the_oracles_margin_needs_an_oracle(
