@@ -8,10 +8,10 @@ from typing import Any
 
 from eqforge.core.console import DocumentOptions, give, session
 from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.files.input_copies import fetch_inputs
 from eqforge.core.files.source_file import one_content
 from eqforge.core.presets import COMMAND_LINE
 from eqforge.core.shell import CommandLine
-from eqforge.core.urls import fetch_inputs
 from eqforge.core.visible import counted, in_lines
 from eqforge.pipelines.base.command import inputs_from_stores, parse_line
 from eqforge.pipelines.base.identity import check_output, header_of

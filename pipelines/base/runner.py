@@ -15,9 +15,9 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from eqforge.core import signals
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.files.input_copies import fetch_inputs
 from eqforge.core.files.source_file import one_content
 from eqforge.core.identity import fingerprint
-from eqforge.core.urls import fetch_inputs
 from eqforge.core.visible import counted, in_lines
 from eqforge.models.pretrained import devices_elsewhere
 from eqforge.pipelines.base.identity import (
