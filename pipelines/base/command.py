@@ -10,7 +10,7 @@ from typing import Any
 from eqforge.core import shell, signals
 from eqforge.core.console import ConsoleOptions, DocumentOptions, give, session
 from eqforge.core.errors import reported_errors
-from eqforge.core.files.input_copies import copied_urls
+from eqforge.core.urls import copied_urls
 from eqforge.pipelines.base.pipeline import Pipeline
 from eqforge.pipelines.base.settings import Mode
 from eqforge.transforms.engines.run_folder import private_folder
