@@ -20,7 +20,7 @@ HEAVY = frozenset(
         *("face_recognition", "fsspec", "ftfy", "grpc", "imagehash", "inflect"),
         *("kubric", "lemminflect", "matplotlib", "nltk", "numpy", "open_clip", "pandas", "PIL"),
         *("py3langid", "pyarrow", "scipy", "skimage", "sklearn", "spacy", "textblob", "tokenizers"),
-        *("torch", "torchvision", "transformers", "typeguard", "wordfreq"),
+        *("torch", "torchvision", "transformers", "wordfreq"),
     }
 )
 """Packages whose import takes a twentieth of a second or more, or that are not always installed."""

@@ -5,14 +5,12 @@ import functools
 import operator
 import re
 import sys
-import types
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, get_args
 
 import tyro
-from tyro import _resolver
 from tyro.conf import HelptextFromCommentsOff, OmitArgPrefixes
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
@@ -274,32 +272,6 @@ def _expected(kind: Any, spec: PrimitiveConstructorSpec[Any], text: str) -> str:
     percentage = re.fullmatch(r"(\d+(?:\.\d*)?) ?%", text) if float in kinds else None
     hint = f"; write {float(percentage[1]) / 100:g} for {text}" if percentage else ""
     return f"{what}{' or None' if type(None) in kinds else ''}{hint}"
-
-
-_of_tyro = _resolver.is_instance
-
-
-def _is_instance(typ: Any, value: Any) -> bool:
-    """Tells whether a default is of a kind, as tyro 1.0 does.
-
-    Of `int | None` and `tuple[str, ...]` tyro asks typeguard, which imports asyncio and ssl: a
-    tenth of the time that a help takes.
-    """
-    if isinstance(typ, types.UnionType):
-        return any(_is_instance(each, value) for each in get_args(typ))
-    if get_origin(typ) is tuple:
-        kinds = get_args(typ)
-        if kinds[1:] == (...,) and isinstance(value, tuple):
-            kinds = kinds[:1] * len(value)
-        return (
-            isinstance(value, tuple)
-            and len(value) == len(kinds)
-            and all(map(_is_instance, kinds, value))
-        )
-    return _of_tyro(typ, value)
-
-
-_resolver.is_instance = _is_instance
 
 
 def _in_words(metavar: str) -> str:

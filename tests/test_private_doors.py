@@ -121,13 +121,6 @@ DOORS = (
         texts=("DataLoader worker (pid",),
     ),
     Door(
-        user="core/shell.py",
-        package="tyro",
-        version="1.0",
-        file="tyro/_resolver.py",
-        texts=("def is_instance(typ: Any, value: Any) -> bool:", "    import typeguard\n"),
-    ),
-    Door(
         user="generators/scenes/kubric_import.py",
         package="kubric-nightly",
         version="2023.12.27",
