@@ -12,7 +12,7 @@ import tyro
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import read_text_lines
 from eqforge.core.files.pictures import MAX_PIXELS
-from eqforge.core.machine import check_workers
+from eqforge.core.ranges import check_workers
 from eqforge.core.visible import nearest
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import tyro
 
 from eqforge.core.errors import InputError
-from eqforge.core.machine import check_workers
+from eqforge.core.ranges import check_workers
 from eqforge.evaluation.training.eqsim import SIDES, MarginMode
 from eqforge.evaluation.training.losses import ClosePairs, EqsimScores, Objective, parse_weights
 
