@@ -18,7 +18,7 @@ HEAVY = frozenset(
     {
         *("accelerate", "apache_beam", "av", "bpy", "cv2", "datasets", "diffusers", "dlib"),
         *("face_recognition", "fsspec", "ftfy", "grpc", "imagehash", "inflect"),
-        *("kubric", "lemminflect", "matplotlib", "nltk", "numpy", "open_clip", "pandas", "PIL"),
+        *("kubric", "lemminflect", "matplotlib", "nltk", "open_clip", "pandas"),
         *("py3langid", "pyarrow", "scipy", "skimage", "sklearn", "spacy", "textblob", "tokenizers"),
         *("torch", "torchvision", "transformers", "wordfreq"),
     }
