@@ -88,10 +88,6 @@ def read_edit_captions(
       path: a caption file, or a folder of Hugging Face's; see caption_sources.py.
       source: its format; None detects it.
       has_masks: whether there is a folder of masks, which captions may name.
-
-    Raises:
-      InputError: the file is not of that format, has no caption, or gives an id twice; the message
-        names file, record and field.
     """
     path, name = Path(path), source or detect_source(path)
     if name == "own":

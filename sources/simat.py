@@ -97,11 +97,7 @@ class PublishedQuery:
 
 
 def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
-    """Returns the regions of retrieval_db.tsv in its order.
-
-    Raises:
-      InputError: the file is not of that format, or gives a region twice.
-    """
+    """Returns the regions of retrieval_db.tsv in its order."""
     names = ("region_id", "image_id", "subj", "rel", "obj", "subj_bbox", "obj_bbox", "bbox")
     found = {}
     for row in _rows(path, names, _TAB):
@@ -120,11 +116,7 @@ def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
 
 
 def read_triplets(path: str | Path) -> dict[str, Triplet]:
-    """Returns the triplet of each region of triplets.csv, in its order.
-
-    Raises:
-      InputError: the file is not of that format, or gives a region twice.
-    """
+    """Returns the triplet of each region of triplets.csv, in its order."""
     found: dict[str, Triplet] = {}
     for row in _rows(path, ("region_id", "subj", "rel", "obj"), ","):
         region_id = row["region_id"].name()
@@ -135,11 +127,7 @@ def read_triplets(path: str | Path) -> dict[str, Triplet]:
 
 
 def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
-    """Yields the queries of transfos.csv in its order.
-
-    Raises:
-      InputError: the file is not of that format.
-    """
+    """Yields the queries of transfos.csv in its order."""
     names = ("region_id", "field", "value", "target", "norm2", "is_test")
     for row in _rows(path, names, ","):
         field, is_test = row["field"], row["is_test"]
@@ -166,9 +154,6 @@ def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Trip
     Args:
       path: captions.txt, or JSON lines.
       order: the distinct triplets in the order of triplets.csv; empty if that was not given.
-
-    Raises:
-      InputError: the file has neither of the forms, or does not fit the triplets.
     """
     file = Path(path).name
     lines = [(n, line.strip()) for n, line in enumerate(read_text_lines(path), 1) if line.strip()]

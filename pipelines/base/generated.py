@@ -305,11 +305,7 @@ def _write(url: str, judged: Iterable[Judged]) -> None:
 def select_pairs(
     pairs: Iterable[Planned], sample_id: Callable[[Planned], str], run: RunSettings
 ) -> Iterator[Planned]:
-    """Yields the pairs of a plan that the run settings select.
-
-    Raises:
-      InputError: a selection is wrong, or a sample named in `only` is not in the plan.
-    """
+    """Yields the pairs of a plan that the run settings select."""
     selection = selection_of(run)
     missing, left = set(selection.only), selection.limit
     seen: list[str] = []

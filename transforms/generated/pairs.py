@@ -8,7 +8,7 @@ import colorsys
 import functools
 import io
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from eqforge.core.files import storage
@@ -155,13 +155,8 @@ def store_image(media: MediaStore, data: bytes, width_px: int, height_px: int) -
 
 def store_mask(media: MediaStore, data: bytes, width_px: int, height_px: int) -> MaskRow:
     """Store an encoded PNG that is a mask."""
-    return MaskRow(
-        mask_id=media.put(data, ".png"),
-        suffix=".png",
-        width_px=width_px,
-        height_px=height_px,
-        num_bytes=len(data),
-    )
+    stored = asdict(store_image(media, data, width_px, height_px))
+    return MaskRow(mask_id=stored.pop("image_id"), **stored)
 
 
 def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:

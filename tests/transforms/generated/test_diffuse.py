@@ -26,7 +26,6 @@ from eqforge.generators.diffusion.prompts import (
 from eqforge.generators.diffusion.settings import (
     TINY,
     DiffusionSettings,
-    EditControl,
     PairImages,
     PairRequest,
 )
@@ -205,33 +204,6 @@ def test_the_tokens_that_change_are_those_of_the_words_said_to() -> None:
                 assert changed == said or (asked.control == "replace" and changed < said)
                 several += len(changed) > len(asked.changed[side])
     assert several > 100
-
-
-def test_a_word_is_not_taken_for_another_that_is_spelt_alike() -> None:
-    """Of the two "on" in the second prompt the first one is new: comparing tokens finds the other.
-
-    The words of the first prompt stand in order at the tokens 1, 2, ..., as the tokenizer gives
-    them; each has its own in the second prompt.
-    """
-    prompts = ("a car on a road", "a car with a tent on top on a road")
-    tokenizer = shared_generator(QUICK).model.pipeline.tokenizer
-    known = EditControl(method="refine", changed=((), (2, 3, 4, 5, 6)))
-    compared = EditControl(method="refine")
-    found = {}
-    for name, control in (("known", known), ("compared", compared)):
-        alignment = align(prompts, control, tokenizer)
-        first, second = alignment.find
-        (source,) = first(2)[:1]
-        found[name] = {place: alignment.mapper[source, second(place)[0]] for place in (5, 7)}
-    assert found["known"] == {5: 0.0, 7: 1.0}
-    assert found["compared"] == {5: 1.0, 7: 0.0}
-
-
-def test_words_that_changed_have_to_be_all_that_differ() -> None:
-    tokenizer = shared_generator(QUICK).model.pipeline.tokenizer
-    control = EditControl(method="refine", changed=((1,), (1,)))
-    with pytest.raises(InputError, match="the prompts 'a cat' and 'the dog' are not equal"):
-        align(("a cat", "the dog"), control, tokenizer)
 
 
 # --- once, and the same again

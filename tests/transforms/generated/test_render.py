@@ -31,7 +31,7 @@ from eqforge.schemas.records.scenes import (
 )
 from eqforge.transforms.generated.pairs import coloured
 from eqforge.transforms.generated.render import RenderRules, render_pair, scene_pair_of
-from eqforge.transforms.generated.scene_gates import OFF, SCENE_REASONS, SceneGates
+from eqforge.transforms.generated.scene_gates import SCENE_REASONS, SceneGates
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from eqforge.transforms.generated.work import samples_of
 from tests.handmade import rules as generated_rules
@@ -277,12 +277,6 @@ def test_a_bottle_that_lies_is_seen_to_lie_and_a_roof_has_its_colour(
 
 def test_every_gate_has_a_pair_that_is_wrong() -> None:
     assert set(WRONG) == set(SCENE_REASONS)
-
-
-@needs_blender
-def test_without_gates_the_wrong_pairs_stay(rules: RenderRules, renderer: SceneRenderer) -> None:
-    for wrong in WRONG.values():
-        assert render_pair(wrong, replace(rules, gates=OFF), renderer).rejects == ()
 
 
 @needs_blender

@@ -532,11 +532,6 @@ def test_the_order_of_a_row_is_measured_and_the_other_one_is_false() -> None:
     assert value_of(scores, "crossed_side_margin_0") == pytest.approx(-0.25)
 
 
-def test_pairs_of_other_kinds_have_no_scores_of_these() -> None:
-    names = {score.name for score in score_scenes(pair(), (drawn(SOUND), drawn(SOUND)))}
-    assert not {name for name in names if "near" in name or "far" in name or "height" in name}
-
-
 SMALL = 6
 
 
