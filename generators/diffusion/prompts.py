@@ -336,12 +336,17 @@ class _Prompt:
         self.slots: dict[str, range] = {}
         self._say("style", picture.style.text.capitalize().split())
         self._say("of", ["of"])
-        self._say("article", _article(picture) if language == "english" else [])
+        # The article of the noun is that of the word that follows it.
+        after = picture.thing if picture.before is None else picture.before
+        has_article = language == "english" and picture.thing.article and after.article
+        self._say("article", [after.article] if has_article else [])
         self._say("before", [] if picture.before is None else picture.before.words)
         self._say("thing", picture.thing.words)
         published = vocabulary.published if language == "published" else ()
         for slot in ("after", "place", "condition"):
-            self._say(slot, _as_written(getattr(picture, slot), published))
+            phrase = getattr(picture, slot)
+            written = "" if phrase is None else dict(published).get(phrase.text, phrase.text)
+            self._say(slot, written.split())
 
     def _say(self, slot: str, words: Sequence[str]) -> None:
         self.slots[slot] = range(len(self.words), len(self.words) + len(words))
@@ -354,20 +359,6 @@ class _Prompt:
     def of(self, *slots: str) -> Words:
         """Return the numbers of the words of some slots."""
         return tuple(number for slot in slots for number in self.slots[slot])
-
-
-def _article(picture: Picture) -> list[str]:
-    """Return the article of the noun, which is that of the word that follows it."""
-    if not picture.thing.article:
-        return []
-    phrase = picture.thing if picture.before is None else picture.before
-    return [phrase.article] if phrase.article else []
-
-
-def _as_written(phrase: Phrase | None, published: tuple[tuple[str, str], ...]) -> list[str]:
-    if phrase is None:
-        return []
-    return dict(published).get(phrase.text, phrase.text).split()
 
 
 def _changed(first: _Prompt, second: _Prompt) -> tuple[Words, Words]:
