@@ -52,7 +52,6 @@ class Picture:
 
     @property
     def key(self) -> str:
-        """The content as text."""
         found = (self.style, self.before, self.thing, self.after, self.place, self.condition)
         return "/".join("" if phrase is None else phrase.text for phrase in found)
 

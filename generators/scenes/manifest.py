@@ -5,8 +5,9 @@ Source: kubric's `AssetSource.from_manifest`. To an asset's entry eqforge adds `
 """
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
 from eqforge.core.errors import InputError
@@ -18,6 +19,8 @@ from eqforge.generators.scenes.palette import PALETTE
 from eqforge.schemas.records.scenes import StageName, SurfaceMaterial, Vector
 
 S = TypeVar("S", bound=str)
+T = TypeVar("T")
+D = TypeVar("D")
 AssetKind = Literal["object", "hdri"]
 AS_STORED: Mapping[str, str] = {"axis_forward": "Y", "axis_up": "Z"}
 """Axes that import a mesh as stored in its file, as kubric's own renderer does."""
@@ -195,10 +198,10 @@ def read_manifest(url: str) -> Manifest:
         ) from error
     node = parse_json(text, public(url))
     folder, _, name = url.replace("\\", "/").rpartition("/")
-    data_dir = text_or(node, "data_dir", "") or folder or "."
+    data_dir = optional(node, "data_dir", Node.text, "") or folder or "."
     return Manifest(
-        name=text_or(node, "name", name.partition(".")[0]),
-        version=text_or(node, "version", ""),
+        name=optional(node, "name", Node.text, name.partition(".")[0]),
+        version=optional(node, "version", Node.text, ""),
         assets={key: _read_asset(key, value, data_dir) for key, value in node["assets"].items()},
     )
 
@@ -208,7 +211,8 @@ def manifest_to_grow(url: str, name: str) -> Manifest:
     if not storage.exists(url):
         return Manifest(name=name, version="1", assets={})
     known = read_manifest(url)
-    folder = text_or(parse_json(read_input(url).decode(), public(url)), "data_dir", "")
+    node = parse_json(read_input(url).decode(), public(url))
+    folder = optional(node, "data_dir", Node.text, "")
     if folder:
         raise InputError(
             f"{public(url)}: its archives lie in {public(folder)} (data_dir), and new ones would "
@@ -238,22 +242,19 @@ def _read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
     kind = kinds.get(asset_type.name()) or asset_type.fail(" or ".join(kinds))
     kwargs, metadata = node["kwargs"], node.get("metadata")
     draws = kwargs["render_filename" if kind == "object" else "filename"]
-    simulation, size = kwargs.get("simulation_filename"), node.get("num_bytes")
-    pin, words = node.get("sha256"), node.get("words")
-    imports = kwargs.get("render_import_kwargs")
     return Asset(
         asset_id=asset_id,
         kind=kind,
         archive=_archive(asset_id, node, data_dir, draws),
-        sha256=None if pin is None else _read_digest(pin),
-        num_bytes=None if size is None else size.integer(),
+        sha256=optional(node, "sha256", _read_digest, None),
+        num_bytes=optional(node, "num_bytes", Node.integer, None),
         bounds=_read_bounds(kwargs["bounds"]) if kind == "object" else ((0.0,) * 3, (0.0,) * 3),
         render=_inside(draws),
-        simulation=None if simulation is None else _inside(simulation),
-        import_kwargs=dict(imports.mapping()) if imports else dict(AS_STORED),
-        category="" if metadata is None else text_or(metadata, "category", ""),
-        licence=text_or(node, "license", ""),
-        words=None if words is None else read_words(words),
+        simulation=optional(kwargs, "simulation_filename", _inside, None),
+        import_kwargs=dict(optional(kwargs, "render_import_kwargs", Node.mapping, AS_STORED)),
+        category="" if metadata is None else optional(metadata, "category", Node.text, ""),
+        licence=optional(node, "license", Node.text, ""),
+        words=optional(node, "words", read_words, None),
         entry=node.mapping(),
     )
 
@@ -261,35 +262,30 @@ def _read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
 def read_words(node: Node) -> AssetWords:
     """Read how captions name an asset; a missing plural is the noun with an s."""
     _check_fields(node, AssetWords, "words have")
-    noun, parts, size = node["noun"].name(), node.get("parts"), node.get("size")
-    clashes, roles, colour = node.get("clashes"), node.get("roles"), node.get("colour")
-    front, details = node.get("front_deg"), node.get("plural_detail")
-    materials, stages = node.get("materials"), node.get("stages")
-    holds, shelters, faces = node.get("holds"), node.get("shelters"), node.get("faces")
-    lies, trims = node.get("lies"), node.get("trims")
-    is_plural = (flag := node.get("is_plural")) is not None and flag.flag()
+    noun, parts = node["noun"].name(), optional(node, "parts", Node.names, None)
+    is_plural = optional(node, "is_plural", Node.flag, False)
     for key in ("detail", "plural_detail") if parts is None else ():
-        if not set(PALETTE).isdisjoint(text_or(node, key, "").split()):
+        if not set(PALETTE).isdisjoint(optional(node, key, Node.text, "").split()):
             node[key].fail("no colour without `parts`: the materials that change, [] for none")
     return AssetWords(
         noun=noun,
-        plural=noun if is_plural else text_or(node, "plural", noun + "s"),
+        plural=noun if is_plural else optional(node, "plural", Node.text, noun + "s"),
         is_plural=is_plural,
-        detail=text_or(node, "detail", ""),
-        plural_detail=None if details is None else details.text(),
-        colour=None if colour is None else _one_of(PALETTE, colour),
-        parts=None if parts is None else parts.names(),
-        clashes=_some_of(PALETTE, clashes) if clashes else (),
-        roles=_some_of(ROLES, roles) if roles else ("object",),
-        size=1.0 if size is None else _positive(size),
-        front_deg=None if front is None else front.number(),
-        materials=_some_of(MATERIALS, materials) if materials else (),
-        stages=_some_of(STAGES, stages) if stages else STAGES,
-        holds=None if holds is None else _read_room(holds),
-        shelters=None if shelters is None else _read_room(shelters),
-        faces=faces is not None and faces.flag(),
-        lies=lies is not None and lies.flag(),
-        trims={} if trims is None else _read_trims(trims, None if parts is None else parts.names()),
+        detail=optional(node, "detail", Node.text, ""),
+        plural_detail=optional(node, "plural_detail", Node.text, None),
+        colour=optional(node, "colour", partial(_one_of, PALETTE), None),
+        parts=parts,
+        clashes=optional(node, "clashes", partial(_some_of, PALETTE), ()),
+        roles=optional(node, "roles", partial(_some_of, ROLES), ("object",)),
+        size=optional(node, "size", _positive, 1.0),
+        front_deg=optional(node, "front_deg", Node.number, None),
+        materials=optional(node, "materials", partial(_some_of, MATERIALS), ()),
+        stages=optional(node, "stages", partial(_some_of, STAGES), STAGES),
+        holds=optional(node, "holds", _read_room, None),
+        shelters=optional(node, "shelters", _read_room, None),
+        faces=optional(node, "faces", Node.flag, False),
+        lies=optional(node, "lies", Node.flag, False),
+        trims=optional(node, "trims", partial(_read_trims, parts), {}),
     )
 
 
@@ -310,7 +306,7 @@ def _read_room(node: Node) -> Room:
     )
 
 
-def _read_trims(node: Node, parts: tuple[str, ...] | None) -> Mapping[str, Trim]:
+def _read_trims(parts: tuple[str, ...] | None, node: Node) -> Mapping[str, Trim]:
     for key, member in node.items():
         if parts is None or key in parts:
             member.fail("the name of a material that `parts`, which has to be there, leaves out")
@@ -318,16 +314,16 @@ def _read_trims(node: Node, parts: tuple[str, ...] | None) -> Mapping[str, Trim]
     return {
         key: Trim(
             noun=member["noun"].name(),
-            is_plural=(flag := member.get("is_plural")) is not None and flag.flag(),
+            is_plural=optional(member, "is_plural", Node.flag, False),
         )
         for key, member in node.items()
     }
 
 
-def text_or(node: Node, key: str, default: str) -> str:
-    """Return a text member of a JSON object, or the default if it is absent."""
+def optional(node: Node, key: str, read: Callable[[Node], T], default: D) -> T | D:
+    """Return a member of a JSON object, or the default if it is absent or null."""
     member = node.get(key)
-    return default if member is None else member.text()
+    return default if member is None else read(member)
 
 
 def _archive(asset_id: str, node: Node, data_dir: str, draws: Node) -> str:
