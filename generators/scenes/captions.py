@@ -82,14 +82,12 @@ def related_caption(
     if mode == "paper":
         where = _PAPER[kind][relation]
         return f"The {target.singular} is {where} the {reference.singular}."
-    verb = "are" if target.words.is_plural else "is"
-    return f"The {target.singular} {verb} {_ENGLISH[relation]} the {reference.singular}."
+    return sentence(target, f"{_ENGLISH[relation]} the {reference.singular}")
 
 
-def sentence(target: Phrase, where: str, others: str) -> str:
-    """Return a caption that says where an object is: "The red mug is on the blue stool"."""
-    verb = "are" if target.words.is_plural else "is"
-    return f"The {target.singular} {verb} {where} the {others}."
+def sentence(target: Phrase, what: str) -> str:
+    """Return a caption that says what an object is: "The red mug is on the blue stool."."""
+    return f"The {target.singular} {'are' if target.words.is_plural else 'is'} {what}."
 
 
 def row_caption(row: Sequence[Phrase]) -> str:
@@ -101,16 +99,13 @@ def row_caption(row: Sequence[Phrase]) -> str:
 
 def facing_caption(target: Phrase, facing: Facing) -> str:
     """Return a caption that says where a thing's front is: "The red toy car is facing left."."""
-    verb = "are" if target.words.is_plural else "is"
-    where = "facing away from the camera" if facing == "facing away" else facing
-    return f"The {target.singular} {verb} {where}."
+    return sentence(target, "facing away from the camera" if facing == "facing away" else facing)
 
 
 def posture_caption(target: Phrase, posture: Posture) -> str:
     """Return a caption that says how a thing is placed: "The mug is lying on its side."."""
-    verb, side = ("are", "their sides") if target.words.is_plural else ("is", "its side")
-    how = "standing upright" if posture == "upright" else f"lying on {side}"
-    return f"The {target.singular} {verb} {how}."
+    side = "their sides" if target.words.is_plural else "its side"
+    return sentence(target, "standing upright" if posture == "upright" else f"lying on {side}")
 
 
 def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:

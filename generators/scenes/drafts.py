@@ -216,7 +216,9 @@ class Drafter:
             )
             for relation in relations
         ]
-        captions = [sentence(label(target), words[relation], there) for relation in relations]
+        captions = [
+            sentence(label(target), f"{words[relation]} the {there}") for relation in relations
+        ]
         draft = self.staged("position", nouns, pieces, claims, captions, rng)
         return replace(draft, stand=stand, is_even=False)
 
