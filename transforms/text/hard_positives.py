@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 
+from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
@@ -155,6 +157,23 @@ def _with_image(
     """Returns the sample with its image, and with the file's digest where a part is cut out."""
     digest = None if sample.box is None else admitted.source_sha256(record)
     return replace(sample, image_id=admitted.image_id(record), source_sha256=digest)
+
+
+def check_balance(captions: object, model: str | None) -> None:
+    """Check that hard negatives are made here, and can be drawn together.
+
+    Raises:
+      InputError: the source brings its own, or a language model writes.
+    """
+    if captions is None:
+        raise InputError(
+            "--balance text draws the hard negatives that rules make of --captions; the other "
+            "sources bring their own: leave it out"
+        )
+    if model is not None:
+        raise InputError("--balance text: draws texts of rules; leave out --model")
+    if find_spec("sklearn") is None:
+        raise MissingExtra("scikit-learn", "text")
 
 
 def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[str, int]:

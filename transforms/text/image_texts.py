@@ -1,13 +1,22 @@
 """What sources say of an image: foiled records, text pairs and free captions, image by image."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
+from eqforge.core.errors import InputError
 from eqforge.generators.text.hard_positives.corrected import record_id
+from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.lexicon import Kind
-from eqforge.sources.caption_sources import CaptionRecord
-from eqforge.sources.text_pairs import TextPair
-from eqforge.sources.vl_checklist import VlChecklistRecord
+from eqforge.sources.caption_sources import CaptionRecord, read_captions
+from eqforge.sources.own_captions import caption_files
+from eqforge.sources.pair_records import pair_files
+from eqforge.sources.text_pairs import TextPair, read_text_pairs
+from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+
+FOLDERS: Final[Mapping[str, str]] = {"attribute": "Attribute/vg", "relation": "Relation/vg"}
+"""Where VL-CheckList has the files of each kind, below its folder `data`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,3 +78,75 @@ class TextsBatch:
 
     images: tuple[ImageTexts, ...]
     drawn: Mapping[str, int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSources:
+    """The files that say something of images; one of the three kinds is named."""
+
+    vl_checklist: Path | None = None
+    """VL-CheckList's folder `data`: its Visual Genome files give the REPLACE set."""
+
+    kinds: tuple[str, ...] = ("attribute", "relation")
+    """Which of VL-CheckList's files are read."""
+
+    pairs: Path | None = None
+    """A file of text pairs (ARO, SugarCrepe, JSON lines ...), or a folder of Hugging Face's with
+    their fields: its captions give the SWAP set."""
+
+    captions: Path | None = None
+    """COCO captions, a Karpathy-split JSON, Flickr30k's token or CSV file, or your own: a table
+    (.csv, .tsv), a JSON array or JSON lines with a column caption and, if you like, image, id and
+    split. Or a folder of Hugging Face's with such columns: of Dataset.save_to_disk, a snapshot of
+    the hub, or with a metadata file. Both texts are made by rules, or the hard positives by a
+    language model."""
+
+    def check_sources(self) -> None:
+        """Check that exactly one source is named, and kinds that it has.
+
+        Raises:
+          InputError: it is not so.
+        """
+        sources = (self.vl_checklist, self.pairs, self.captions)
+        if sum(each is not None for each in sources) != 1:
+            raise InputError(
+                "name one source: --vl-checklist FOLDER, --pairs FILE or --captions FILE"
+            )
+        if not self.kinds:
+            raise InputError("--kinds: name at least one kind")
+        if unknown := sorted(set(self.kinds) - set(FOLDERS)):
+            raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
+
+    def vl_checklist_files(self) -> Iterator[tuple[Kind, str, Path]]:
+        """Yield kind, group and path of each file of VL-CheckList that is read."""
+        for kind, groups in PUBLISHED_GROUPS.items():
+            if self.vl_checklist is not None and kind in self.kinds:
+                folder = self.vl_checklist / FOLDERS[kind]
+                yield from ((kind, name, folder / f"{name}.json") for name in groups)
+
+    def folders(self) -> Iterator[tuple[Path, Iterable[Path]]]:
+        """Yield each source that may be a folder, with its files."""
+        if self.pairs is not None:
+            yield self.pairs, pair_files(self.pairs)
+        if self.captions is not None:
+            yield self.captions, caption_files(self.captions)
+
+    def texts(self) -> Iterator[Text]:
+        """Yield what the source says, in the order of its files."""
+        for kind, group, path in self.vl_checklist_files():
+            for record in read_vl_checklist(path):
+                yield FoilRecord(kind=kind, group=group, record=record)
+        if self.pairs is not None:
+            yield from read_text_pairs(self.pairs)
+        if self.captions is not None:
+            yield from read_captions(self.captions)
+
+
+def texts_of(found: tuple[Text, ...]) -> ImageTexts:
+    """Return the texts of one image by their kinds."""
+    return ImageTexts(
+        image=found[0].image,
+        foils=tuple(text for text in found if isinstance(text, FoilRecord)),
+        pairs=tuple(text for text in found if isinstance(text, TextPair)),
+        captions=tuple(text for text in found if isinstance(text, CaptionRecord)),
+    )
