@@ -32,11 +32,9 @@ class Analysis:
     """What a tagger says about one caption.
 
     Attributes:
-      text: the caption exactly as given.
       tokens: in order, not overlapping; together they hold every character that is not white
         space.
       noun_phrases: (first, last) token indices, `last` exclusive; in order, not overlapping.
-      tagger: name and version of the tagger.
     """
 
     text: str

@@ -226,7 +226,6 @@ def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
 
     Args:
       starts: the place of each caption's first negative [captions].
-      counts: how much each caption counts [captions].
     """
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 

@@ -26,7 +26,6 @@ class EditedText:
     """A text after edits, and where each edit is.
 
     Attributes:
-      text: the text after all edits.
       spans_before: one span per edit, in the original text; what lies outside them is unchanged.
       spans_after: the same edits' spans in `text`, in the same order.
     """

@@ -42,11 +42,8 @@ class Granularity:
     """The features of one caption.
 
     Attributes:
-      nouns: tokens tagged as a noun, common or proper.
-      adjectives: tokens tagged as an adjective.
       complement_phrases: prepositions directly before a noun phrase ("on a bench"). The paper does
         not say what a complement phrase is.
-      articles: the words a, an, the.
       quantifiers: words of `QUANTIFIERS`, and of `QUANTITY_NOUNS` before "of".
       adjectives_per_noun, complement_phrases_per_noun, articles_per_noun, quantifiers_per_noun:
         these counts divided by the number of nouns; None for a caption without a noun.
@@ -182,7 +179,6 @@ def summarise_granularity(
     their ids, so the order of the captions affects at most the last digits of the sums.
 
     Args:
-      measured: image id and features of each caption; streamed, memory grows with the images.
       confidence: level of the interval, in (0, 1).
       resamples: number of bootstrap resamples; more than 100.
     """

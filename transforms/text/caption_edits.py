@@ -70,7 +70,6 @@ class CaptionEdit:
 
     Attributes:
       kind: how it was edited, such as `swap/noun_phrase`, `replace/color` or `replace_object`.
-      edited: the caption after the edit, with the spans of the edit before and after.
       original, replacement: the words exchanged by a lexicon; None otherwise.
       generator: name and version of what made the edit; a model's with its revision and seed.
     """
@@ -105,7 +104,6 @@ class EditRules:
       lexicon: the user's words and replacements of hard positives, beside the rules; None for none.
       kinds: hard negatives that are tried: negation last, and which of the others is drawn for a
         caption is up to its seed.
-      spacy_model: a spaCy pipeline for the tags; None uses the lexicon tagger.
       written: how a language model writes hard positives; None uses rules.
     """
 

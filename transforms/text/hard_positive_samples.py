@@ -53,10 +53,6 @@ class HardPositiveRules:
       lexicon: words and their replacements, in paper mode; that of corrected mode is in `edits`.
       allow_weak: whether weak synonyms are used, in corrected mode with a lexicon.
       edits: how free captions are edited, and with which tagger.
-      images: the folder of images, where the user names one.
-      only: ids of the samples to make; empty makes all.
-      language: what the captions have to be written in.
-      judging: the models that judge the samples; None judges none.
     """
 
     published: bool

@@ -25,14 +25,7 @@ PERTURBATIONS_STAGE = Stage("perturbations")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbationRules:
-    """How captions are perturbed.
-
-    Attributes:
-      spacy_model: a spaCy pipeline for the tags; None uses the lexicon tagger.
-      images: the folder of images, where the user names one.
-      only: ids of the samples to make; empty makes all.
-      language: what the captions have to be written in.
-    """
+    """How captions are perturbed."""
 
     seed: int
     spacy_model: str | None

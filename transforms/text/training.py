@@ -36,14 +36,7 @@ ROLES = ("original", "hard_positive", "hard_negative")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TrainingRules:
-    """How training texts are made.
-
-    Attributes:
-      images: the folder of images, where the user names one.
-      only: ids of the samples to make; empty makes all.
-      language: what the captions have to be written in.
-      judging: the models that judge the texts; None judges none.
-    """
+    """How training texts are made."""
 
     edits: EditRules
     captions: CaptionSettings

@@ -41,7 +41,6 @@ def extract_frames(
     is wanted, because no pair was planned, the file need only exist.
 
     Args:
-      clip: the video and the frames wanted of it.
       videos: the folder that it lies in, as a file or as a folder of frames.
       frames_fps: frames a second at which folders of frames were made; None if not known.
 

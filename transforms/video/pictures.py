@@ -104,9 +104,6 @@ def extract_pictures(
 
     Pictures that were taken before, and have not changed since, are not read again.
 
-    Args:
-      clip: the video and the frames wanted of it.
-
     Raises:
       InputError: a time is asked for, and the rate is not known.
     """

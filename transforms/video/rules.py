@@ -24,8 +24,6 @@ class PairFilters:
 
     Attributes:
       cuts: how a camera cut between the two frames is told.
-      gates: limits on the measured minimality.
-      distinct_captions: whether captions that say the same are refused.
       max_pairs_per_video: most pairs of one video; None keeps all.
       oracle: the models that judge whether captions match; none where none is asked for.
     """

@@ -51,10 +51,6 @@ class VlueRules:
 
     Attributes:
       by_image: rows of the same image are one candidate of the retrieval; else each is its own.
-      answers: the list of answers, where there is one.
-      min_words: words that a caption has at least.
-      images: the folder of images, where the user names one.
-      only: ids of the items to import; empty imports all.
     """
 
     by_image: bool
@@ -195,8 +191,6 @@ def task_row(
     Args:
       ids: keys of its images into `images`, each None where no folder was named.
       by_image: whether all captions of an image belong to one candidate of the retrieval.
-      answers: the list of answers, where there is one.
-      size: width and height in pixels of the image's file, where there is one.
     """
     image: dict[str, Any] = {"sample_id": item.item_id, "image": item.image, "image_id": ids[0]}
     match item.task:

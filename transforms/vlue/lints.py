@@ -35,7 +35,6 @@ def lint_item(
     Args:
       answers: the list of answers; None leaves answers unchecked.
       size: width and height in pixels of the image's file; None where there is no file.
-      min_words: words that a caption has at least.
 
     Source: Zhou et al., "VLUE", section 3.2: captions of at least 8 words that do not start with
       "there is", answers in the list of the 3,129 most frequent ones, boxes drawn in the image.

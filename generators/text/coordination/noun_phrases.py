@@ -45,11 +45,7 @@ _CLOTHES = word_set("noun_phrases.clothes")
 
 
 def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
-    """Returns the noun phrases around an "and".
-
-    Args:
-      conjunction: index of the "and".
-    """
+    """Returns the noun phrases around an "and"."""
     right = _phrase_from(analysis, conjunction + 1)
     left = _phrase_to(analysis, conjunction - (tag_at(analysis, conjunction - 1) == ","))
     if left is None or right is None:

@@ -223,9 +223,6 @@ def join_clauses(analysis: Analysis, conjunction: int) -> Conjuncts | None:
 
     Each half is a noun phrase that names a living being, a verb of the same form right after it,
     and no other verb. Returns None for any other caption.
-
-    Args:
-      conjunction: index of the "and".
     """
     ends = dict(analysis.noun_phrases)
     if 0 not in ends or conjunction + 1 not in ends:

@@ -51,9 +51,7 @@ class _Noun:
     """The noun that heads a noun phrase, a compound as a whole.
 
     Attributes:
-      phrase: the tokens of the noun phrase.
       start: where the phrase starts if the tagger has cut it: "a snow | covered hill".
-      is_opened: whether a determiner opens the phrase.
       is_counted: whether "a", "an" or "one" does, which "rice" cannot follow.
       is_several: whether it names several without an ending: "three sheep", "a group of zebra".
     """

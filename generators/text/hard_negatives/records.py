@@ -32,12 +32,7 @@ NEGATIVE_REFUSALS: dict[str, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class HardNegative:
-    """A caption that an edit has made false.
-
-    Attributes:
-      kind: what was edited, and how.
-      edited: the caption after the edit, with the spans of the edit before and after.
-    """
+    """A caption that an edit has made false."""
 
     kind: NegativeKind
     edited: EditedText

@@ -38,9 +38,6 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Rejec
     "a dog chasing two cats" becomes "two cats chasing a dog", and "a cup on a book" "a book on a
     cup"; "a cat next to a dog" is refused. Living beings are exchanged around a verb, things around
     a preposition: "the air jumping in a man" would be no hard negative.
-
-    Args:
-      rng: draws one of the pairs that can be exchanged.
     """
     pairs = list(_object_pairs(analysis))
     if not pairs:
@@ -116,9 +113,6 @@ def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Re
 
     "a black cat and a white dog" becomes "a white cat and a black dog": colours are exchanged with
     colours, and sizes with sizes.
-
-    Args:
-      rng: draws one of the pairs that can be exchanged.
     """
     pairs = list(_attribute_pairs(analysis))
     if not pairs:

@@ -144,7 +144,6 @@ def reword_foil(
     """Returns a record's caption with its foiled words replaced, or why that is not possible.
 
     Args:
-      kind: whether its file is of relations or attributes.
       group: the name of its file, such as `color`.
       lexicon: the whole lexicon, with inflections if wanted.
       allow_weak: whether entries marked as weak synonyms are used.

@@ -24,11 +24,7 @@ _DIRECTIONS = ("IN", "RB", "RP", ".", ",", "CC")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rewording:
-    """A caption with one word replaced.
-
-    Attributes:
-      edited: the caption after the edit, with the spans of the edit before and after.
-    """
+    """A caption with one word replaced."""
 
     edited: EditedText
     entry: LexiconEntry

@@ -79,7 +79,6 @@ def replace_as_published(
     """Returns the rows that the published rule makes from a record: none, one, or two.
 
     Args:
-      kind: whether its file is of relations or attributes.
       group: the name of its file, such as `color`.
       lexicon: the whole lexicon; the entries of the kind and group are used, in order.
     """

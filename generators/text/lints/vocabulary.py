@@ -40,7 +40,7 @@ def _is_known(word: str, short_frequency: float) -> bool:
         return all(_is_known(part, short_frequency) for part in word.split("-") if part)
     if not any(map(str.isalpha, word)) or any(map(str.isdigit, word)):
         return True
-    if in_dictionary(word) or _is_one_token(word) or _is_doer(word):
+    if in_dictionary(word) or count_clip_tokens(word) == _ENDS + 1 or _is_doer(word):
         return True
     least = short_frequency if len(word) <= _SHORT_LETTERS else 0
     if _frequencies().get(word, -1.0) >= least:
@@ -83,10 +83,6 @@ def _of_woman(word: str) -> tuple[str, str]:
         if word.endswith(ending):
             return word.removesuffix(ending), other
     return "", ""
-
-
-def _is_one_token(word: str) -> bool:
-    return count_clip_tokens(word) == _ENDS + 1
 
 
 def _is_doer(word: str) -> bool:

@@ -45,7 +45,6 @@ def decode_frames(
     give the same frames.
 
     Args:
-      path: a video file; any name, even one that looks like an option or an address.
       moments: finite times in seconds after the container's start, or numbers of frames, in any
         order; a moment may occur again.
       settings: the tolerance at the end and the limit of pixels; those for storing do not matter.

@@ -36,7 +36,6 @@ class PacketIndex:
     """The packets of a stream.
 
     Attributes:
-      entries: the packets in decoding order.
       fault: why they end before the stream does, None if they do not.
       frame_ticks: length of a frame by the stream's rate.
     """

@@ -101,7 +101,10 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
         video=video.video,
         split=_subset(video),
         root=root,
-        frames=tuple(_frame(root, number) for number in numbers),
+        frames=tuple(
+            FrameRequest(frame_id=f"{root}/{number:06d}", frame_index=number - 1)
+            for number in numbers
+        ),
         pairs=tuple(pairs),
         rejects=tuple(rejects),
         tallies=(OBJECTS_STAGE.tally(max(1, total), kept),),
@@ -220,11 +223,6 @@ def _reject(video: str, candidate_id: str, reason: str, name: str) -> Reject:
 
 def _slug(name: str) -> str:
     return name.replace("/", "_")
-
-
-def _frame(root: str, number: int) -> FrameRequest:
-    # Frames were numbered from 1 when the videos were dumped to files.
-    return FrameRequest(frame_id=f"{root}/{number:06d}", frame_index=number - 1)
 
 
 def _subset(video: SceneGraphVideo) -> str:

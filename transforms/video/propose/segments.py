@@ -59,7 +59,10 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
         split=video.split,
         licence=video.licence,
         root=root,
-        frames=tuple(_middle_frame(root, segment) for segment in kept),
+        frames=tuple(
+            FrameRequest(frame_id=f"{root}/{segment.segment_id}", timestamp_s=_middle_s(segment))
+            for segment in kept
+        ),
         pairs=pairs,
         rejects=tuple(rejects),
         tallies=(SEGMENTS_STAGE.tally(candidates, len(kept)),),
@@ -106,10 +109,6 @@ def _reject(
     """Returns the reject of a record of a video, or of the video itself."""
     name = root if record_id is None else f"{root}/{record_id}"
     return SEGMENTS_STAGE.reject(name, rejection, source_id=video.video_id)
-
-
-def _middle_frame(root: str, segment: CaptionedSegment) -> FrameRequest:
-    return FrameRequest(frame_id=f"{root}/{segment.segment_id}", timestamp_s=_middle_s(segment))
 
 
 def _middle_s(segment: CaptionedSegment) -> float:
