@@ -2,31 +2,14 @@ import pytest
 
 from eqforge.generators.text.articles import agree_articles, article_for
 from eqforge.generators.text.edits import apply_edits
+from tests.cases import cases_of
+
+cases = cases_of(__file__)
 
 
 @pytest.mark.parametrize(
     ("word", "article"),
-    [
-        ("ivory", "an"),
-        ("crimson", "a"),
-        ("hour", "an"),
-        ("university", "a"),
-        ("European", "a"),
-        ("one", "a"),
-        ("x-ray", "an"),
-        ("8", "an"),
-        ("11th", "an"),
-        ("18-wheeler", "an"),
-        ("110", "a"),
-        ("12", "a"),
-        ("MP3", None),
-        ("UPS", None),
-        ('"', None),
-        *(("Xbox", None), ("xylophone", "a"), ("mp3", None), ("suv", None), ("nfl", None)),
-        *(("historic", None), ("history", "a"), ("hotel", None), ("herb", None), ("horse", "a")),
-        *(("1800s", None), ("18", "an"), ("1900s", "a"), ("ushers", "an"), ("hors", "an")),
-        *(("four", "a"), ("max", "a"), ("uniform", "a"), ("umpire", "an"), ("lab", "a")),
-    ],
+    cases("the_article_follows_the_sound"),
 )
 def test_the_article_follows_the_sound(word: str, article: str | None) -> None:
     assert article_for(word) == article

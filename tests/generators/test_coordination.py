@@ -16,7 +16,10 @@ from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.schemas.records.scores import Rejection
+from tests.cases import cases_of
 from tests.undone import invert
+
+cases = cases_of(__file__)
 
 TAGGER = load_tagger()
 
@@ -40,43 +43,7 @@ def _reason(caption: str) -> str:
 
 @pytest.mark.parametrize(
     ("caption", "swapped"),
-    [
-        # the prompt's examples, appendix C.1; the first is there with "antelopes", a slip
-        ("three giraffes and two antelope", "two antelope and three giraffes"),
-        (
-            "a blue and white stained glass clock shows the time",
-            "a white and blue stained glass clock shows the time",
-        ),
-        (
-            "a mixture of rice and broccoli are put together",
-            "a mixture of broccoli and rice are put together",
-        ),
-        ("a bathroom with a sink, toilet and shower", "a bathroom with a sink, shower and toilet"),
-        (
-            "there is a man wearing glasses and holding a wine bottle",
-            "there is a man holding a wine bottle and wearing glasses",
-        ),
-        # the model's outputs that the authors show, appendix C.3
-        (
-            "A cabinet setting with green vases and a wooden backboard",
-            "A cabinet setting with a wooden backboard and green vases",
-        ),
-        ("A couch and a television in a room", "A television and a couch in a room"),
-        (
-            "An older gentleman in a white shirt and black bow tie",
-            "An older gentleman in a black bow tie and white shirt",
-        ),
-        (
-            "Two giraffes standing next to one another with trees and bushes near them",
-            "Two giraffes standing next to one another with bushes and trees near them",
-        ),
-        (
-            "a lady wearing snow skis and a man holding snow skis",
-            "a man holding snow skis and a lady wearing snow skis",
-        ),
-        # ARO
-        ("the crouched cat and the open door", "the open door and the crouched cat"),
-    ],
+    cases("the_papers_examples_are_swapped_as_the_paper_swaps_them"),
 )
 def test_the_papers_examples_are_swapped_as_the_paper_swaps_them(
     caption: str, swapped: str
@@ -86,21 +53,7 @@ def test_the_papers_examples_are_swapped_as_the_paper_swaps_them(
 
 @pytest.mark.parametrize(
     ("caption", "swapped"),
-    [
-        ("A dog and an owl.", "An owl and a dog."),
-        ("a knife and orange fork", None),
-        ("a pear and apple", "an apple and pear"),
-        ("a snow suit and skis", "skis and a snow suit"),
-        ("a bowl of soup and a sandwich", "a sandwich and a bowl of soup"),
-        ("light blue and white tiles", "white and light blue tiles"),
-        ("People standing and lying on a beach", "People lying and standing on a beach"),
-        ("A table, a lamp, and a bed", "A table, a bed, and a lamp"),
-        ("NASA men and a dog", "A dog and NASA men"),
-        ("plates of food and glasses of wine", "glasses of wine and plates of food"),
-        ("a bowl of rice and broccoli", "a bowl of broccoli and rice"),
-        ("a laptop, tea kettle and plate", "a laptop, plate and tea kettle"),
-        ("A man sits on a couch and reads", "A man reads and sits on a couch"),
-    ],
+    cases("modifiers_articles_and_capitals_stay_with_what_they_belong_to"),
 )
 def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
     caption: str, swapped: str | None
@@ -111,77 +64,7 @@ def test_modifiers_articles_and_capitals_stay_with_what_they_belong_to(
 
 @pytest.mark.parametrize(
     ("caption", "reason"),
-    [
-        ("a dog on a mat", "no_and"),
-        ("a cat on a mat and a dog", "unclear_attachment"),
-        ("a man riding a horse and a woman", "unclear_attachment"),
-        ("A man holding an umbrella and a coat hanging.", "unclear_attachment"),
-        ("a red shirt and tie", "shared_modifier"),
-        ("a room with a chair, couch, and a bed", "shared_modifier"),
-        ("A truck and two cars behind it", "pronoun"),
-        ("A group of elephants and one baby elephant drinking water.", "unlike_parts"),
-        ("a man and a woman with a hat", "shared_modifier"),
-        ("two men and women", "shared_modifier"),
-        *(
-            (caption, "shared_modifier")
-            for caption in (
-                # a head or a modifier that both may have
-                "clay and gold vases",
-                "Garbage and police trucks on a city street",
-                "Two little girls holding up chocolate and vanilla donuts.",
-                "A timetable for flight arrivals and departures.",
-                "A child playing with a plastic bat and ball in a yard",
-                "An Indian man and woman in the water",
-                "Large ornamental gold and blue clock on the side of a building.",
-                "An adult and a juvenile zebra in a wooded area.",
-                "a collage of plates and pans of food",
-                "A man in racing gear and number under a banner.",
-                "a man's hat and coat",
-                # an object or a place that both may have
-                "People riding and washing elephants in a stream.",
-                "a man in a black hat standing next to and holding a horse",
-                "The fridge is open and full of food",
-                "A large green bus and people on a motor bike.",
-                "a black and large white dog",
-                "A snowy, icy, empty city street and a stoplight.",
-                "white chairs and couches, fireplace and books on bookshelves.",
-            )
-        ),
-        *(
-            (caption, "unclear_attachment")
-            for caption in (
-                "a woman wearing a formal dress, and young man in a tie",
-                "A bride and a man wearing a suit",
-                "A couple of cows and some birds flying in the sky.",
-                "A man and a woman in a red dress",
-                "a bed and a chair and white walls",
-                "A table topped with bags of luggage and purses.",
-                "A half of face of a giraffe and a tree.",
-            )
-        ),
-        *(
-            (caption, "unlike_parts")
-            for caption in (
-                "Two kids wearing a dress and man in a tie",
-                "Group of young adults eating pizza and drinking beer at a restaurant.",
-                "a chicken meal with carrots broccoli and rice",
-                "a bike shaped and sliced pizza cutter",
-                "A skateboarder skates and balances on a railing.",
-                "A white plate topped with a sandwich and sliced veggies.",
-            )
-        ),
-        ("A kitchen that has a large fridge and other appliances.", "pronoun"),
-        ("a building and trucks near the building", "pronoun"),
-        ("a macaroni and broccoli dish", "shared_modifier"),
-        ("a man and his dog", "pronoun"),
-        ("a boy sitting on a board and riding it", "pronoun"),
-        ("a black and white photo of a dog", "fixed_expression"),
-        ("a street in black and white.", "fixed_expression"),
-        ("a cat and a cat", "same_words"),
-        ("a cat and", "end_of_caption"),
-        ("and a cat", "end_of_caption"),
-        ("sitting and a cat", "unlike_parts"),
-    ],
+    cases("what_cannot_be_told_is_refused_with_a_reason"),
 )
 def test_what_cannot_be_told_is_refused_with_a_reason(caption: str, reason: str) -> None:
     assert _reason(caption) == reason

@@ -19,6 +19,9 @@ from eqforge.generators.text.perturbations.published import (
 )
 from eqforge.generators.text.perturbations.record import Perturbation, Reason
 from eqforge.generators.text.taggers import load_tagger
+from tests.cases import cases_of
+
+cases = cases_of(__file__)
 
 TYPO_FUNCTIONS = {
     "char_swap": published_typos.swap_characters,
@@ -133,29 +136,7 @@ def test_white_space_becomes_tokens_as_in_spacy(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "text", "possible"),
-    [
-        (
-            "shuffle_all_words",
-            "a b. c",
-            {"a b. c", "a c b.", "b. a c", "b. c a", "c a b.", "c b. a"},
-        ),
-        ("shuffle_within_trigrams", "x y.", {"x y .", "x . y", "y x .", "y . x", ". x y", ". y x"}),
-        (
-            "shuffle_trigrams",
-            "a b c d",
-            {"a b c d", "d a b c"},
-        ),
-        (
-            "shuffle_nouns_and_adj",
-            "red cat, wet dog",
-            {
-                f"{a} {m} , {b} {n}"
-                for a, b in (("red", "wet"), ("wet", "red"))
-                for m, n in (("cat", "dog"), ("dog", "cat"))
-            },
-        ),
-        ("shuffle_allbut_nouns_and_adj", "the cat runs", {"the cat runs", "runs cat the"}),
-    ],
+    cases("shuffles_draw_every_order_the_captions_own_included"),
 )
 def test_shuffles_draw_every_order_the_captions_own_included(
     name: str, text: str, possible: set[str]

@@ -12,6 +12,9 @@ from eqforge.generators.text.fixed_expressions import is_in_fixed_expression, is
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.perturbations.synonyms import match_case, replace_by_synonyms
 from eqforge.generators.text.taggers import load_tagger
+from tests.cases import cases_of
+
+cases = cases_of(__file__)
 
 WORDS = (
     *("A", "a", "old", "man's", "man", "women's", "next", "to", "top", "of", "TV", "many,"),
@@ -32,22 +35,7 @@ def replaced(text: str, pos: Any, max_words: int = 1) -> set[str]:
 
 @pytest.mark.parametrize(
     ("text", "pos", "expected"),
-    [
-        ("A couch.", "n", {"A sofa."}),
-        ("A wet TV.", "n", {"A wet television."}),
-        ("TV on top", "n", {"Television on top"}),
-        ("A TV", "n", {"A TELEVISION"}),
-        ("A car, parked", "n", {"An automobile, parked"}),
-        ("near an  airplane", "n", {"near a  plane"}),
-        ("Two young Children", "n", {"Two young Kids", "Two young Youngsters"}),
-        ("A LARGE CAT", "a", {"A BIG CAT"}),
-        ("the largest cat", "a", {"the biggest cat"}),
-        ("A dirty plate", "a", {"An unclean plate"}),
-        ("two televisions", "n", {"two TVs"}),  # a plural that no dictionary has
-        ("two fridges", "n", {"two refrigerators"}),
-        ("his clothes", "n", {"his clothing"}),  # a row of this form alone
-        ("dark sunglasses", "n", {"dark shades"}),
-    ],
+    cases("synonyms_take_the_form_of_the_word_and_the_article_agrees"),
 )
 def test_synonyms_take_the_form_of_the_word_and_the_article_agrees(
     text: str, pos: Any, expected: set[str]
@@ -57,29 +45,7 @@ def test_synonyms_take_the_form_of_the_word_and_the_article_agrees(
 
 @pytest.mark.parametrize(
     ("text", "pos"),
-    [
-        ("a tennis court", "n"),  # the sense on the picture is not WordNet's first
-        ("a car park", "n"),  # a compound has a sense of its own
-        ("a couch-bed", "n"),
-        ("a glass of red wine", "a"),
-        ("in the center of", "n"),
-        ("Ford and Obama", "n"),  # names
-        ("they run", "n"),
-        ("a couch", "a"),
-        ("a sofa near a couch", "n"),  # what is there already
-        ("a photo among photographs", "n"),
-        ("the people's", "n"),  # "individuals's"
-        ("a dog next to the other", "a"),
-        ("on top of it, in front of it, out of it", "n"),
-        ("close to it due to it", "a"),
-        ("they look at each other", "a"),
-        ("", "n"),
-        ("", "a"),
-        ("dog", "a"),
-        (".", "n"),
-        ("\u732b\u304c\u5bdd\u308b", "n"),
-        ("\u0431\u043e\u043b\u044c\u0448\u043e\u0439 \u043f\u0451\u0441", "a"),
-    ],
+    cases("words_without_a_sure_synonym_are_refused"),
 )
 def test_words_without_a_sure_synonym_are_refused(text: str, pos: Any) -> None:
     (analysis,) = load_tagger().analyse([text])
@@ -99,29 +65,7 @@ def test_up_to_k_words_are_replaced() -> None:
 
 @pytest.mark.parametrize(
     ("text", "pos", "expected"),
-    [
-        ("an old man", "a", {"an elderly man"}),
-        (
-            "an old, tired, grey man",
-            "a",
-            {"an elderly, tired, grey man", "an old, tired, gray man"},
-        ),
-        ("an old brick wall", "a", {"an aged brick wall"}),
-        ("an old truck", "a", set()),
-        ("he is old", "a", set()),
-        ("a tall clock tower", "a", {"a high clock tower"}),
-        ("a tall man", "a", set()),
-        ("many dogs", "a", {"numerous dogs"}),
-        ("many of them", "a", set()),
-        ("a slice of cake", "n", {"a piece of cake"}),
-        ("a slice", "n", set()),
-        ("a train with a car", "n", set()),  # not one that could be called an automobile
-        ("he takes a picture", "n", set()),
-        ("a picture of it", "n", {"an image of it"}),
-        ("various dogs", "a", {"different dogs"}),
-        ("Dogs", "n", {"Canines"}),
-        ("dog", "n", {"canine"}),
-    ],
+    cases("a_synonym_is_taken_where_its_conditions_hold"),
 )
 def test_a_synonym_is_taken_where_its_conditions_hold(
     text: str, pos: Any, expected: set[str]
