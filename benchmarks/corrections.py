@@ -18,7 +18,6 @@ from eqforge.generators.text.hard_positives.published import (
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
 from eqforge.generators.text.hard_positives.records import REFUSALS, REPAIRS
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
-from eqforge.pipelines.hard_positives import FOLDERS
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
@@ -28,7 +27,7 @@ from eqforge.transforms.text.hard_positive_samples import (
     Outcome,
     corrected_sample,
 )
-from eqforge.transforms.text.image_texts import FoilRecord
+from eqforge.transforms.text.image_texts import FOLDERS, FoilRecord
 
 Records = Mapping[str, Sequence[VlChecklistRecord]]
 
