@@ -13,6 +13,7 @@ from eqforge.pipelines import hard_positives
 from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
 from eqforge.transforms.export.note import NOTE
+from eqforge.transforms.text.image_texts import FOLDERS
 from tests.builds import PUBLISHED_LEXICON, rows
 from tests.exported import check_note, files, run, small
 
@@ -52,7 +53,7 @@ def make_checklist(folder: Path) -> Path:
     """Writes the records as a VL-CheckList folder."""
     for kind, groups in PUBLISHED_GROUPS.items():
         for group in groups:
-            path = folder / hard_positives.FOLDERS[kind] / f"{group}.json"
+            path = folder / FOLDERS[kind] / f"{group}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             found = [r for r in RECORDS if f"{r[0]}.json" == str(path.relative_to(folder))]
             content = [[image, {"POS": [pos], "NEG": [neg]}] for _, image, pos, neg in found]

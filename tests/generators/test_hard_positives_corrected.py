@@ -2,6 +2,7 @@ import dataclasses
 import functools
 import itertools
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
@@ -12,11 +13,11 @@ from benchmarks.corrections import (
     compare_modes,
     correct_all,
 )
-from eqforge.generators.text.edits import Edit, EditedText
-from eqforge.generators.text.hard_positives.corrected import find_foil, reword_foil
+from eqforge.generators.text.edits import Edit
+from eqforge.generators.text.hard_positives.corrected import RewordedFoil, find_foil, reword_foil
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.hard_positives.reconcile import reconcile_image
-from eqforge.generators.text.hard_positives.records import REFUSALS, HardPositive
+from eqforge.generators.text.hard_positives.records import REFUSALS
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.generators.text.lints.lint import lint_records
@@ -27,6 +28,12 @@ from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 from tests.undone import invert
 
 
+class _Texts(NamedTuple):
+    caption: str
+    hard_positive: str
+    hard_negative: str
+
+
 @functools.cache
 def _lexicon() -> Lexicon:
     return with_inflections(load_lexicon())
@@ -34,16 +41,16 @@ def _lexicon() -> Lexicon:
 
 def _reword(
     kind: Kind, group: str, positive: str, negative: str, *, index: int = 0, weak: bool = True
-) -> HardPositive | Rejection:
+) -> RewordedFoil | Rejection:
     record = VlChecklistRecord(
         index=index, image="1.jpg", positives=(positive,), negatives=(negative,)
     )
     return reword_foil(record, kind, group, _lexicon(), allow_weak=weak)
 
 
-def _made(kind: Kind, group: str, positive: str, negative: str) -> HardPositive:
+def _made(kind: Kind, group: str, positive: str, negative: str) -> RewordedFoil:
     made = _reword(kind, group, positive, negative)
-    assert isinstance(made, HardPositive), made
+    assert isinstance(made, RewordedFoil), made
     return made
 
 
@@ -88,12 +95,12 @@ def test_the_foiled_word_is_replaced_and_nothing_else(
 def test_spans_name_the_edits_in_all_three_captions() -> None:
     made = _made("attribute", "color", "a white cat", "a dark blue cat")
     assert (made.caption, made.hard_positive) == ("a white cat", "an ivory cat")
-    parts = [made.caption[span.start : span.end] for span in made.caption_spans]
+    parts = [made.caption[span.start : span.end] for span in made.edited.spans_before]
     assert parts == ["a", "white"]
-    parts = [made.hard_positive[span.start : span.end] for span in made.hard_positive_spans]
+    parts = [made.hard_positive[span.start : span.end] for span in made.edited.spans_after]
     assert parts == ["an", "ivory"]
-    assert made.caption[made.foil_span.start : made.foil_span.end] == "white"
-    negative = made.hard_negative_span
+    assert made.caption[made.foil.span.start : made.foil.span.end] == "white"
+    negative = made.foil.negative_span
     assert made.hard_negative[negative.start : negative.end] == "dark blue"
 
 
@@ -102,13 +109,13 @@ def test_captions_are_mended_alike() -> None:
     assert made.caption == "fence of an old house"
     assert made.hard_positive == "fence of an aged house"
     assert made.hard_negative == "fence of a young house"
-    assert made.repairs == ("spacing", "case", "article")
+    assert made.mended.repairs == ("spacing", "case", "article")
 
 
 def test_an_article_that_the_negative_lost_is_put_back() -> None:
     made = _made("relation", "action", "man wearing a shirt", "man eating shirt")
     assert made.hard_negative == "man eating a shirt"
-    assert made.repairs == ("restored_article",)
+    assert made.mended.repairs == ("restored_article",)
 
 
 @pytest.mark.parametrize(
@@ -140,37 +147,32 @@ def test_what_cannot_be_reworded_is_refused_with_a_reason(
 
 def test_weak_synonyms_can_be_switched_off() -> None:
     arguments: tuple[Kind, str, str, str] = ("attribute", "color", "silver car", "red car")
-    assert isinstance(_reword(*arguments), HardPositive)
+    assert isinstance(_reword(*arguments), RewordedFoil)
     refusal = _reword(*arguments, weak=False)
     assert isinstance(refusal, Rejection)
     assert refusal.reason == "weak_replacement"
 
 
 def test_an_image_keeps_no_duplicate_and_no_contradiction() -> None:
-    pairs = [
-        ("red car", "tan car"),
-        ("Red  car", "tan car"),
-        ("black car", "red car"),
-        ("small dog", "big dog"),
-        ("young dog", "tiny dog"),
+    rows = [
+        ("color", "red car", "tan car"),
+        ("color", "Red  car", "tan car"),
+        ("color", "black car", "red car"),
+        ("size", "small dog", "big dog"),
+        ("state", "young dog", "tiny dog"),
     ]
-    groups = ["color", "color", "color", "size", "state"]
-    made = [
-        _reword("attribute", group, *pair, index=index)
-        for index, (group, pair) in enumerate(zip(groups, pairs, strict=True))
-    ]
-    candidates = [candidate for candidate in made if isinstance(candidate, HardPositive)]
-    candidates.append(
-        dataclasses.replace(candidates[0], record_id="z", caption="a", hard_negative="tiny dog")
-    )
-    false = "hard_positive_false_elsewhere"
-    twice = sorted(candidates[:2], key=lambda candidate: candidate.record_id)
-    expected = {candidate.record_id: "" for candidate in candidates}
-    expected |= {twice[1].record_id: "duplicate", candidates[3].record_id: false}
-    expected |= {candidates[2].record_id: "negative_true_elsewhere"}
-    for order in itertools.permutations(candidates, len(candidates)):
-        refusals = reconcile_image({candidate.record_id: candidate for candidate in order})
-        reasons = {c.record_id: getattr(refusals.get(c.record_id), "reason", "") for c in order}
+    made = [_reword("attribute", *each) for each in rows]
+    found = {str(n): each for n, each in enumerate(made) if isinstance(each, RewordedFoil)}
+    other = dataclasses.replace(found["0"].mended, caption="a", negative="tiny dog")
+    found["z"] = dataclasses.replace(found["0"], mended=other)
+    expected = {
+        "1": "duplicate",
+        "2": "negative_true_elsewhere",
+        "3": "hard_positive_false_elsewhere",
+    }
+    for order in itertools.permutations(found, len(found)):
+        refusals = reconcile_image({name: found[name] for name in order})
+        reasons = {name: each.reason for name, each in refusals.items()}
         assert reasons == expected
 
 
@@ -195,20 +197,13 @@ def test_captions_known_from_elsewhere_count_too() -> None:
 def test_texts_that_say_the_same_go_up_to_case_space_punctuation_and_article(
     texts: tuple[str, str, str], reason: str | None
 ) -> None:
-    caption, hard_positive, hard_negative = texts
-    candidate = dataclasses.replace(
-        _made("attribute", "color", "red car", "tan car"),
-        caption=caption,
-        hard_positive=hard_positive,
-        hard_negative=hard_negative,
-    )
-    found = reconcile_image({"1": candidate}).get("1")
+    found = reconcile_image({"1": _Texts(*texts)}).get("1")
     assert (None if found is None else found.reason) == reason
 
 
 def test_the_negative_of_a_row_that_contradicts_itself_speaks_against_no_other() -> None:
-    sound = _made("attribute", "color", "red car", "tan car")
-    identity = dataclasses.replace(sound, hard_negative="crimson car")
+    sound = _Texts("red car", "crimson car", "tan car")
+    identity = _Texts("red car", "crimson car", "crimson car")
     refusals = reconcile_image({"1": identity, "2": sound})
     assert {name: r.reason for name, r in refusals.items()} == {
         "1": "hard_positive_equals_negative"
@@ -238,14 +233,9 @@ def test_edits_can_be_undone_whatever_stands_around(
         " ".join([*before, changed, *behind]) for changed in (word, "zebra-striped")
     )
     made = _reword("attribute", group, positive, negative)
-    if isinstance(made, HardPositive):
-        edited = EditedText(
-            text=made.hard_positive,
-            spans_before=made.caption_spans,
-            spans_after=made.hard_positive_spans,
-        )
+    if isinstance(made, RewordedFoil):
         text = made.hard_positive
-        undo: tuple[Edit, ...] = invert(made.caption, edited)
+        undo: tuple[Edit, ...] = invert(made.caption, made.edited)
         for edit in reversed(undo):
             text = text[: edit.start] + edit.replacement + text[edit.end :]
         assert text == made.caption

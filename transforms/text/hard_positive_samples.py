@@ -3,7 +3,6 @@
 import random
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from eqforge.core.identity import derive_seed
 from eqforge.generators.text.coordination.swap import swap_coordination, swap_phrases
@@ -14,7 +13,6 @@ from eqforge.generators.text.hard_positives.published import (
     published_place,
     replace_as_published,
 )
-from eqforge.generators.text.hard_positives.records import HardPositive
 from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon
@@ -78,9 +76,19 @@ def published_samples(
 def _published_sample(foil: FoilRecord, row: PublishedTriple) -> HardPositiveSample:
     edit = word_edit(row.caption, row.hard_positive)
     foiled = word_edit(row.caption, row.hard_negative)
-    return _replaced(
-        row,
+    return HardPositiveSample(
         sample_id=f"{foil.text_id}/{row.pass_number}",
+        image=row.image,
+        image_id=None,
+        split="all",
+        caption=row.caption,
+        hard_positive=row.hard_positive,
+        hard_negative=row.hard_negative,
+        hard_positive_kind=f"replace/{row.kind}",
+        hard_negative_kind=f"vl-checklist/{row.kind}",
+        group=row.group,
+        original=row.entry.word,
+        replacement=row.entry.replacement,
         caption_spans=spans_of(edit.spans_0),
         hard_positive_spans=spans_of(edit.spans_1),
         foil_spans=spans_of(foiled.spans_0),
@@ -91,44 +99,20 @@ def _published_sample(foil: FoilRecord, row: PublishedTriple) -> HardPositiveSam
     )
 
 
-def _replaced(made: PublishedTriple | HardPositive, **others: Any) -> HardPositiveSample:
-    """Returns the sample of a replaced word, with the fields that are each mode's own."""
-    return HardPositiveSample(
-        image=made.image,
-        image_id=None,
-        split="all",
-        caption=made.caption,
-        hard_positive=made.hard_positive,
-        hard_negative=made.hard_negative,
-        hard_positive_kind=f"replace/{made.kind}",
-        hard_negative_kind=f"vl-checklist/{made.kind}",
-        group=made.group,
-        original=made.entry.word,
-        replacement=made.entry.replacement,
-        **others,
-    )
-
-
 @lru_cache(maxsize=2)
 def _inflected(lexicon: Lexicon) -> Lexicon:
     return with_inflections(lexicon)
 
 
 def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
-    """Returns a record of VL-CheckList reworded by rules, or by the user's lexicon, or why not."""
-    if rules.edits.lexicon is None:
-        return _sample_by_rules(foil, rules)
-    lexicon = _inflected(rules.edits.lexicon)
-    made = reword_foil(foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak)
-    if isinstance(made, Rejection):
-        return made
-    return _corrected_sample(made, foil)
-
-
-def _sample_by_rules(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
+    """Return a record of VL-CheckList reworded by rules, or by the user's lexicon, or why not."""
     name = record_id(foil.record, foil.kind, foil.group)
-    rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", _DRAWS))
-    made = reword_by_rules(foil.record, tagger_of(rules.edits.spacy_model), rng)
+    if rules.edits.lexicon is None:
+        rng = random.Random(derive_seed(rules.edits.seed, name, "hard_positive", _DRAWS))
+        made = reword_by_rules(foil.record, tagger_of(rules.edits.spacy_model), rng)
+    else:
+        lexicon = _inflected(rules.edits.lexicon)
+        made = reword_foil(foil.record, foil.kind, foil.group, lexicon, allow_weak=rules.allow_weak)
     if isinstance(made, Rejection):
         return made
     return HardPositiveSample(
@@ -136,33 +120,19 @@ def _sample_by_rules(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
         image=foil.record.image,
         image_id=None,
         split="all",
-        caption=made.mended.caption,
-        hard_positive=made.edited.text,
-        hard_negative=made.mended.negative,
+        caption=made.caption,
+        hard_positive=made.hard_positive,
+        hard_negative=made.hard_negative,
         hard_positive_kind=made.kind,
         hard_negative_kind=f"vl-checklist/{foil.kind}",
         group=foil.group,
-        original=None,
-        replacement=None,
+        original=None if made.entry is None else made.entry.word,
+        replacement=None if made.entry is None else made.entry.replacement,
         caption_spans=made.edited.spans_before,
         hard_positive_spans=made.edited.spans_after,
         foil_spans=(made.foil.span,),
         hard_negative_spans=(made.foil.negative_span,),
         repairs=made.mended.repairs,
-        generator=f"{GENERATOR} corrected",
-        source_order=published_place(foil.kind, foil.group, foil.record.index),
-    )
-
-
-def _corrected_sample(found: HardPositive, foil: FoilRecord) -> HardPositiveSample:
-    return _replaced(
-        found,
-        sample_id=found.record_id,
-        caption_spans=found.caption_spans,
-        hard_positive_spans=found.hard_positive_spans,
-        foil_spans=(found.foil_span,),
-        hard_negative_spans=(found.hard_negative_span,),
-        repairs=found.repairs,
         generator=f"{GENERATOR} corrected",
         source_order=published_place(foil.kind, foil.group, foil.record.index),
     )

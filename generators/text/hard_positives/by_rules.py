@@ -6,14 +6,13 @@ about what the negative changed.
 """
 
 import random
-from dataclasses import dataclass
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Tagger, is_noun
 from eqforge.generators.text.contexts import is_excluded
 from eqforge.generators.text.coordination.conjuncts import Range, is_living, word_at
-from eqforge.generators.text.edits import EditedText, apply_edits
-from eqforge.generators.text.hard_positives.corrected import Foil, Mended, find_foil, mend
+from eqforge.generators.text.edits import apply_edits
+from eqforge.generators.text.hard_positives.corrected import Foil, RewordedFoil, find_foil, mend
 from eqforge.generators.text.rewordings.records import Rewording
 from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, find_rewordings
 from eqforge.generators.text.taggers import lemmatise
@@ -22,20 +21,6 @@ from eqforge.sources.vl_checklist import VlChecklistRecord
 
 _OF_ALL: Final = frozenset((*(rule.name for rule in FAMILIES["existential"]), "add_article"))
 """Rules that reword the caption as a whole, whatever it starts with."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RewordedFoil:
-    """A caption of VL-CheckList, its rewording and its negative.
-
-    Attributes:
-      mended: both captions after the repairs.
-    """
-
-    mended: Mended
-    foil: Foil
-    kind: str
-    edited: EditedText
 
 
 def reword_by_rules(

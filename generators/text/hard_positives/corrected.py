@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.text.articles import agree_articles, article_for
-from eqforge.generators.text.edits import Edit, Span, apply_edits
+from eqforge.generators.text.edits import Edit, EditedText, Span, apply_edits
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
-from eqforge.generators.text.hard_positives.records import HardPositive
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
 from eqforge.generators.text.lints.synonymy import stays_true
 from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
@@ -121,6 +120,36 @@ class Mended:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class RewordedFoil:
+    """A caption of VL-CheckList, its rewording and its negative.
+
+    Attributes:
+      entry: what of a lexicon was used; None where rules reworded.
+    """
+
+    mended: Mended
+    foil: Foil
+    kind: str
+    edited: EditedText
+    entry: LexiconEntry | None = None
+
+    @property
+    def caption(self) -> str:
+        """The caption after the repairs."""
+        return self.mended.caption
+
+    @property
+    def hard_positive(self) -> str:
+        """The caption reworded."""
+        return self.edited.text
+
+    @property
+    def hard_negative(self) -> str:
+        """The negative after the repairs."""
+        return self.mended.negative
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class _Target:
     """The words of a caption that a lexicon entry replaces."""
 
@@ -140,7 +169,7 @@ def reword_foil(
     lexicon: Lexicon,
     *,
     allow_weak: bool = True,
-) -> HardPositive | Rejection:
+) -> RewordedFoil | Rejection:
     """Returns a record's caption with its foiled words replaced, or why that is not possible.
 
     Args:
@@ -148,7 +177,6 @@ def reword_foil(
       lexicon: the whole lexicon, with inflections if wanted.
       allow_weak: whether entries marked as weak synonyms are used.
     """
-    name = record_id(record, kind, group)
     mended = mend(record.positives[0], record.negatives[0])
     foil = find_foil(mended.caption, mended.negative)
     if foil is None:
@@ -162,27 +190,12 @@ def reword_foil(
     if target is None or reason is not None:
         detail = f"{' '.join(foil.words)} | {' '.join(foil.negative_words)}"
         return Rejection(reason=str(reason), detail=detail)
-    return _hard_positive(name, record, mended, foil, target)
-
-
-def _hard_positive(
-    name: str, record: VlChecklistRecord, mended: Mended, foil: Foil, target: _Target
-) -> HardPositive:
-    edited = apply_edits(mended.caption, _edits(mended.caption, target))
-    return HardPositive(
-        record_id=name,
-        image=record.image,
-        kind=target.entry.kind,
-        group=target.entry.group,
-        caption=mended.caption,
-        hard_positive=edited.text,
-        hard_negative=mended.negative,
+    return RewordedFoil(
+        mended=mended,
+        foil=foil,
+        kind=f"replace/{kind}",
+        edited=apply_edits(mended.caption, _edits(mended.caption, target)),
         entry=target.entry,
-        caption_spans=edited.spans_before,
-        hard_positive_spans=edited.spans_after,
-        foil_span=foil.span,
-        hard_negative_span=foil.negative_span,
-        repairs=mended.repairs,
     )
 
 

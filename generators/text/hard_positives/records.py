@@ -1,9 +1,4 @@
-"""A hard positive with its caption and its negative, and the reasons why there may be none."""
-
-from dataclasses import dataclass
-
-from eqforge.generators.text.edits import Span
-from eqforge.generators.text.lexicon import Kind, LexiconEntry
+"""Why a record has no hard positive, and what corrected mode repairs."""
 
 REFUSALS: dict[str, str] = {
     "negative_equals_positive": "The negative says what the caption says: nothing can tell them.",
@@ -30,37 +25,3 @@ REPAIRS: dict[str, str] = {
     "restored_article": "An article that the negative lost with the foiled words put back.",
 }
 """The closed list of repairs that corrected mode makes to the source's captions."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HardPositive:
-    """A caption, a rewording that stays true, and a negative; all of one image.
-
-    Attributes:
-      record_id: id of the source's record, such as `vl-checklist/attribute/color/3f0c9a1be27d`.
-      image: the image's name in the source.
-      kind: whether the foiled word is a relation or an attribute.
-      group: the source's list, such as `color`.
-      caption: the true caption, after the repairs.
-      hard_positive: the caption with the foiled words replaced.
-      hard_negative: the source's negative, after the repairs.
-      caption_spans: what the hard positive changes, in the caption.
-      hard_positive_spans: the same edits in the hard positive.
-      foil_span: what the negative changes, in the caption.
-      hard_negative_span: the foil in the negative.
-      repairs: the repairs made to the source's captions; keys of REPAIRS.
-    """
-
-    record_id: str
-    image: str
-    kind: Kind
-    group: str
-    caption: str
-    hard_positive: str
-    hard_negative: str
-    entry: LexiconEntry
-    caption_spans: tuple[Span, ...]
-    hard_positive_spans: tuple[Span, ...]
-    foil_span: Span
-    hard_negative_span: Span
-    repairs: tuple[str, ...]
