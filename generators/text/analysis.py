@@ -7,6 +7,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Protocol
 
+Range = tuple[int, int]
+"""First and last token of a phrase, `last` exclusive."""
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Token:
@@ -39,8 +42,37 @@ class Analysis:
 
     text: str
     tokens: tuple[Token, ...]
-    noun_phrases: tuple[tuple[int, int], ...]
+    noun_phrases: tuple[Range, ...]
     tagger: str
+
+    def tag(self, index: int) -> str:
+        """Return the tag of a token; "" for an index before the first or after the last."""
+        return self.tokens[index].tag if 0 <= index < len(self.tokens) else ""
+
+    def word(self, index: int) -> str:
+        """Return a token in lower case; "" for an index before the first or after the last."""
+        return self.tokens[index].text.lower() if 0 <= index < len(self.tokens) else ""
+
+    def words(self, span: Range) -> tuple[str, ...]:
+        """Return the tokens of a range in lower case."""
+        return tuple(token.text.lower() for token in self.tokens[slice(*span)])
+
+    def head(self, phrase: Range) -> Token:
+        """Return the head of a noun phrase: the last noun before any "of"."""
+        words = self.words(phrase)
+        return self.tokens[phrase[0] + (words.index("of") if "of" in words else len(words)) - 1]
+
+    def phrase_from(self, index: int) -> Range | None:
+        """Return the noun phrase that starts at a token."""
+        return next((each for each in self.noun_phrases if each[0] == index), None)
+
+    def phrase_to(self, index: int | None) -> Range | None:
+        """Return the noun phrase that ends right before a token."""
+        return next((each for each in self.noun_phrases if each[1] == index), None)
+
+    def phrase_around(self, index: int) -> Range | None:
+        """Return the noun phrase that a token is in."""
+        return next((each for each in self.noun_phrases if each[0] <= index < each[1]), None)
 
 
 class Tagger(Protocol):

@@ -20,15 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import (
-    Range,
-    head_of,
-    is_living,
-    tag_at,
-    word_at,
-    words_of,
-)
+from eqforge.generators.text.analysis import Analysis, Range
+from eqforge.generators.text.coordination.conjuncts import is_living
 from eqforge.generators.text.hard_negatives.lexicon import ClassKind, closed_classes, read_rows
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import read_word_list, word_set
@@ -87,7 +80,7 @@ def stands_in(analysis: Analysis, span: Range, context: Context) -> bool:
 
 
 def _is_object(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    phrase = _starting(analysis, span[1])
+    phrase = analysis.phrase_from(span[1])
     if phrase is None or _is_modifier(analysis, phrase):
         return False
     return _suits(analysis, phrase, wanted)
@@ -95,18 +88,18 @@ def _is_object(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
 
 def _is_modifier(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a noun phrase belongs to what follows: "a horse drawn carriage"."""
-    after = tag_at(analysis, phrase[1] + 1)
-    return tag_at(analysis, phrase[1]) == "VBN" and after.startswith("NN")
+    after = analysis.tag(phrase[1] + 1)
+    return analysis.tag(phrase[1]) == "VBN" and after.startswith("NN")
 
 
 def _is_alone(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    return _starting(analysis, span[1]) is None
+    return analysis.phrase_from(span[1]) is None
 
 
 def _is_subject(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    end = span[0] - (word_at(analysis, span[0] - 1) in _BE)
-    end -= word_at(analysis, end - 1) in _RELATIVE
-    phrase = next((each for each in analysis.noun_phrases if each[1] == end), None)
+    end = span[0] - (analysis.word(span[0] - 1) in _BE)
+    end -= analysis.word(end - 1) in _RELATIVE
+    phrase = analysis.phrase_to(end)
     return _suits(analysis, phrase, wanted)
 
 
@@ -122,26 +115,22 @@ def _is_of_noun(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
 
 def _is_at_end(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
     rest = range(span[1], len(analysis.tokens))
-    return all(tag_at(analysis, index) in (".", ",") for index in rest)
+    return all(analysis.tag(index) in (".", ",") for index in rest)
 
 
 def _is_before_clause(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    phrase = _starting(analysis, span[1])
-    if phrase is None or tag_at(analysis, phrase[1]) not in _FINITE:
+    phrase = analysis.phrase_from(span[1])
+    if phrase is None or analysis.tag(phrase[1]) not in _FINITE:
         return False
-    is_state = word_at(analysis, phrase[1]) in _BE and tag_at(analysis, phrase[1] + 1) != "VBG"
+    is_state = analysis.word(phrase[1]) in _BE and analysis.tag(phrase[1] + 1) != "VBG"
     return not is_state
-
-
-def _starting(analysis: Analysis, index: int) -> Range | None:
-    return next((each for each in analysis.noun_phrases if each[0] == index), None)
 
 
 def _suits(analysis: Analysis, phrase: Range | None, wanted: _Wanted) -> bool:
     if phrase is None:
         return False
     if wanted.texts:
-        return " ".join(words_of(analysis, phrase)) in wanted.texts
+        return " ".join(analysis.words(phrase)) in wanted.texts
     if not wanted.any_of and not wanted.none_of:
         return True
     classes = classes_of(analysis, phrase)
@@ -180,7 +169,7 @@ def classes_of(analysis: Analysis, phrase: Range) -> frozenset[str]:
     Args:
       phrase: first and last token, `last` exclusive.
     """
-    head = head_of(analysis, phrase)
+    head = analysis.head(phrase)
     living = frozenset(("living",)) if is_living(analysis, phrase) else frozenset()
     return _classes(head.lemma, head.text.lower()) | living
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.analysis import Analysis, Range, Token
 from eqforge.generators.text.words import read_word_list, word_set
 
 Level = Literal["noun_phrase", "adjective", "verb_phrase", "clause"]
-Range = tuple[int, int]
-"""First and last token of a phrase, `last` exclusive."""
 
 OPENERS = ("DT", "PDT", "PRP$", "CD", "WP$")
 ADJECTIVES = ("JJ", "JJR", "JJS")
@@ -78,12 +76,12 @@ def refuse(reason: str) -> NoReturn:
 def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
     """Checks that neither side refers to the other: "his", "it", "another" without a noun."""
     for index in (index for side in sides for index in range(*side)):
-        stands_alone = not tag_at(analysis, index + 1).startswith(("NN", "JJ"))
-        if tag_at(analysis, index) in PRONOUNS:
+        stands_alone = not analysis.tag(index + 1).startswith(("NN", "JJ"))
+        if analysis.tag(index) in PRONOUNS:
             refuse("pronoun")
-        if word_at(analysis, index) in _ANAPHORA and stands_alone:
+        if analysis.word(index) in _ANAPHORA and stands_alone:
             refuse("pronoun")
-        if word_at(analysis, index) in ("another", "other"):
+        if analysis.word(index) in ("another", "other"):
             refuse("pronoun")  # "a fridge and other appliances"
 
 
@@ -91,29 +89,8 @@ def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
     """Checks that nothing after the left side refers back to it: "a dog and ... the dog"."""
     nouns = {token.lemma for token in analysis.tokens[slice(*left)] if token.tag.startswith("NN")}
     for index in range(right[0], len(analysis.tokens)):
-        if word_at(analysis, index - 1) == "the" and analysis.tokens[index].lemma in nouns:
+        if analysis.word(index - 1) == "the" and analysis.tokens[index].lemma in nouns:
             refuse("pronoun")
-
-
-def tag_at(analysis: Analysis, index: int) -> str:
-    """Returns the tag of a token; "" for an index before the first or after the last."""
-    return analysis.tokens[index].tag if 0 <= index < len(analysis.tokens) else ""
-
-
-def word_at(analysis: Analysis, index: int) -> str:
-    """Returns a token in lower case; "" for an index before the first or after the last."""
-    return analysis.tokens[index].text.lower() if 0 <= index < len(analysis.tokens) else ""
-
-
-def words_of(analysis: Analysis, side: Range) -> tuple[str, ...]:
-    """Returns the tokens of a range in lower case."""
-    return tuple(token.text.lower() for token in analysis.tokens[slice(*side)])
-
-
-def head_of(analysis: Analysis, phrase: Range) -> Token:
-    """Returns the head of a noun phrase: the last noun before any "of"."""
-    words = words_of(analysis, phrase)
-    return analysis.tokens[phrase[0] + (words.index("of") if "of" in words else len(words)) - 1]
 
 
 def is_fixed_pair(text: str, offset: int) -> bool:
@@ -124,9 +101,9 @@ def is_fixed_pair(text: str, offset: int) -> bool:
 def is_living(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a noun phrase names people or animals: "a man", "a row of cows"."""
     last = analysis.tokens[phrase[1] - 1]
-    if not _TOYS.isdisjoint(words_of(analysis, phrase)):
+    if not _TOYS.isdisjoint(analysis.words(phrase)):
         return False
-    heads = {head_of(analysis, phrase).lemma, last.lemma}
+    heads = {analysis.head(phrase).lemma, last.lemma}
     return any(not heads.isdisjoint(_nouns(name)) for name in _LIVING)
 
 

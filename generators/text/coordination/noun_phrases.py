@@ -5,7 +5,7 @@ determiner, by what stands before the left and after the right side, and by whet
 beings. Where two readings are left, the caption is refused.
 """
 
-from eqforge.generators.text.analysis import Analysis, is_noun
+from eqforge.generators.text.analysis import Analysis, Range, is_noun
 from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
@@ -13,15 +13,10 @@ from eqforge.generators.text.coordination.conjuncts import (
     OPENERS,
     PLACES,
     Conjuncts,
-    Range,
-    head_of,
     is_living,
     is_mass,
     refuse,
     refuse_pronouns,
-    tag_at,
-    word_at,
-    words_of,
 )
 from eqforge.generators.text.words import word_set
 
@@ -46,15 +41,13 @@ _CLOTHES = word_set("noun_phrases.clothes")
 
 def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     """Returns the noun phrases around an "and"."""
-    right = _phrase_from(analysis, conjunction + 1)
-    left = _phrase_to(analysis, conjunction - (tag_at(analysis, conjunction - 1) == ","))
+    right = analysis.phrase_from(conjunction + 1)
+    left = analysis.phrase_to(conjunction - (analysis.tag(conjunction - 1) == ","))
     if left is None or right is None:
         refuse("unlike_parts")
     right = _with_of_phrase(analysis, right)
     inside = range(right[0] + 1, right[1] - 1)
-    if any(
-        word_at(analysis, i) in participles() and is_noun(analysis.tokens[i - 1]) for i in inside
-    ):
+    if any(analysis.word(i) in participles() and is_noun(analysis.tokens[i - 1]) for i in inside):
         refuse("unlike_parts")  # "an elephant drinking water"
     _check_comma(analysis, conjunction, left)
     left = _parallel_left(analysis, left, right)
@@ -66,18 +59,10 @@ def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     return Conjuncts(left=left, right=right, level="noun_phrase")
 
 
-def _phrase_from(analysis: Analysis, start: int) -> Range | None:
-    return next((phrase for phrase in analysis.noun_phrases if phrase[0] == start), None)
-
-
-def _phrase_to(analysis: Analysis, end: int) -> Range | None:
-    return next((phrase for phrase in analysis.noun_phrases if phrase[1] == end), None)
-
-
 def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
     """Extends a phrase by the "of" phrases after it: "a plate of rice"."""
-    while word_at(analysis, phrase[1]) == "of":
-        following = _phrase_from(analysis, phrase[1] + 1)
+    while analysis.word(phrase[1]) == "of":
+        following = analysis.phrase_from(phrase[1] + 1)
         if following is None:
             refuse("unclear_attachment")
         phrase = (phrase[0], following[1])
@@ -86,32 +71,30 @@ def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
 
 def _check_comma(analysis: Analysis, conjunction: int, left: Range) -> None:
     """Checks that a comma before the "and" is part of a list: "a table, a lamp, and a bed"."""
-    if tag_at(analysis, conjunction - 1) == "," and tag_at(analysis, left[0] - 1) != ",":
+    if analysis.tag(conjunction - 1) == "," and analysis.tag(left[0] - 1) != ",":
         refuse("unclear_attachment")
 
 
 def _parallel_left(analysis: Analysis, left: Range, right: Range) -> Range:
     """Extends the left side over "of" until it has a determiner, or an "of" like the right side."""
-    while not (_has_opener(analysis, left) or word_at(analysis, left[0]) in _QUANTITIES):
-        outer = _phrase_to(analysis, left[0] - 1)
-        if word_at(analysis, left[0] - 1) != "of" or outer is None:
+    while not (_has_opener(analysis, left) or analysis.word(left[0]) in _QUANTITIES):
+        outer = analysis.phrase_to(left[0] - 1)
+        if analysis.word(left[0] - 1) != "of" or outer is None:
             break
         if not _has_opener(analysis, right):
-            is_parallel = (
-                not _has_opener(analysis, outer) and word_at(analysis, outer[0] - 1) != "of"
-            )
-            if not is_parallel or "of" not in words_of(analysis, right):
+            is_parallel = not _has_opener(analysis, outer) and analysis.word(outer[0] - 1) != "of"
+            if not is_parallel or "of" not in analysis.words(right):
                 break
         left = (outer[0], left[1])
     return left
 
 
 def _has_opener(analysis: Analysis, phrase: Range) -> bool:
-    return tag_at(analysis, phrase[0]) in OPENERS
+    return analysis.tag(phrase[0]) in OPENERS
 
 
 def _is_plural(analysis: Analysis, phrase: Range) -> bool:
-    return head_of(analysis, phrase).tag in PLURALS
+    return analysis.head(phrase).tag in PLURALS
 
 
 def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Range:
@@ -121,23 +104,21 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
     """
     if _has_opener(analysis, right):
         is_open = _has_opener(analysis, left) or _is_plural(analysis, left)
-        if tag_at(analysis, right[0]) == "CD" and not _has_opener(analysis, left):
+        if analysis.tag(right[0]) == "CD" and not _has_opener(analysis, left):
             refuse("shared_modifier")  # "firefighters and three firetrucks"
-        if tag_at(analysis, left[0] - 1) == "," and not (
-            is_open or is_mass(head_of(analysis, left))
-        ):
+        if analysis.tag(left[0] - 1) == "," and not (is_open or is_mass(analysis.head(left))):
             refuse("shared_modifier")  # "a chair, couch, and a table"
         return left
-    head = head_of(analysis, right)
-    opener = word_at(analysis, left[0])
+    head = analysis.head(right)
+    opener = analysis.word(left[0])
     if opener in _SINGULAR_OPENERS and (_is_plural(analysis, right) or is_mass(head)):
         return left
-    if tag_at(analysis, left[0]) == "CD":
+    if analysis.tag(left[0]) == "CD":
         refuse("shared_modifier")
     is_open = _has_opener(analysis, left)
     while left[0] < left[1] and _has_opener(analysis, left):
         left = (left[0] + 1, left[1])
-    modified = [any(tag_at(analysis, i) in _MODIFIERS for i in range(*s)) for s in (left, right)]
+    modified = [any(analysis.tag(i) in _MODIFIERS for i in range(*s)) for s in (left, right)]
     is_compound = is_open and left[1] - left[0] == 1 < right[1] - right[0]
     if modified[0] != modified[1] or (is_compound and not modified[1]):
         refuse("shared_modifier")  # "a red shirt and tie", "a macaroni and broccoli dish"
@@ -151,7 +132,7 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
 
 def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
     """Checks that what follows the right side belongs to both, or to neither."""
-    tag, word = tag_at(analysis, right[1]), word_at(analysis, right[1])
+    tag, word = analysis.tag(right[1]), analysis.word(right[1])
     is_subject = _opens_caption(analysis, left)
     rest = analysis.tokens[right[1] :]
     if is_subject and any(token.text.lower() in ("it", "them") for token in rest):
@@ -166,9 +147,9 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
         refuse("unclear_attachment")
     if tag in ("VBN", "VBD") and _has_opener(analysis, right) and word not in _OF_ALL:
         refuse("unclear_attachment")  # "an intersection and a street lined with houses"
-    if tag == "VBN" and tag_at(analysis, right[1] + 1).startswith("NN"):
+    if tag == "VBN" and analysis.tag(right[1] + 1).startswith("NN"):
         refuse("unlike_parts")  # "a bike shaped cutter"
-    if tag.startswith("RB") and tag_at(analysis, right[1] + 1) in _FINITE:
+    if tag.startswith("RB") and analysis.tag(right[1] + 1) in _FINITE:
         refuse("unclear_attachment")  # "a baseball game and the catcher just threw the ball"
     if is_living(analysis, right) and _may_be_of_one(analysis, right[1]):
         refuse("unclear_attachment")
@@ -176,10 +157,10 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
     if is_subject:
         is_alike = is_bare or (
             is_living(analysis, left) == is_living(analysis, right)
-            and head_of(analysis, left).lemma != head_of(analysis, right).lemma
+            and analysis.head(left).lemma != analysis.head(right).lemma
         )
     else:
-        is_them = tag_at(analysis, right[1] + 1) == "PRP"  # "trees and bushes near them"
+        is_them = analysis.tag(right[1] + 1) == "PRP"  # "trees and bushes near them"
         is_alike = is_bare and is_them and _is_bound(analysis, left)
     if tag in ("IN", "TO", "WDT", "WP", *ADJECTIVES) and not (word in PLACES and is_alike):
         refuse("shared_modifier")
@@ -187,18 +168,18 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
 
 def _may_be_of_one(analysis: Analysis, index: int) -> bool:
     """Tells whether the words after two people may describe only one of them: "wearing a hat"."""
-    if word_at(analysis, index) != "in":
-        return word_at(analysis, index) in _OF_ONE
-    phrase = _phrase_from(analysis, index + 1)
-    return phrase is None or head_of(analysis, phrase).lemma in _CLOTHES | COLOURS
+    if analysis.word(index) != "in":
+        return analysis.word(index) in _OF_ONE
+    phrase = analysis.phrase_from(index + 1)
+    return phrase is None or analysis.head(phrase).lemma in _CLOTHES | COLOURS
 
 
 def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
     """Checks that the right side is joined to the left one, and to nothing before it."""
-    tag, word = tag_at(analysis, left[0] - 1), word_at(analysis, left[0] - 1)
+    tag, word = analysis.tag(left[0] - 1), analysis.word(left[0] - 1)
     if word == "of" and not _holds_both(analysis, left, right):
         refuse("unclear_attachment")
-    if tag == "," and tag_at(analysis, left[0] - 2) in ADJECTIVES:
+    if tag == "," and analysis.tag(left[0] - 2) in ADJECTIVES:
         refuse("shared_modifier")  # "a snowy, icy, empty street and a stoplight"
     if _opens_caption(analysis, left) or tag == ",":
         return
@@ -215,8 +196,8 @@ def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
 def _is_bound(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a verb, or a preposition such as "between", stands before a phrase."""
     start = _without_openers(analysis, phrase[0])
-    is_verb = tag_at(analysis, start - 1).startswith("VB")
-    return is_verb or word_at(analysis, start - 1) in _BINDING_PREPOSITIONS
+    is_verb = analysis.tag(start - 1).startswith("VB")
+    return is_verb or analysis.word(start - 1) in _BINDING_PREPOSITIONS
 
 
 def _holds_both(analysis: Analysis, left: Range, right: Range) -> bool:
@@ -228,7 +209,7 @@ def _holds_both(analysis: Analysis, left: Range, right: Range) -> bool:
 
 
 def _without_openers(analysis: Analysis, start: int) -> int:
-    while tag_at(analysis, start - 1) in OPENERS:
+    while analysis.tag(start - 1) in OPENERS:
         start -= 1
     return start
 
@@ -236,7 +217,7 @@ def _without_openers(analysis: Analysis, start: int) -> int:
 def _opens_caption(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a phrase is the caption's subject, or ends it: "a group of [men and women]"."""
     start = _without_openers(analysis, phrase[0])
-    outer = _phrase_to(analysis, start - 1) if word_at(analysis, start - 1) == "of" else None
+    outer = analysis.phrase_to(start - 1) if analysis.word(start - 1) == "of" else None
     if outer is not None:
         return _opens_caption(analysis, outer)
     return [token.text.lower() for token in analysis.tokens[:start]] in (
@@ -253,19 +234,19 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
       left: the left noun phrase, without a determiner shared by both.
     """
     _refuse_missing_commas(analysis, left, right)
-    if tag_at(analysis, left[0] - 1) in ("VBG", "VBN") and tag_at(analysis, left[0] - 2) == "IN":
+    if analysis.tag(left[0] - 1) in ("VBG", "VBN") and analysis.tag(left[0] - 2) == "IN":
         refuse("shared_modifier")  # "in racing gear and number"
     cores = _core(analysis, left), _core(analysis, right)
-    if tag_at(analysis, right[0]) in OPENERS:
-        if set(words_of(analysis, cores[0])) <= _KINDS and _length(cores[1]) > 1:
+    if analysis.tag(right[0]) in OPENERS:
+        if set(analysis.words(cores[0])) <= _KINDS and _length(cores[1]) > 1:
             refuse("shared_modifier")
         return
-    adds_of = "of" in words_of(analysis, right) and "of" not in words_of(analysis, left)
-    if adds_of and not is_mass(head_of(analysis, left)):
+    adds_of = "of" in analysis.words(right) and "of" not in analysis.words(left)
+    if adds_of and not is_mass(analysis.head(left)):
         refuse("shared_modifier")  # "plates and pans of food", "lots and lots of suitcases"
-    if word_at(analysis, right[0]).endswith("ing"):
+    if analysis.word(right[0]).endswith("ing"):
         refuse("unlike_parts")  # "eating pizza and drinking beer", tagged as nouns
-    if "POS" in (tag_at(analysis, index) for index in range(*left)):
+    if "POS" in (analysis.tag(index) for index in range(*left)):
         refuse("shared_modifier")  # "a man's hat and coat"
     if not _is_parallel(analysis, left, cores):
         refuse("shared_modifier")
@@ -273,12 +254,12 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
 
 def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) -> bool:
     """Tells whether each side of "X and Y" clearly has its own noun and modifiers."""
-    heads = [head_of(analysis, core) for core in cores]
+    heads = [analysis.head(core) for core in cores]
     are_plural = [_is_plural(analysis, core) for core in cores]
-    modified = [tag_at(analysis, core[0]) in _MODIFIERS and _length(core) > 1 for core in cores]
+    modified = [analysis.tag(core[0]) in _MODIFIERS and _length(core) > 1 for core in cores]
     if _length(cores[1]) == 1:
-        is_bound = tag_at(analysis, left[0]) in OPENERS or (
-            tag_at(analysis, left[0] - 1) == "," and not modified[0]
+        is_bound = analysis.tag(left[0]) in OPENERS or (
+            analysis.tag(left[0] - 1) == "," and not modified[0]
         )
         return _length(cores[0]) == 1 or is_bound
     if heads[0].lemma in COLOURS | _MATERIALS:
@@ -295,19 +276,19 @@ def _refuse_missing_commas(analysis: Analysis, *sides: Range) -> None:
     """
     for side in sides:
         core = _core(analysis, side)
-        is_one = word_at(analysis, side[0]) in ("a", "an")
-        if is_one and "of" not in words_of(analysis, side) and _is_plural(analysis, core):
+        is_one = analysis.word(side[0]) in ("a", "an")
+        if is_one and "of" not in analysis.words(side) and _is_plural(analysis, core):
             refuse("unlike_parts")
-        if any(tag_at(analysis, index) in PLURALS for index in range(core[0], core[1] - 1)):
+        if any(analysis.tag(index) in PLURALS for index in range(core[0], core[1] - 1)):
             refuse("unlike_parts")
 
 
 def _core(analysis: Analysis, phrase: Range) -> Range:
     """Returns a noun phrase without its determiners and "of" phrases."""
     start, end = phrase
-    while start < end - 1 and tag_at(analysis, start) in OPENERS:
+    while start < end - 1 and analysis.tag(start) in OPENERS:
         start += 1
-    words = words_of(analysis, (start, end))
+    words = analysis.words((start, end))
     return (start, start + words.index("of") if "of" in words[1:] else end)
 
 

@@ -7,7 +7,7 @@ Source: Kamath et al. 2024, section 3.4 (SWAP) and appendix C.1, whose five work
 import re
 from dataclasses import dataclass
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, Range
 from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
@@ -18,15 +18,11 @@ from eqforge.generators.text.coordination.conjuncts import (
     CannotTell,
     Conjuncts,
     Level,
-    Range,
     is_fixed_pair,
     is_living,
     refuse,
     refuse_mentions,
     refuse_pronouns,
-    tag_at,
-    word_at,
-    words_of,
 )
 from eqforge.generators.text.coordination.noun_phrases import join_noun_phrases
 from eqforge.generators.text.edits import Edit, EditedText, apply_edits, exchange_phrases
@@ -99,9 +95,9 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
         refuse("fixed_expression")
     conjuncts = _join(analysis, conjunction)
     refuse_mentions(analysis, conjuncts.left, conjuncts.right)
-    if word_at(analysis, conjuncts.left[0] - 1) in _BE and not _are_alike(analysis, conjuncts):
+    if analysis.word(conjuncts.left[0] - 1) in _BE and not _are_alike(analysis, conjuncts):
         refuse("agreement")
-    if words_of(analysis, conjuncts.left) == words_of(analysis, conjuncts.right):
+    if analysis.words(conjuncts.left) == analysis.words(conjuncts.right):
         refuse("same_words")
     return conjuncts
 
@@ -109,13 +105,13 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
 def _are_alike(analysis: Analysis, conjuncts: Conjuncts) -> bool:
     """Tells whether both sides start with nouns of the same number, with which a verb agrees."""
     sides = (conjuncts.left, conjuncts.right)
-    tags = [[tag_at(analysis, index) for index in range(*side)] for side in sides]
+    tags = [[analysis.tag(index) for index in range(*side)] for side in sides]
     numbers = [next((tag for tag in own if tag in ("NN", "NNS")), "") for own in tags]
     return numbers[0] == numbers[1]
 
 
 def _join(analysis: Analysis, conjunction: int) -> Conjuncts:
-    before, behind = tag_at(analysis, conjunction - 1), tag_at(analysis, conjunction + 1)
+    before, behind = analysis.tag(conjunction - 1), analysis.tag(conjunction + 1)
     if (clauses := join_clauses(analysis, conjunction)) is not None:
         return clauses
     if before.startswith("JJ") and behind.startswith("JJ"):
@@ -156,24 +152,21 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     Args:
       conjunction: index of the "and"; a verb follows it.
     """
-    start, end = conjunction, conjunction - (tag_at(analysis, conjunction - 1) == ",")
+    start, end = conjunction, conjunction - (analysis.tag(conjunction - 1) == ",")
     while start > 0 and not _is_border(analysis, start - 1):
         start -= 1
-    tag = tag_at(analysis, conjunction + 1)
-    verbs = [i for i in range(start, end) if tag_at(analysis, i) == tag]
+    tag = analysis.tag(conjunction + 1)
+    verbs = [i for i in range(start, end) if analysis.tag(i) == tag]
     if len(verbs) != 1:
         refuse("unclear_attachment" if verbs else "unlike_parts")
     left, right = (verbs[0], end), (conjunction + 1, _clause_end(analysis, conjunction + 1))
-    if (
-        tag_at(analysis, right[1]) in (",", "CC", "WDT", "WP")
-        or word_at(analysis, right[1]) == "that"
-    ):
+    if analysis.tag(right[1]) in (",", "CC", "WDT", "WP") or analysis.word(right[1]) == "that":
         refuse("unclear_attachment")  # "sits and has rice, beans and a drink"
-    if tag_at(analysis, end - 1) in ("IN", "TO"):
+    if analysis.tag(end - 1) in ("IN", "TO"):
         refuse("shared_modifier")  # "standing next to and holding a horse"
-    if tag in ("VBN", "VBD") and tag_at(analysis, conjunction + 2).startswith("NN"):
+    if tag in ("VBN", "VBD") and analysis.tag(conjunction + 2).startswith("NN"):
         refuse("unlike_parts")  # "topped with ham and sliced tomatoes"
-    if right[1] - right[0] == 1 and tag == "VBZ" and tag_at(analysis, end - 1) == "NNS":
+    if right[1] - right[0] == 1 and tag == "VBZ" and analysis.tag(end - 1) == "NNS":
         refuse("unlike_parts")  # "stands in front of trees and leaves"
     if left[1] - left[0] == 1 < right[1] - right[0]:
         right = _right_of_one_verb(analysis, left[0], right)
@@ -184,9 +177,9 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
 def _right_of_one_verb(analysis: Analysis, verb: int, right: Range) -> Range:
     """Returns the right side where the left is a lone verb: with its object, without a place."""
     lemmas = {analysis.tokens[index].lemma for index in (verb, right[0])}
-    if word_at(analysis, right[0] + 1) in PLACES and lemmas <= _POSTURES:
+    if analysis.word(right[0] + 1) in PLACES and lemmas <= _POSTURES:
         return (right[0], right[0] + 1)
-    has_object = tag_at(analysis, right[0] + 1) in _OBJECTS
+    has_object = analysis.tag(right[0] + 1) in _OBJECTS
     if analysis.tokens[verb].lemma not in _POSTURES or not has_object:
         refuse("shared_modifier")
     return right
@@ -199,21 +192,19 @@ def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
       conjunction: index of the "and"; an adjective stands on both sides.
     """
     start = conjunction - 1
-    while word_at(analysis, start - 1) in _SHADES or tag_at(analysis, start - 1) == "RB":
+    while analysis.word(start - 1) in _SHADES or analysis.tag(start - 1) == "RB":
         start -= 1
-    if word_at(analysis, start) == "very" or tag_at(analysis, start) == "RB":
+    if analysis.word(start) == "very" or analysis.tag(start) == "RB":
         refuse("shared_modifier")  # "a very old and rusty car"
     end = conjunction + 2
-    while word_at(analysis, end - 1) in _SHADES and tag_at(analysis, end) in ADJECTIVES:
+    while analysis.word(end - 1) in _SHADES and analysis.tag(end) in ADJECTIVES:
         end += 1
-    are_colours = {word_at(analysis, conjunction - 1), word_at(analysis, end - 1)} <= COLOURS
-    if tag_at(analysis, start - 1) in (*ADJECTIVES, "CC") and not are_colours:
+    are_colours = {analysis.word(conjunction - 1), analysis.word(end - 1)} <= COLOURS
+    if analysis.tag(start - 1) in (*ADJECTIVES, "CC") and not are_colours:
         refuse("shared_modifier")
-    if tag_at(analysis, end) in ADJECTIVES and not (
-        are_colours and word_at(analysis, end) not in COLOURS
-    ):
+    if analysis.tag(end) in ADJECTIVES and not (are_colours and analysis.word(end) not in COLOURS):
         refuse("shared_modifier")  # "a black and large white dog"
-    if word_at(analysis, end) in _COMPLEMENTS:
+    if analysis.word(end) in _COMPLEMENTS:
         refuse("shared_modifier")  # "open and full of food"
     return Conjuncts(left=(start, conjunction), right=(conjunction + 1, end), level="adjective")
 
@@ -230,15 +221,15 @@ def join_clauses(analysis: Analysis, conjunction: int) -> Conjuncts | None:
     last = _clause_end(analysis, conjunction + 1)
     halves = (0, conjunction), (conjunction + 1, last)
     subjects = [(half[0], ends[half[0]]) for half in halves]
-    verb = tag_at(analysis, subjects[0][1])
+    verb = analysis.tag(subjects[0][1])
     for half, subject in zip(halves, subjects, strict=True):
-        tags = [tag_at(analysis, i) for i in range(*half)]
+        tags = [analysis.tag(i) for i in range(*half)]
         if [tag for tag in tags if tag in _VERBS] != [verb] or not is_living(analysis, subject):
             return None
-        if tag_at(analysis, subject[1]) != verb or set(tags) & {*PRONOUNS, ",", "CC"}:
+        if analysis.tag(subject[1]) != verb or set(tags) & {*PRONOUNS, ",", "CC"}:
             return None
-    opened = {tag_at(analysis, half[0]) in OPENERS for half in halves}
-    is_whole = all(tag_at(analysis, i) == "." for i in range(last, len(analysis.tokens)))
+    opened = {analysis.tag(half[0]) in OPENERS for half in halves}
+    is_whole = all(analysis.tag(i) == "." for i in range(last, len(analysis.tokens)))
     if len(opened) > 1 or not is_whole:
         return None
     return Conjuncts(left=halves[0], right=halves[1], level="clause")
@@ -251,4 +242,4 @@ def _clause_end(analysis: Analysis, index: int) -> int:
 
 
 def _is_border(analysis: Analysis, index: int) -> bool:
-    return tag_at(analysis, index) in _ENDS or word_at(analysis, index) in _SUBORDINATING
+    return analysis.tag(index) in _ENDS or analysis.word(index) in _SUBORDINATING

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.capitals import raised, sentence_capitals
 from eqforge.generators.text.caption_verbs import participles
-from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at, words_of
+from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative
@@ -68,12 +68,12 @@ def affirm(analysis: Analysis) -> HardNegative | Rejection:
 
 
 def _affirmed(analysis: Analysis, index: int) -> Edit | None:
-    token, behind = analysis.tokens[index], word_at(analysis, index + 1)
+    token, behind = analysis.tokens[index], analysis.word(index + 1)
     word = token.text.lower()
-    if word == "without" and (behind in ("a", "an") or tag_at(analysis, index + 1) == "NNS"):
+    if word == "without" and (behind in ("a", "an") or analysis.tag(index + 1) == "NNS"):
         return Edit(start=token.start, end=token.end, replacement=match_case("with", token.text))
-    is_denied = (word, tag_at(analysis, index + 1)) in (("no", "NNS"), ("not", "VBG"))
-    if not is_denied or tag_at(analysis, index - 1) == "DT":  # "a No bicycles sign"
+    is_denied = (word, analysis.tag(index + 1)) in (("no", "NNS"), ("not", "VBG"))
+    if not is_denied or analysis.tag(index - 1) == "DT":  # "a No bicycles sign"
         return None
     following = analysis.tokens[index + 1]
     if token.start in sentence_capitals(analysis):
@@ -83,11 +83,11 @@ def _affirmed(analysis: Analysis, index: int) -> Edit | None:
 
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
     for index, token in enumerate(analysis.tokens):
-        before = word_at(analysis, index - 1)
-        if word_at(analysis, index + 1) in _ALL or _is_of_some(analysis, index):
+        before = analysis.word(index - 1)
+        if analysis.word(index + 1) in _ALL or _is_of_some(analysis, index):
             continue  # "not all" is some
         is_clause = before in _OF_SOME and _is_of_one(analysis, index - 1)
-        behind_noun = is_clause or tag_at(analysis, index - 1) in _NOUNS
+        behind_noun = is_clause or analysis.tag(index - 1) in _NOUNS
         if before in _OF_SOME and not is_clause:
             continue
         if before == "there":
@@ -100,59 +100,59 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
             yield Edit(start=token.start, end=token.end, replacement=replacement)
         elif _is_compound(analysis, index):
             continue
-        elif behind_noun and word_at(analysis, index) in participles():  # no "topping"
+        elif behind_noun and analysis.word(index) in participles():  # no "topping"
             yield Edit(start=token.start, end=token.start, replacement="not ")
 
 
 def _is_compound(analysis: Analysis, index: int) -> bool:
     """Tells whether a participle is part of a noun: "a railroad crossing sign", "a building"."""
-    behind = next((each for each in analysis.noun_phrases if each[0] == index + 1), None)
-    is_bare = behind == (index + 1, index + 2) and tag_at(analysis, index + 1) == "NN"
-    return word_at(analysis, index) == "building" or (
+    behind = analysis.phrase_from(index + 1)
+    is_bare = behind == (index + 1, index + 2) and analysis.tag(index + 1) == "NN"
+    return analysis.word(index) == "building" or (
         is_bare and not is_mass(analysis.tokens[index + 1])
     )
 
 
 def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
     """Yields what follows "there is" or "there are": "no dog" for "a dog" there."""
-    token, behind = analysis.tokens[verb], word_at(analysis, verb + 1)
+    token, behind = analysis.tokens[verb], analysis.word(verb + 1)
     if token.text.lower() not in ("is", "are"):
         return
-    is_many = behind in _SEVERAL and tag_at(analysis, verb + 2) == "NNS"
-    is_one = behind in ("a", "an") and word_at(analysis, verb + 2) not in _SOME | _GROUPS
+    is_many = behind in _SEVERAL and analysis.tag(verb + 2) == "NNS"
+    is_one = behind in ("a", "an") and analysis.word(verb + 2) not in _SOME | _GROUPS
     if is_many or is_one:
         article = analysis.tokens[verb + 1]
         yield Edit(start=article.start, end=article.end, replacement=match_case("no", article.text))
-    elif behind not in _SOME and tag_at(analysis, verb + 1) in ("CD", *_NOUNS, "JJ"):
-        word = " not" if tag_at(analysis, verb + 1) == "CD" else " no"
+    elif behind not in _SOME and analysis.tag(verb + 1) in ("CD", *_NOUNS, "JJ"):
+        word = " not" if analysis.tag(verb + 1) == "CD" else " no"
         yield Edit(start=token.end, end=token.end, replacement=match_case(word, token.text))
 
 
 def _is_of_some(analysis: Analysis, verb: int) -> bool:
     """Tells whether some do what a verb says, and others may not: "some people sitting"."""
-    if word_at(analysis, verb - 1) in _SOME:
+    if analysis.word(verb - 1) in _SOME:
         return True
-    subject = next((phrase for phrase in analysis.noun_phrases if phrase[1] == verb), None)
+    subject = analysis.phrase_to(verb)
     if subject is None:
         return False
     first = subject[0]
-    if word_at(analysis, first - 1) == "of":
+    if analysis.word(first - 1) == "of":
         first = max(first - 3, 0)  # "a couple of" dogs
-    return not _SOME.isdisjoint(words_of(analysis, (first, subject[1])))
+    return not _SOME.isdisjoint(analysis.words((first, subject[1])))
 
 
 def _is_of_one(analysis: Analysis, relative: int) -> bool:
     """Tells whether "that" or "who" is said of the one thing that the caption opens with."""
-    opened = word_at(analysis, 0) in ("a", "an", "one", "the")
-    is_one = tag_at(analysis, relative - 1) == "NN"
+    opened = analysis.word(0) in ("a", "an", "one", "the")
+    is_one = analysis.tag(relative - 1) == "NN"
     return opened and is_one and (0, relative) in analysis.noun_phrases
 
 
 def _has_one(analysis: Analysis, verb: int) -> bool:
     """Tells whether a single thing, not the first of a list, follows a verb."""
-    phrase = next((each for each in analysis.noun_phrases if each[0] == verb + 1), None)
-    opened = word_at(analysis, verb + 1) in ("a", "an", "the")
-    rest = words_of(analysis, (verb + 1, len(analysis.tokens)))
+    phrase = analysis.phrase_from(verb + 1)
+    opened = analysis.word(verb + 1) in ("a", "an", "the")
+    rest = analysis.words((verb + 1, len(analysis.tokens)))
     return phrase is not None and opened and not {",", "and", "or"} & set(rest)
 
 
@@ -162,28 +162,28 @@ def _denied(analysis: Analysis, verb: int) -> str:
     Taggers take the noun of "sets of train tracks" for a verb, and the plural "eat" of "dogs eat"
     for the infinitive: the verb is one of the closed classes and agrees with the noun before it.
     """
-    behind = verb - (word_at(analysis, verb - 1) in _OF_SOME)
-    token, subject = analysis.tokens[verb], tag_at(analysis, behind - 1)
+    behind = verb - (analysis.word(verb - 1) in _OF_SOME)
+    token, subject = analysis.tokens[verb], analysis.tag(behind - 1)
     is_had = token.lemma in _HAD and _has_one(analysis, verb)
     if not is_had and token.lemma not in closed_classes("verb").groups:
         return ""
     if token.tag == "VBZ" and subject == "NN":
         return "does not"
-    is_plural = subject == "NNS" or word_at(analysis, behind - 1) in _PLURALS
+    is_plural = subject == "NNS" or analysis.word(behind - 1) in _PLURALS
     return "do not" if token.tag in ("VB", "VBP") and is_plural else ""
 
 
 def _with_edits(analysis: Analysis) -> Iterator[Edit]:
     """Yields the "with" of what a noun has; not that of "topped with" or "with her dog"."""
     for index, token in enumerate(analysis.tokens):
-        behind_noun = tag_at(analysis, index - 1) in _NOUNS
+        behind_noun = analysis.tag(index - 1) in _NOUNS
         opens = any(first == index + 1 for first, _ in analysis.noun_phrases)
-        behind = words_of(analysis, (index + 1, index + 3))
-        is_of_some = not _SOME.isdisjoint(behind) or tag_at(analysis, index + 1) == "PRP$"
+        behind = analysis.words((index + 1, index + 3))
+        is_of_some = not _SOME.isdisjoint(behind) or analysis.tag(index + 1) == "PRP$"
         if token.text.lower() != "with" or not behind_noun:
             continue
-        if word_at(analysis, index + 1) == "some":
-            if "and" in words_of(analysis, (index, len(analysis.tokens))):
+        if analysis.word(index + 1) == "some":
+            if "and" in analysis.words((index, len(analysis.tokens))):
                 continue
             replacement = match_case("without any", token.text)
             end = analysis.tokens[index + 1].end
@@ -195,11 +195,11 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
 
 def _no_quantity(analysis: Analysis, end: int) -> Iterator[Edit]:
     """Yields the quantity that opens a caption: "No cars" for "A couple of cars"."""
-    phrase = next((each for each in analysis.noun_phrases if each[0] <= end < each[1]), None)
-    if phrase is None or tag_at(analysis, phrase[1] - 1) != "NNS":
+    phrase = analysis.phrase_around(end)
+    if phrase is None or analysis.tag(phrase[1] - 1) != "NNS":
         return
-    words = {*words_of(analysis, (end, phrase[1])), word_at(analysis, phrase[1])}
-    if not words & _NOT_COUNTED and tag_at(analysis, end) not in ("CD", "DT"):
+    words = {*analysis.words((end, phrase[1])), analysis.word(phrase[1])}
+    if not words & _NOT_COUNTED and analysis.tag(end) not in ("CD", "DT"):
         first, last = analysis.tokens[0], analysis.tokens[end - 1]
         replacement = match_case("no", first.text)
         yield Edit(start=first.start, end=last.end, replacement=replacement)
@@ -210,16 +210,16 @@ def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
     if {token.text.lower() for token in analysis.tokens[1:]} & {"some", ","}:
         return
     for words in _QUANTITIES:
-        if words_of(analysis, (0, len(words))) == words:
+        if analysis.words((0, len(words))) == words:
             yield from _no_quantity(analysis, len(words))
             return
     for first, last in analysis.noun_phrases[:1]:
         token = analysis.tokens[first]
         word = token.text.lower()
-        is_list = word_at(analysis, last) in ("and", ",", "or")
-        is_of = word_at(analysis, last) == "of" and word_at(analysis, last - 1) not in _GROUPS
-        is_open = word_at(analysis, last) in _OF_SOME or tag_at(analysis, first + 1) == "RB"
-        if first or is_list or is_of or is_open or "and" in words_of(analysis, (first, last)):
+        is_list = analysis.word(last) in ("and", ",", "or")
+        is_of = analysis.word(last) == "of" and analysis.word(last - 1) not in _GROUPS
+        is_open = analysis.word(last) in _OF_SOME or analysis.tag(first + 1) == "RB"
+        if first or is_list or is_of or is_open or "and" in analysis.words((first, last)):
             continue
         if word in _ARTICLES or (token.tag in (*_NOUNS, "JJ") and word not in _SOME):
             is_name = sentence_capitals(analysis).get(token.start, False)

@@ -3,18 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.analysis import Analysis, Range, Token
 from eqforge.generators.text.contexts import fitting_words
-from eqforge.generators.text.coordination.conjuncts import (
-    OPENERS,
-    Range,
-    is_living,
-    is_mass,
-    is_mass_noun,
-    tag_at,
-    word_at,
-    words_of,
-)
+from eqforge.generators.text.coordination.conjuncts import OPENERS, is_living, is_mass, is_mass_noun
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place
@@ -100,7 +91,7 @@ def _nouns(analysis: Analysis) -> Iterator[_Noun]:
             continue
         first, start = _first(analysis, phrase), _start(analysis, phrase[0])
         inside = any(token.tag in OPENERS for token in analysis.tokens[phrase[0] : first])
-        is_opened = inside or tag_at(analysis, start) in OPENERS
+        is_opened = inside or analysis.tag(start) in OPENERS
         yield _Noun(
             phrase=phrase,
             start=start,
@@ -108,7 +99,7 @@ def _nouns(analysis: Analysis) -> Iterator[_Noun]:
             head=head,
             groups=named.get(head.lemma, ()),
             is_opened=is_opened,
-            is_counted=not _ONE.isdisjoint(words_of(analysis, (start, first))),
+            is_counted=not _ONE.isdisjoint(analysis.words((start, first))),
             is_several=_are_several(analysis, phrase, is_opened),
         )
 
@@ -116,7 +107,7 @@ def _nouns(analysis: Analysis) -> Iterator[_Noun]:
 def _first(analysis: Analysis, phrase: Range) -> int:
     """Returns the first token of the noun that heads a noun phrase, a compound as a whole."""
     first = phrase[1] - 1
-    pair = f"{word_at(analysis, first - 1)} {analysis.tokens[first].lemma}"
+    pair = f"{analysis.word(first - 1)} {analysis.tokens[first].lemma}"
     if first > phrase[0] and pair in closed_classes("object").groups:
         first -= 1  # "hot dog"
     while first > phrase[0] and analysis.tokens[first - 1].tag[:2] in ("NN", "HY", "VB"):
@@ -126,29 +117,29 @@ def _first(analysis: Analysis, phrase: Range) -> int:
 
 def _start(analysis: Analysis, first: int) -> int:
     here = first
-    while tag_at(analysis, here - 1) not in _OUTSIDE and tag_at(analysis, here) not in OPENERS:
+    while analysis.tag(here - 1) not in _OUTSIDE and analysis.tag(here) not in OPENERS:
         here -= 1
     return here
 
 
 def _are_several(analysis: Analysis, phrase: Range, is_opened: bool) -> bool:
-    if not _MANY.isdisjoint(words_of(analysis, (phrase[0], phrase[1] - 1))):
+    if not _MANY.isdisjoint(analysis.words((phrase[0], phrase[1] - 1))):
         return True
-    is_of_many = word_at(analysis, phrase[0] - 1) == "of" and not is_opened
+    is_of_many = analysis.word(phrase[0] - 1) == "of" and not is_opened
     return is_of_many and is_living(analysis, phrase)
 
 
 def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
     """Tells whether a noun does not stand for a thing of its class, or is not whole."""
     last, head = noun.last, noun.head
-    before, behind = word_at(analysis, noun.phrase[0] - 1), tag_at(analysis, last)
+    before, behind = analysis.word(noun.phrase[0] - 1), analysis.tag(last)
     if head.text.lower() in _NEVER or behind in OPENERS:  # "watches the water"
         return True
     if noun.first == last - 1 and is_in_fixed_expression(analysis.text, head.start, head.end):
         return True  # "polar bear"
-    if behind == "VBN" and tag_at(analysis, last + 1).startswith(("NN", "JJ")):
+    if behind == "VBN" and analysis.tag(last + 1).startswith(("NN", "JJ")):
         return True  # "glass fronted cabinets"
-    if word_at(analysis, last) == "of" and not _NOT_OF.isdisjoint(noun.groups):
+    if analysis.word(last) == "of" and not _NOT_OF.isdisjoint(noun.groups):
         return True  # "a train of animals", "a field of tall grass"
     is_bare = noun.phrase == (last - 1, last) and head.tag == "NN" and last > 1
     return "device" in noun.groups and (before in _USING or is_bare)  # "on a phone", "off camera"
@@ -156,13 +147,13 @@ def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
 
 def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:
     """Tells whether a thing stands in a list, beside something, or with others of its kind."""
-    if {"another", "other"} & set(words_of(analysis, noun.phrase)):
+    if {"another", "other"} & set(analysis.words(noun.phrase)):
         return True
     if is_living(analysis, noun.phrase):
         return False
     start, last = noun.phrase
-    before, behind = word_at(analysis, start - 1), word_at(analysis, last)
-    is_shown = before == "of" and word_at(analysis, start - 2) in _PICTURES
+    before, behind = analysis.word(start - 1), analysis.word(last)
+    is_shown = before == "of" and analysis.word(start - 2) in _PICTURES
     return (before in _BESIDE and not is_shown) or not _LISTS.isdisjoint((before, behind))
 
 
@@ -178,11 +169,11 @@ def _is_told_twice(analysis: Analysis, noun: _Noun) -> bool:
 
 def _fitting(analysis: Analysis, noun: _Noun) -> Iterator[str]:
     """Yields the nouns that may replace another, in the singular."""
-    words = words_of(analysis, (noun.first, noun.last))
+    words = analysis.words((noun.first, noun.last))
     names = (" ".join(words), " ".join((*words[:-1], noun.head.lemma)))
     span = (noun.first, noun.last)
     found = (fitting_words(analysis, span, "object", name) for name in names)
-    unfit = _UNFIT.get(word_at(analysis, noun.start - 1), frozenset())
+    unfit = _UNFIT.get(analysis.word(noun.start - 1), frozenset())
     if any(token.lemma in ("grass", "grassy", "tree") for token in analysis.tokens):
         unfit |= {"desert", "forest"}
     return (word for word in next(filter(None, found), ()) if word not in unfit)

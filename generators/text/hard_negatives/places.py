@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.contexts import fitting_words
-from eqforge.generators.text.coordination.conjuncts import (
-    ADJECTIVES,
-    is_fixed_pair,
-    tag_at,
-    word_at,
-    words_of,
-)
+from eqforge.generators.text.coordination.conjuncts import ADJECTIVES, is_fixed_pair
 from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
@@ -114,14 +108,14 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
     """
     for index, token in enumerate(analysis.tokens):
         end = index + len(_UNCOLOURED)
-        if words_of(analysis, (index, end)) == _UNCOLOURED and word_at(analysis, end) in _PICTURES:
+        if analysis.words((index, end)) == _UNCOLOURED and analysis.word(end) in _PICTURES:
             yield Place(first=index, last=end, words=("color",))
             continue
         word = token.text.lower()
         is_number = token.tag == "CD" and _counts(analysis, index)
         if not (token.tag in ADJECTIVES or is_number):
             continue
-        if word_at(analysis, index - 1) in ("off", "other", "some"):
+        if analysis.word(index - 1) in ("off", "other", "some"):
             continue  # "off white"; a tower has "other", or "some", short buildings beside it
         if is_fixed_pair(analysis.text, token.start) or is_in_fixed_expression(
             analysis.text, token.start, token.end
@@ -138,12 +132,12 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
 
 def _counts(analysis: Analysis, number: int) -> bool:
     """Tells whether a number counts things: "two", or "two big", dogs."""
-    phrase = next((each for each in analysis.noun_phrases if each[0] <= number < each[1]), None)
+    phrase = analysis.phrase_around(number)
     if phrase is None or phrase[1] == number + 1:
         return False
-    behind = words_of(analysis, (number + 1, len(analysis.tokens)))
-    is_plain = "of" not in words_of(analysis, phrase) and _OF_TWO.isdisjoint(behind)
-    return is_plain and tag_at(analysis, phrase[1] - 1) == "NNS"
+    behind = analysis.words((number + 1, len(analysis.tokens)))
+    is_plain = "of" not in analysis.words(phrase) and _OF_TWO.isdisjoint(behind)
+    return is_plain and analysis.tag(phrase[1] - 1) == "NNS"
 
 
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
@@ -182,11 +176,11 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
     """Tells whether a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
-    if word_at(analysis, preposition - 1) in _BEFORE:
+    if analysis.word(preposition - 1) in _BEFORE:
         return True
-    if tag_at(analysis, preposition - 1) in ("DT", "IN"):
+    if analysis.tag(preposition - 1) in ("DT", "IN"):
         return True  # "on the outside of it"
-    if not preposition or word_at(analysis, preposition) not in ("in", "on"):
+    if not preposition or analysis.word(preposition) not in ("in", "on"):
         return False
     verb = analysis.tokens[preposition - 1]
     return verb.tag in _VERB_TAGS and verb.lemma not in _PLACED
@@ -194,14 +188,14 @@ def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
 
 def _is_before_bare_noun(analysis: Analysis, index: int) -> bool:
     """Tells whether one singular noun follows, as in "on display"."""
-    phrase = next((each for each in analysis.noun_phrases if each[0] == index), None)
+    phrase = analysis.phrase_from(index)
     return phrase == (index, index + 1) and analysis.tokens[index].tag == "NN"
 
 
 def _preposition_at(analysis: Analysis, index: int) -> str | None:
     """Returns the longest preposition of the closed classes that starts at a token."""
-    for words in _prepositions().get(word_at(analysis, index), ()):
-        if words_of(analysis, (index, index + len(words))) == words:
+    for words in _prepositions().get(analysis.word(index), ()):
+        if analysis.words((index, index + len(words))) == words:
             return " ".join(words)
     return None
 
@@ -224,7 +218,7 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
             continue
         if _has_others(analysis, index) or _is_listed(analysis, index):
             continue
-        is_base = token.tag == "VBP" or word_at(analysis, index - 1) == "to"
+        is_base = token.tag == "VBP" or analysis.word(index - 1) == "to"
         tag = "VB" if is_base else token.tag
         found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)
         forms = [inflect_word(word, tag) for word in found]
@@ -234,14 +228,14 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
 
 def _is_idiom(analysis: Analysis, verb: int) -> bool:
     """Tells whether the words around a verb go with no other of its class."""
-    token, behind = analysis.tokens[verb], words_of(analysis, (verb + 1, len(analysis.tokens)))
+    token, behind = analysis.tokens[verb], analysis.words((verb + 1, len(analysis.tokens)))
     if behind[:1] and behind[0] in _PARTICLES:
         return True  # "looking up"
     if behind[:1] == ("on",) and behind[2:3] and behind[2] in _OF_BODY:
         return True  # nobody stands "on its side"
-    if token.lemma in ("catch", "hit", "strike") and word_at(analysis, verb - 1) == "to":
+    if token.lemma in ("catch", "hit", "strike") and analysis.word(verb - 1) == "to":
         return True  # nobody is about to miss
-    if token.tag == "VBN" and token.lemma in _POSTURES and word_at(analysis, verb - 1) != "to":
+    if token.tag == "VBN" and token.lemma in _POSTURES and analysis.word(verb - 1) != "to":
         return True  # "crouched" is said of what crouches, "stood" is not
     is_unfit = not _NOT_WITH.get(token.lemma, frozenset()).isdisjoint(behind)
     return is_unfit or _is_carried(analysis, verb)
@@ -249,12 +243,12 @@ def _is_idiom(analysis: Analysis, verb: int) -> bool:
 
 def _is_listed(analysis: Analysis, verb: int) -> bool:
     """Tells whether a verb is one of several: "cows lying down, grazing and walking"."""
-    return bool({word_at(analysis, verb - 1), word_at(analysis, verb + 1)} & {",", "and"})
+    return bool({analysis.word(verb - 1), analysis.word(verb + 1)} & {",", "and"})
 
 
 def _has_others(analysis: Analysis, verb: int) -> bool:
     """Tells whether a caption has several of a verb's subject: "a person next to a person"."""
-    phrase = next((each for each in analysis.noun_phrases if each[1] == verb), None)
+    phrase = analysis.phrase_to(verb)
     if phrase is None:
         return False
     lemma = analysis.tokens[verb - 1].lemma

@@ -4,16 +4,8 @@ import itertools
 import random
 from collections.abc import Iterator
 
-from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import (
-    PRONOUNS,
-    Range,
-    head_of,
-    is_living,
-    tag_at,
-    word_at,
-    words_of,
-)
+from eqforge.generators.text.analysis import Analysis, Range
+from eqforge.generators.text.coordination.conjuncts import PRONOUNS, is_living
 from eqforge.generators.text.edits import apply_edits, exchange_phrases
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative
@@ -52,8 +44,8 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Rejec
 def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
     """Yields neighbouring noun phrases that both name living beings, or both name things."""
     for left, right in itertools.pairwise(analysis.noun_phrases):
-        around = {word_at(analysis, index) for index in (left[0] - 1, left[1], right[1])}
-        tags = {tag_at(analysis, index) for phrase in (left, right) for index in range(*phrase)}
+        around = {analysis.word(index) for index in (left[0] - 1, left[1], right[1])}
+        tags = {analysis.tag(index) for phrase in (left, right) for index in range(*phrase)}
         if "of" in around or tags & {*PRONOUNS, "POS"}:
             continue
         if not (_is_whole(analysis, left) and _is_whole(analysis, right)):
@@ -65,22 +57,22 @@ def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
 
 def _is_whole(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a noun phrase begins where it seems to: not "trees" of "downed trees"."""
-    has_opener = tag_at(analysis, phrase[0]) in ("DT", "CD")
-    is_plural = head_of(analysis, phrase).tag == "NNS"
-    is_cut = tag_at(analysis, phrase[0] - 1) in ("JJ", "VBN", "RB", "DT", "CD")
-    goes_on = tag_at(analysis, phrase[1]) == "VBN" and (
-        tag_at(analysis, phrase[1] + 1) in ("NN", "NNS", "JJ")  # "a snow covered hill"
+    has_opener = analysis.tag(phrase[0]) in ("DT", "CD")
+    is_plural = analysis.head(phrase).tag == "NNS"
+    is_cut = analysis.tag(phrase[0] - 1) in ("JJ", "VBN", "RB", "DT", "CD")
+    goes_on = analysis.tag(phrase[1]) == "VBN" and (
+        analysis.tag(phrase[1] + 1) in ("NN", "NNS", "JJ")  # "a snow covered hill"
     )
     return (has_opener or is_plural) and not is_cut and not goes_on
 
 
 def _is_place(analysis: Analysis, phrase: Range) -> bool:
-    groups = closed_classes("object").groups.get(head_of(analysis, phrase).lemma, ())
+    groups = closed_classes("object").groups.get(analysis.head(phrase).lemma, ())
     return not _PLACES.isdisjoint(groups)
 
 
 def _groups(analysis: Analysis, phrase: Range) -> frozenset[str]:
-    named, head = closed_classes("object").groups, head_of(analysis, phrase)
+    named, head = closed_classes("object").groups, analysis.head(phrase)
     return frozenset(named.get(head.lemma, ())) | frozenset(named.get(head.text.lower(), ()))
 
 
@@ -93,7 +85,7 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
     """Tells whether exchanging two noun phrases is grammatical and changes the meaning."""
     between = analysis.tokens[left[1] : right[0]]
     words = {token.text.lower() for token in between}
-    heads = head_of(analysis, left), head_of(analysis, right)
+    heads = analysis.head(left), analysis.head(right)
     if _is_place(analysis, left) or _is_place(analysis, right):
         return False  # "in sand on a beach", "the ocean is floating in a boat"
     has_finite = any(token.tag in _FINITE for token in analysis.tokens)
@@ -139,7 +131,7 @@ def _attribute_pairs(analysis: Analysis) -> Iterator[tuple[int, int]]:
         (phrase, index)
         for phrase in analysis.noun_phrases
         for index in range(*phrase)
-        if analysis.tokens[index].tag == "JJ" and word_at(analysis, index) not in _QUANTIFIERS
+        if analysis.tokens[index].tag == "JJ" and analysis.word(index) not in _QUANTIFIERS
     ]
     for (phrase, index), (other_phrase, other) in itertools.combinations(places, 2):
         if phrase != other_phrase:
@@ -152,8 +144,8 @@ def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
         next(phrase for phrase in analysis.noun_phrases if phrase[0] <= index < phrase[1])
         for index in (left, right)
     ]
-    heads = [head_of(analysis, phrase).lemma for phrase in phrases]
-    in_phrase = [set(words_of(analysis, phrase)) for phrase in phrases]
+    heads = [analysis.head(phrase).lemma for phrase in phrases]
+    in_phrase = [set(analysis.words(phrase)) for phrase in phrases]
     if {"blond", "blonde"} & set(words):
         return False  # "the blonde woman in the red shirt"
     if heads[0] == heads[1] or words[0] in in_phrase[1] or words[1] in in_phrase[0]:

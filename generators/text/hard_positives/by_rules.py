@@ -8,9 +8,9 @@ about what the negative changed.
 import random
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis, Tagger, is_noun
+from eqforge.generators.text.analysis import Analysis, Range, Tagger, is_noun
 from eqforge.generators.text.contexts import is_excluded
-from eqforge.generators.text.coordination.conjuncts import Range, is_living, word_at
+from eqforge.generators.text.coordination.conjuncts import is_living
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.hard_positives.corrected import Foil, RewordedFoil, find_foil, mend
 from eqforge.generators.text.rewordings.records import Rewording
@@ -76,8 +76,8 @@ def _joins_alike(analysis: Analysis, span: Range) -> bool:
 
 def _is_part(analysis: Analysis, span: Range) -> bool:
     """Tells whether words are of what a thing has, which may be several: "has a black stripe"."""
-    has = next((i for i in range(span[0]) if word_at(analysis, i) in ("has", "have")), None)
-    owner = next((p for p in analysis.noun_phrases if p[1] == has), None)
+    has = next((i for i in range(span[0]) if analysis.word(i) in ("has", "have")), None)
+    owner = analysis.phrase_to(has)
     return owner is not None and not is_living(analysis, owner)
 
 

@@ -10,7 +10,6 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
-from eqforge.generators.text.coordination.conjuncts import word_at
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.rewordings.clauses import (
     Subject,
@@ -44,7 +43,7 @@ def _to_progressive(analysis: Analysis) -> Iterator[Edits]:
     subject, index = _subject_and_verb(analysis)
     if subject is None:
         return
-    verb, be = finite_forms().get(word_at(analysis, index), (None, None))
+    verb, be = finite_forms().get(analysis.word(index), (None, None))
     if verb is None or be is None or not _fits(analysis, subject, verb, be, index):
         return
     if joins_verb(analysis, index + 1):
@@ -56,8 +55,8 @@ def _to_progressive(analysis: Analysis) -> Iterator[Edits]:
 
 def _to_simple(analysis: Analysis) -> Iterator[Edits]:
     subject, index = _subject_and_verb(analysis)
-    be = word_at(analysis, index)
-    verb = participles().get(word_at(analysis, index + 1))
+    be = analysis.word(index)
+    verb = participles().get(analysis.word(index + 1))
     if subject is None or verb is None or be not in ("is", "are"):
         return
     if not _fits(analysis, subject, verb, be, index + 1) or joins_verb(analysis, index + 2):
@@ -89,7 +88,7 @@ def _fits(analysis: Analysis, subject: Subject, verb: CaptionVerb, be: str, inde
         return False
     if verb.lemma == "lay" and be == "are":
         return False  # "lay" may be the past of "lie"
-    if verb.subject == "posture" and word_at(analysis, index + 1) in ("down", "up"):
+    if verb.subject == "posture" and analysis.word(index + 1) in ("down", "up"):
         return False  # "is lying down" is a state, "lies down" is a movement
     if verb.lemma == "stand" and any(_is_furniture(part) for part in subject.parts):
         return False  # "a counter is standing in a kitchen"

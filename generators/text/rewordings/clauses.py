@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import finite_forms, participles
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.parts import lemmatizer
 from eqforge.generators.text.rewordings.nominals import (
     Be,
@@ -56,12 +55,12 @@ def read_subject(analysis: Analysis) -> Subject | None:
     left = nominal_from(analysis, 0)
     if left is None or left.is_framed or not left.is_determined:
         return None
-    if word_at(analysis, left.last) != "and":
+    if analysis.word(left.last) != "and":
         modifiers = tuple(_modifiers(analysis, left))
         last = modifiers[-1].last if modifiers else left.last
         return Subject(last=last, parts=(left,), modifiers=modifiers, be=left.be)
     right = nominal_from(analysis, left.last + 1)
-    if right is None or not right.is_determined or word_at(analysis, right.last) == "and":
+    if right is None or not right.is_determined or analysis.word(right.last) == "and":
         return None
     if left.is_living != right.is_living:
         return None
@@ -71,7 +70,7 @@ def read_subject(analysis: Analysis) -> Subject | None:
 def _modifiers(analysis: Analysis, noun: Nominal) -> Iterator[Nominal]:
     """Yields the things that prepositions behind a living being name."""
     here = noun.last
-    while noun.is_living and word_at(analysis, here) in _PREPOSITIONS:
+    while noun.is_living and analysis.word(here) in _PREPOSITIONS:
         found = nominal_from(analysis, here + 1)
         if found is None or found.is_living or found.is_framed:
             return
@@ -111,12 +110,12 @@ def with_first_participle(analysis: Analysis) -> Analysis:
     index = last - 1
     token, subject = analysis.tokens[index], analysis.tokens[index - 1]
     is_verb = token.tag == "NN" and token.text.lower() in participles()
-    is_determined = tag_at(analysis, 0) in ("DT", "CD") or subject.tag == "NNS"
+    is_determined = analysis.tag(0) in ("DT", "CD") or subject.tag == "NNS"
     if index == 0 or not (is_verb and is_determined and names_living(subject)):
         return analysis
-    if tag_at(analysis, last) not in ("DT", "PRP$", "CD", "IN"):
+    if analysis.tag(last) not in ("DT", "PRP$", "CD", "IN"):
         return analysis
-    if word_at(analysis, index - 2) == "of" or token.text.lower() in _NOUNS:
+    if analysis.word(index - 2) == "of" or token.text.lower() in _NOUNS:
         return analysis
     tokens = (*analysis.tokens[:index], dataclasses.replace(token, tag="VBG"))
     return dataclasses.replace(
@@ -128,14 +127,14 @@ def with_first_participle(analysis: Analysis) -> Analysis:
 
 def _verb_tag(analysis: Analysis, index: int) -> str | None:
     """Returns the tag of a verb that is taken for a noun in the caption's first noun phrase."""
-    verb, be = finite_forms().get(word_at(analysis, index), (None, ""))
+    verb, be = finite_forms().get(analysis.word(index), (None, ""))
     if verb is None:
         return None
-    tags = (tag_at(analysis, index - 1), tag_at(analysis, index))
-    opener, is_person = word_at(analysis, 0), names_person(analysis.tokens[index - 1])
+    tags = (analysis.tag(index - 1), analysis.tag(index))
+    opener, is_person = analysis.word(0), names_person(analysis.tokens[index - 1])
     if be == "is" and tags == ("NN", "NNS") and (is_person or opener in ("a", "an")):
         return "VBZ"
-    is_many = is_person or tag_at(analysis, 0) == "CD" or opener in _MANY
+    is_many = is_person or analysis.tag(0) == "CD" or opener in _MANY
     return "VBP" if be == "are" and tags == ("NNS", "NN") and is_many else None
 
 
@@ -144,11 +143,11 @@ def _is_noun(analysis: Analysis, index: int) -> bool:
 
     Such are the "tracks" of trains, and those of "with sinks" and "eating leaves".
     """
-    before, word = word_at(analysis, index - 1), word_at(analysis, index)
+    before, word = analysis.word(index - 1), analysis.word(index)
     if word == "tracks" and before in ("rail", "railroad", "railway", "train"):
         return True
-    is_object = tag_at(analysis, index - 1) in _BEFORE_NOUNS or before in _WITH_NOUNS
-    return tag_at(analysis, index) == "VBZ" and is_object
+    is_object = analysis.tag(index - 1) in _BEFORE_NOUNS or before in _WITH_NOUNS
+    return analysis.tag(index) == "VBZ" and is_object
 
 
 def finite_verbs(analysis: Analysis, start: int) -> list[int]:
@@ -158,12 +157,12 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
     """
     found = []
     for index in range(start, len(analysis.tokens)):
-        word, tag = word_at(analysis, index), tag_at(analysis, index)
+        word, tag = analysis.word(index), analysis.tag(index)
         if word in _SUBORDINATING and index > start:
             break
-        joined = word_at(analysis, index - 1) in _JOINING and word in finite_forms()
+        joined = analysis.word(index - 1) in _JOINING and word in finite_forms()
         if (tag in _FINITE or joined) and not _is_noun(analysis, index):
-            before = word_at(analysis, index - 1), tag_at(analysis, index - 1)
+            before = analysis.word(index - 1), analysis.tag(index - 1)
             if before[0] not in _RELATIVE and not (tag == "VB" and before[1] in ("TO", "MD")):
                 found.append(index)
     return found
@@ -182,9 +181,9 @@ def is_one_sentence(analysis: Analysis) -> bool:
     if any(_may_end_in_verb(analysis, first, last) for first, last in analysis.noun_phrases):
         return False
     return not any(
-        word_at(analysis, first) in ("a", "an")
+        analysis.word(first) in ("a", "an")
         and tags[last - 1] in ("NNS", "NNPS")
-        and word_at(analysis, first + 1) not in ("couple", "dozen", "few", "lot")
+        and analysis.word(first + 1) not in ("couple", "dozen", "few", "lot")
         and analysis.tokens[last - 1].lemma != "people"
         and "POS" not in tags[first:last]
         for first, last in analysis.noun_phrases
@@ -193,19 +192,19 @@ def is_one_sentence(analysis: Analysis) -> bool:
 
 def _may_end_in_verb(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a noun phrase may end in a verb: not "a surf board" of one man."""
-    verb, be = finite_forms().get(word_at(analysis, last - 1), (None, ""))
-    if verb is None or last - first < 2 or not tag_at(analysis, last - 2).startswith("NN"):
+    verb, be = finite_forms().get(analysis.word(last - 1), (None, ""))
+    if verb is None or last - first < 2 or not analysis.tag(last - 2).startswith("NN"):
         return False
-    opening = next(each for each in analysis.noun_phrases if tag_at(analysis, each[0]) != "EX")
+    opening = next(each for each in analysis.noun_phrases if analysis.tag(each[0]) != "EX")
     is_of_one = _is_one(analysis, first, last) and _is_one(analysis, *opening)
     return be == "is" or not is_of_one
 
 
 def _is_one(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a noun phrase names one thing, and no group or other thing is joined to it."""
-    tags = (tag_at(analysis, last - 2), tag_at(analysis, last - 1))
-    is_single = word_at(analysis, first) in ("a", "an") and not set(tags) & {"NNS", "NNPS"}
-    around = {word_at(analysis, first - 1), word_at(analysis, last)}
+    tags = (analysis.tag(last - 2), analysis.tag(last - 1))
+    is_single = analysis.word(first) in ("a", "an") and not set(tags) & {"NNS", "NNPS"}
+    around = {analysis.word(first - 1), analysis.word(last)}
     return is_single and not around & {"&", ",", "and", "of", "or"}
 
 
@@ -218,18 +217,18 @@ def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) ->
       start: index of the first token behind the verb.
     """
     for index in range(start, len(analysis.tokens)):
-        if word_at(analysis, index) not in ("&", ",", "and", "or"):
+        if analysis.word(index) not in ("&", ",", "and", "or"):
             continue
-        following = index + 1 + (word_at(analysis, index + 1) == "and")
+        following = index + 1 + (analysis.word(index + 1) == "and")
         other = nominal_from(analysis, following)
         if other is None:
             if following in dict(analysis.noun_phrases):
                 return True
             continue
-        if tag_at(analysis, other.last) == "VBG":
+        if analysis.tag(other.last) == "VBG":
             return True  # "and a train coming"
         if other.is_living == subject.is_living and (
-            subject.is_living or tag_at(analysis, following) in ("DT", "CD")
+            subject.is_living or analysis.tag(following) in ("DT", "CD")
         ):
             return True
     return False
@@ -242,10 +241,10 @@ def joins_verb(analysis: Analysis, start: int) -> bool:
       start: index of the first token behind the verb.
     """
     return any(
-        word_at(analysis, i) in ("&", "and", "or")
+        analysis.word(i) in ("&", "and", "or")
         and (
-            word_at(analysis, i + 1).endswith("ing")
-            or (tag_at(analysis, i + 1) == "NNS" and may_be_verb(word_at(analysis, i + 1)))
+            analysis.word(i + 1).endswith("ing")
+            or (analysis.tag(i + 1) == "NNS" and may_be_verb(analysis.word(i + 1)))
         )
         for i in range(start, len(analysis.tokens))
     )

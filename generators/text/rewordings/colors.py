@@ -8,16 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, Range
 from eqforge.generators.text.contexts import classes_of
-from eqforge.generators.text.coordination.conjuncts import (
-    ADJECTIVES,
-    COLOURS,
-    Range,
-    is_fixed_pair,
-    tag_at,
-    words_of,
-)
+from eqforge.generators.text.coordination.conjuncts import ADJECTIVES, COLOURS, is_fixed_pair
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
@@ -57,7 +50,7 @@ def _is_plain(analysis: Analysis, index: int) -> bool:
     phrase = next((p for p in analysis.noun_phrases if p[0] <= index < p[1] - 1), None)
     if phrase is None or not _is_noun_alone(analysis, (index + 1, phrase[1])):
         return False
-    if tag_at(analysis, index - 1) in (*ADJECTIVES, "CC", "HYPH", ",", "NN", "RB", "VBN"):
+    if analysis.tag(index - 1) in (*ADJECTIVES, "CC", "HYPH", ",", "NN", "RB", "VBN"):
         return False
     if is_fixed_pair(analysis.text, token.start) or is_in_fixed_expression(
         analysis.text, token.start, token.end
@@ -69,7 +62,7 @@ def _is_plain(analysis: Analysis, index: int) -> bool:
 
 def _is_noun_alone(analysis: Analysis, span: Range) -> bool:
     """Tells whether words are one noun, or a compound that is known: "fire hydrant"."""
-    words = " ".join(words_of(analysis, span))
+    words = " ".join(analysis.words(span))
     return span[1] == span[0] + 1 or words in closed_classes("object").groups
 
 

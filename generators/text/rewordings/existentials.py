@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
 from eqforge.generators.text.rewordings.introduced import (
@@ -66,10 +65,10 @@ def _add_this_is(analysis: Analysis) -> Iterator[Edits]:
         return
     last = analysis.noun_phrases[0][1]
     head = analysis.tokens[last - 1]
-    if head.text.lower() == "close" and word_at(analysis, last) in ("up", "-"):
+    if head.text.lower() == "close" and analysis.word(last) in ("up", "-"):
         head, last = analysis.tokens[last], last + 1
-    is_picture = head.text.lower() in _PICTURES and word_at(analysis, last) in _SHOWN_ALL
-    is_side = head.text.lower() in _SIDES and word_at(analysis, last) == "of"
+    is_picture = head.text.lower() in _PICTURES and analysis.word(last) in _SHOWN_ALL
+    is_side = head.text.lower() in _SIDES and analysis.word(last) == "of"
     if not (is_picture or is_side):
         return
     yield (_opened(analysis, "this is"),)
@@ -77,7 +76,7 @@ def _add_this_is(analysis: Analysis) -> Iterator[Edits]:
 
 def _drop_this_is(analysis: Analysis) -> Iterator[Edits]:
     """Yields "a view of a street" for "this is a view of a street"."""
-    opening = [word_at(analysis, index) for index in range(2)]
+    opening = [analysis.word(index) for index in range(2)]
     if opening != ["this", "is"] or not is_single_phrase(analysis, 2, _ARTICLES):
         return
     if has_plain_spacing(analysis, 0, 4) and analysis.tokens[2].text[0].islower():
@@ -104,10 +103,10 @@ def _add(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _drop(analysis: Analysis) -> Iterator[Edits]:
-    if word_at(analysis, 0) != "there" or word_at(analysis, 1) not in ("is", "are"):
+    if analysis.word(0) != "there" or analysis.word(1) not in ("is", "are"):
         return
     noun = whole_nominal(analysis, 2) or single_nominal(analysis, 2)
-    if noun is None or word_at(analysis, 1) != noun.there or not has_plain_spacing(analysis, 0, 3):
+    if noun is None or analysis.word(1) != noun.there or not has_plain_spacing(analysis, 0, 3):
         return
     letter = analysis.tokens[2].text[0]
     if not letter.isupper() and (letter.islower() or analysis.tokens[0].text != "there"):
@@ -118,7 +117,7 @@ def _from_clause(analysis: Analysis) -> Iterator[Edits]:
     noun = _subject(analysis)
     if noun is None:
         return
-    if [word_at(analysis, noun.last + place) for place in (1, 2)] == ["going", "to"]:
+    if [analysis.word(noun.last + place) for place in (1, 2)] == ["going", "to"]:
         return  # what is going to happen is not there yet
     if describes(analysis, noun.last + 1, noun) or is_active(analysis, noun.last + 1):
         yield _with_there(analysis, noun)
@@ -138,16 +137,16 @@ def _with_there(analysis: Analysis, noun: Nominal) -> tuple[Edit, Edit]:
 def _names_place(analysis: Analysis, index: int) -> bool:
     """Tells whether a preposition of place and what it takes stand at a token: "in a box"."""
     behind = index + 1
-    if [word_at(analysis, index), word_at(analysis, behind)] == ["in", "front"]:
-        return word_at(analysis, behind + 1) == "of"
+    if [analysis.word(index), analysis.word(behind)] == ["in", "front"]:
+        return analysis.word(behind + 1) == "of"
     opens = any(first == behind for first, _ in analysis.noun_phrases)
-    return word_at(analysis, index) in PLACES and opens
+    return analysis.word(index) in PLACES and opens
 
 
 def _subject(analysis: Analysis) -> Nominal | None:
     """Returns the indefinite subject of a caption whose only verb, behind it, is "is" or "are"."""
     noun = new_nominal(analysis, 0)
-    if noun is None or word_at(analysis, noun.last) != noun.be:
+    if noun is None or analysis.word(noun.last) != noun.be:
         return None
     if finite_verbs(analysis, noun.last) != [noun.last] or not is_one_sentence(analysis):
         return None
@@ -162,16 +161,16 @@ def _subject(analysis: Analysis) -> Nominal | None:
 def _goes_on(analysis: Analysis, start: int) -> bool:
     """Tells whether something that is no noun phrase is joined: "is in a wall and on"."""
     return any(
-        word_at(analysis, index - 1) == "and" and tag_at(analysis, index) in ("IN", "RB", "RP")
+        analysis.word(index - 1) == "and" and analysis.tag(index) in ("IN", "RB", "RP")
         for index in range(start + 1, len(analysis.tokens))
     )
 
 
 def _to_clause(analysis: Analysis) -> Iterator[Edits]:
-    if word_at(analysis, 0) != "there":
+    if analysis.word(0) != "there":
         return
     noun = whole_nominal(analysis, 2)
-    if noun is None or word_at(analysis, 1) != noun.there or not _is_plain(analysis, noun):
+    if noun is None or analysis.word(1) != noun.there or not _is_plain(analysis, noun):
         return
     if not (describes(analysis, noun.last, noun) or is_active(analysis, noun.last)):
         return
@@ -186,16 +185,16 @@ def _is_plain(analysis: Analysis, noun: Nominal) -> bool:
 
 
 def _contract(analysis: Analysis) -> Iterator[Edits]:
-    opening = tuple(word_at(analysis, index) for index in range(2))
-    is_of_one = word_at(analysis, 2) in ("a", "an")
+    opening = tuple(analysis.word(index) for index in range(2))
+    is_of_one = analysis.word(2) in ("a", "an")
     if opening == _THERE_IS and is_of_one and has_plain_spacing(analysis, 0, 3):
         words = f"{analysis.tokens[0].text}'s"
         yield (replacement(analysis, 0, 2, words),)
 
 
 def _spell_out(analysis: Analysis) -> Iterator[Edits]:
-    opening = tuple(word_at(analysis, index) for index in range(2))
-    is_of_one = word_at(analysis, 2) in ("a", "an")
+    opening = tuple(analysis.word(index) for index in range(2))
+    is_of_one = analysis.word(2) in ("a", "an")
     if opening in _THERES and is_of_one and not analysis.text.isupper():
         words = f"{analysis.tokens[0].text} is"
         yield (replacement(analysis, 0, 2, words),)

@@ -8,10 +8,10 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, Range
 from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
-from eqforge.generators.text.coordination.conjuncts import Range, is_mass, tag_at, word_at
+from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.rewordings.clauses import (
@@ -64,7 +64,7 @@ def _add(analysis: Analysis) -> Iterator[Edits]:
 
 def _drop(analysis: Analysis) -> Iterator[Edits]:
     subject = _described_subject(analysis, 1)
-    if subject is None or word_at(analysis, subject.last) != subject.be:
+    if subject is None or analysis.word(subject.last) != subject.be:
         return
     if has_plain_spacing(analysis, subject.last - 1, subject.last + 2):
         edit = deletion(analysis, subject.last, subject.last + 1)
@@ -85,7 +85,7 @@ def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
         return None
     if finite_verbs(analysis, verb) or not is_one_sentence(analysis):
         return None
-    if len(subject.parts) > 1 and word_at(analysis, verb) in ("dressed", "wearing", "holding"):
+    if len(subject.parts) > 1 and analysis.word(verb) in ("dressed", "wearing", "holding"):
         return None  # the second of the two alone may hold it
     return None if may_have_second_subject(analysis, subject, verb + 1) else subject
 
@@ -94,7 +94,7 @@ def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
     """Tells whether a participle is said of no thing before it: "a man in a hat riding"."""
     if not subject.modifiers:
         return True
-    verb = participles().get(word_at(analysis, index))
+    verb = participles().get(analysis.word(index))
     if verb is None or verb.subject not in ("living", "posture"):
         return False
     are_clothes = all(noun.head.lemma in _GARMENTS for noun in subject.modifiers)
@@ -104,7 +104,7 @@ def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
 def _to_participle(analysis: Analysis) -> Iterator[Edits]:
     analysis = with_first_verb(analysis)
     verbs = finite_verbs(analysis, 0)
-    verb, be = finite_forms().get(word_at(analysis, verbs[0]), (None, "")) if verbs else (None, "")
+    verb, be = finite_forms().get(analysis.word(verbs[0]), (None, "")) if verbs else (None, "")
     if verb is None or len(verbs) > 1 or not has_plain_spacing(analysis, verbs[0], verbs[0] + 1):
         return
     here = _put(analysis, verbs[0], verb.participle, "VBG")
@@ -117,11 +117,11 @@ def _to_present(analysis: Analysis) -> Iterator[Edits]:
     subject = read_subject(analysis)
     if subject is None or subject.parts[0].is_bare or finite_verbs(analysis, 0):
         return
-    if subject.be == "are" and word_at(analysis, 0) in ("a", "an"):
+    if subject.be == "are" and analysis.word(0) in ("a", "an"):
         return  # "a herd of cattle walk"
     index = subject.last
-    verb = participles().get(word_at(analysis, index))
-    if verb is None or tag_at(analysis, index) != "VBG":
+    verb = participles().get(analysis.word(index))
+    if verb is None or analysis.tag(index) != "VBG":
         return
     if not has_plain_spacing(analysis, index, index + 1):
         return
@@ -151,12 +151,12 @@ def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: s
         return False
     if verb.lemma == "lay" and be == "are":
         return False  # "lay" may be the past of "lie"
-    if verb.subject == "posture" and word_at(analysis, index + 1) in ("down", "up"):
+    if verb.subject == "posture" and analysis.word(index + 1) in ("down", "up"):
         return False  # "lying down" is a state, "lies down" is a movement
     if has_second_participle(analysis, index) or joins_verb(analysis, index + 1):
         return False
     rest = range(index, len(analysis.tokens))
-    if any(word_at(analysis, i) in ("another", "one") for i in rest):
+    if any(analysis.word(i) in ("another", "one") for i in rest):
         return False  # "one person standing and another bending over"
     is_of_subject = _is_of_subject(analysis, subject, index)
     return is_of_subject and not may_have_second_subject(analysis, subject, index + 1)
@@ -164,14 +164,14 @@ def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: s
 
 def _has_article(analysis: Analysis, start: int) -> bool:
     """Tells whether a thing is singled out: "giraffes eat leaves" may say so of all there are."""
-    return any(word_at(analysis, i) in _ARTICLES for i in range(start, len(analysis.tokens)))
+    return any(analysis.word(i) in _ARTICLES for i in range(start, len(analysis.tokens)))
 
 
 def _add_article(analysis: Analysis) -> Iterator[Edits]:
     if not analysis.noun_phrases or analysis.noun_phrases[0][0] != 0 or len(analysis.tokens) < 2:
         return
     last = analysis.noun_phrases[0][1]
-    first, article = analysis.tokens[0], article_for(word_at(analysis, 0))
+    first, article = analysis.tokens[0], article_for(analysis.word(0))
     if article is None or not _lacks_article(analysis, last):
         return
     if any(_is_bare_thing(analysis, phrase) for phrase in analysis.noun_phrases[1:]):
@@ -185,7 +185,7 @@ def _add_article(analysis: Analysis) -> Iterator[Edits]:
 
 def _is_bare_thing(analysis: Analysis, phrase: Range) -> bool:
     """Tells whether a noun phrase of a single thing has no article either."""
-    head, opener = analysis.tokens[phrase[1] - 1], tag_at(analysis, phrase[0])
+    head, opener = analysis.tokens[phrase[1] - 1], analysis.tag(phrase[0])
     if opener not in ("JJ", "NN") or head.tag != "NN" or is_mass(head):
         return False
     return names_living(head)
@@ -193,7 +193,7 @@ def _is_bare_thing(analysis: Analysis, phrase: Range) -> bool:
 
 def _lacks_article(analysis: Analysis, last: int) -> bool:
     """Tells whether the noun phrase that opens a caption is a single thing without an article."""
-    tags = [tag_at(analysis, index) for index in range(last)]
+    tags = [analysis.tag(index) for index in range(last)]
     head = analysis.tokens[last - 1]
     if not all(tag in ("NN", "JJ", "VBN", "VBG") for tag in tags) or tags[-1] != "NN":
         return False
@@ -207,9 +207,9 @@ def _lacks_article(analysis: Analysis, last: int) -> bool:
         "sheep",
     ):
         return False
-    if word_at(analysis, last) == "are" or word_at(analysis, last) in ("and", ",", "&", "or"):
+    if analysis.word(last) == "are" or analysis.word(last) in ("and", ",", "&", "or"):
         return False
-    if word_at(analysis, last) == "of" and head.lemma in _AMOUNTS:
+    if analysis.word(last) == "of" and head.lemma in _AMOUNTS:
         return True
     groups = set(closed_classes("object").groups.get(head.lemma, ()))
     is_thing = (bool(groups) and not groups & _NOT_COUNTED) or head.lemma in _COUNTED

@@ -5,7 +5,6 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import finite_forms
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
 from eqforge.generators.text.rewordings.nominals import Nominal, names_living, nominal_from
 from eqforge.generators.text.rewordings.participles import active_verb, describes
@@ -34,8 +33,8 @@ def is_single_phrase(
 ) -> bool:
     """Tells whether a caption is a noun phrase of one thing from a token on."""
     last = dict(analysis.noun_phrases).get(start, start)
-    tags = [tag_at(analysis, index) for index in range(start, last)]
-    if word_at(analysis, start) not in articles or len(tags) < 2:
+    tags = [analysis.tag(index) for index in range(start, last)]
+    if analysis.word(start) not in articles or len(tags) < 2:
         return False
     if tags[-1] not in ("NN", "JJ") or any(tag.startswith(("NNS", "NNPS")) for tag in tags):
         return False
@@ -56,10 +55,10 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
         return None
     end = next((e for s, e in analysis.noun_phrases if s == last + 1), last)
     second = analysis.tokens[end - 1]
-    joined = word_at(analysis, last)
+    joined = analysis.word(last)
     if joined == "and" or (joined == "," and "and" in _words(analysis, end)):
-        opener = word_at(analysis, last + 1)
-        is_one = opener in ("a", "an", "her", "his", "its") or tag_at(analysis, last + 1) in (
+        opener = analysis.word(last + 1)
+        is_one = opener in ("a", "an", "her", "his", "its") or analysis.tag(last + 1) in (
             "NN",
             "JJ",
         )
@@ -67,7 +66,7 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
             return None
     elif joined != "of" or end == last or _names_no_thing_at(analysis, last, end):
         return None
-    if not (_is_followed(analysis, end) or word_at(analysis, end) in (",", "and")):
+    if not (_is_followed(analysis, end) or analysis.word(end) in (",", "and")):
         return None
     return Nominal(
         first=start,
@@ -94,7 +93,7 @@ def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 def new_nominal(analysis: Analysis, start: int) -> Nominal | None:
     """Returns the noun phrase at a token if it introduces a thing, and not the picture itself."""
-    if tag_at(analysis, start).startswith("NNP"):
+    if analysis.tag(start).startswith("NNP"):
         return None
     noun = nominal_from(analysis, start)
     if noun is None or noun.is_framed or not (noun.is_indefinite and noun.is_determined):
@@ -110,19 +109,19 @@ def is_active(analysis: Analysis, index: int) -> bool:
     Args:
       index: of the token; behind the last one there is none.
     """
-    word, behind = word_at(analysis, index), tag_at(analysis, index + 1)
-    if tag_at(analysis, index) != "VBG" or word in _NO_PARTICIPLES:
+    word, behind = analysis.word(index), analysis.tag(index + 1)
+    if analysis.tag(index) != "VBG" or word in _NO_PARTICIPLES:
         return False
     return behind in _BEHIND_PARTICIPLES
 
 
 def _words(analysis: Analysis, start: int) -> set[str]:
-    return {word_at(analysis, index) for index in range(start, len(analysis.tokens))}
+    return {analysis.word(index) for index in range(start, len(analysis.tokens))}
 
 
 def _is_followed(analysis: Analysis, index: int) -> bool:
     """Tells whether a token may follow a noun phrase that is all of a caption."""
-    word, tag = word_at(analysis, index), tag_at(analysis, index)
+    word, tag = analysis.word(index), analysis.tag(index)
     if _may_hide_verb(analysis, index):
         return False
     if word in _PREPOSITIONS or tag in ("", "."):
@@ -133,20 +132,20 @@ def _is_followed(analysis: Analysis, index: int) -> bool:
 def _may_hide_verb(analysis: Analysis, start: int) -> bool:
     """Tells whether a finite verb may be taken for a noun: "a watch set to 12:25 sits"."""
     return any(
-        tag_at(analysis, index) == "NNS"
-        and word_at(analysis, index) in finite_forms()
-        and tag_at(analysis, index - 1) in ("CD", "NN", "NNS", "NNP")
+        analysis.tag(index) == "NNS"
+        and analysis.word(index) in finite_forms()
+        and analysis.tag(index - 1) in ("CD", "NN", "NNS", "NNP")
         for index in range(start, len(analysis.tokens))
     )
 
 
 def _is_state(analysis: Analysis, index: int) -> bool:
     """Tells whether a token is a past participle, and no verb: not "a couple cut into a cake"."""
-    if tag_at(analysis, index) != "VBN" or tag_at(analysis, index + 1) not in _BEHIND_STATES:
+    if analysis.tag(index) != "VBN" or analysis.tag(index + 1) not in _BEHIND_STATES:
         return False
     noun = analysis.tokens[index - 1]
     is_thing = not names_living(noun) and noun.lemma not in _MANY
-    return word_at(analysis, index) in (_MADE | _DRESSED if is_thing else _DRESSED)
+    return analysis.word(index) in (_MADE | _DRESSED if is_thing else _DRESSED)
 
 
 def _names_no_thing(analysis: Analysis, noun: Nominal) -> bool:
@@ -159,16 +158,16 @@ def _names_no_thing_at(analysis: Analysis, first: int, last: int) -> bool:
 
 def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
     """Tells whether what follows a noun phrase modifies it, or ends the caption."""
-    word = word_at(analysis, noun.last)
+    word = analysis.word(noun.last)
     if word == "and":
         other = nominal_from(analysis, noun.last + 1)
         return noun.there == "are" and other is not None and other.is_determined
     if _is_followed(analysis, noun.last):
         return True
-    if [word, tag_at(analysis, noun.last + 1)] == ["being", "VBN"]:
+    if [word, analysis.tag(noun.last + 1)] == ["being", "VBN"]:
         return True
-    if word in _ADVERBS and word_at(analysis, noun.last + 1) in PLACES:
+    if word in _ADVERBS and analysis.word(noun.last + 1) in PLACES:
         return True
-    if word in ("about", "ready") and word_at(analysis, noun.last + 1) == "to":
+    if word in ("about", "ready") and analysis.word(noun.last + 1) == "to":
         return True
     return describes(analysis, noun.last, noun) or active_verb(analysis, noun.last) is not None

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from eqforge.generators.text.analysis import Analysis, Token
-from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at
+from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.words import read_word_list, word_set
 
 Kind = Literal["person", "animal", "thing"]
@@ -88,13 +88,13 @@ def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
     ends = dict(analysis.noun_phrases)
     here = start
     while (last := ends.get(here) or ends.get(_joined_core(analysis, here))) is not None:
-        if word_at(analysis, last) == "up" and word_at(analysis, last - 1) == "close":
+        if analysis.word(last) == "up" and analysis.word(last - 1) == "close":
             last += 1  # "a close up of"
         part = _part(analysis, here, last, is_of_group=here > start)
         if part is None:
             return None
         parts.append(part)
-        if word_at(analysis, last) != "of":
+        if analysis.word(last) != "of":
             return _join(analysis, parts)
         here = last + 1
     return None
@@ -102,12 +102,12 @@ def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
 
 def _joined_core(analysis: Analysis, start: int) -> int:
     """Returns the token behind "a black and" and the like, where some taggers begin the phrase."""
-    here = start + (tag_at(analysis, start) in ("DT", "CD", "PRP$"))
+    here = start + (analysis.tag(start) in ("DT", "CD", "PRP$"))
     first = here
-    while tag_at(analysis, here) == "JJ":
+    while analysis.tag(here) == "JJ":
         here += 1
-    is_joined = first < here and word_at(analysis, here) in ("and", "&")
-    return here + 1 if is_joined and tag_at(analysis, here + 1) == "JJ" else -1
+    is_joined = first < here and analysis.word(here) in ("and", "&")
+    return here + 1 if is_joined and analysis.tag(here + 1) == "JJ" else -1
 
 
 def nominals(analysis: Analysis) -> Iterator[Nominal]:
@@ -115,7 +115,7 @@ def nominals(analysis: Analysis) -> Iterator[Nominal]:
     done = 0
     for first, last in analysis.noun_phrases:
         start = joined_start(analysis, first)
-        if first < done or word_at(analysis, start - 1) == "of":
+        if first < done or analysis.word(start - 1) == "of":
             continue
         found = nominal_from(analysis, start)
         done = last if found is None else found.last
@@ -130,19 +130,19 @@ def joined_start(analysis: Analysis, first: int) -> int:
       first: the start of the phrase in the analysis, which may be behind the "and".
     """
     here = first
-    if word_at(analysis, first - 1) in ("and", "&"):
+    if analysis.word(first - 1) in ("and", "&"):
         here = first - 1
-        while tag_at(analysis, here - 1) == "JJ":
+        while analysis.tag(here - 1) == "JJ":
             here -= 1
-        here -= tag_at(analysis, here - 1) in ("DT", "CD", "PRP$")
+        here -= analysis.tag(here - 1) in ("DT", "CD", "PRP$")
     return here if _joined_core(analysis, here) == first else first
 
 
 def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> _Part | None:
-    tags = [tag_at(analysis, index) for index in range(first, last)]
+    tags = [analysis.tag(index) for index in range(first, last)]
     head = analysis.tokens[last - 1]
-    opener = word_at(analysis, first)
-    if opener == "a" and word_at(analysis, first + 1) in ("dozen", "few"):
+    opener = analysis.word(first)
+    if opener == "a" and analysis.word(first + 1) in ("dozen", "few"):
         opener = "several"
     if any(tag in _PLURAL_TAGS for tag in tags[:-1]) and "POS" not in tags:
         return None  # "carrots broccoli", "a skateboarder skates"

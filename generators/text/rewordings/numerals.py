@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.rewordings.records import (
     Edits,
     Rule,
@@ -35,8 +34,8 @@ def _find(forms: dict[str, str], is_first: bool, analysis: Analysis) -> Iterator
     if sum(token.tag == "CD" for token in analysis.tokens) > 1:
         return  # "two dogs and 2 cats"
     for first, last in analysis.noun_phrases:
-        number = first + (tag_at(analysis, first) in ("DT", "PRP$", "PDT"))
-        other = forms.get(word_at(analysis, number))
+        number = first + (analysis.tag(first) in ("DT", "PRP$", "PDT"))
+        other = forms.get(analysis.word(number))
         if other is None or is_first is not (number == 0) or not _counts(analysis, number, last):
             continue
         token = analysis.tokens[number]
@@ -53,12 +52,12 @@ def _counts(analysis: Analysis, number: int, last: int) -> bool:
     head = analysis.tokens[last - 1]
     if head.tag not in ("NNS", "NNPS") and head.lemma not in ("people", "sheep", "deer"):
         return False
-    if number + 1 >= last or tag_at(analysis, number) != "CD":
+    if number + 1 >= last or analysis.tag(number) != "CD":
         return False
-    before, behind = word_at(analysis, number - 1), tag_at(analysis, number + 1)
+    before, behind = analysis.word(number - 1), analysis.tag(number + 1)
     if before in ("-", "/", "no", "number", "or", "to"):
         return False
-    if tag_at(analysis, number - 1) in _NAMED_BY or behind in ("CD", "HYPH"):
+    if analysis.tag(number - 1) in _NAMED_BY or behind in ("CD", "HYPH"):
         return False  # "size 2 shoes"
     return analysis.tokens[number + 1].lemma not in _UNITS or number + 2 == last
 

@@ -4,7 +4,6 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import CaptionVerb, participles
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.rewordings.nominals import Nominal
 from eqforge.generators.text.words import read_table, word_set
@@ -37,15 +36,15 @@ def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
     Args:
       index: of the participle; what follows it has to suit the verb.
     """
-    verb = participles().get(word_at(analysis, index))
-    if verb is None or tag_at(analysis, index) != "VBG":
+    verb = participles().get(analysis.word(index))
+    if verb is None or analysis.tag(index) != "VBG":
         return None
     return verb if fits_behind(analysis, index, verb) else None
 
 
 def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
     """Tells whether what follows a form of a verb suits it: "sitting on", not "sitting area"."""
-    word, tag = word_at(analysis, index + 1), tag_at(analysis, index + 1)
+    word, tag = analysis.word(index + 1), analysis.tag(index + 1)
     if word in ("not", "n't", "n\u2019t"):
         return False
     if verb.lemma == "look":
@@ -60,7 +59,7 @@ def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
 
 def is_state(analysis: Analysis, index: int) -> bool:
     """Tells whether a past participle names a state: "topped with", "parked on"."""
-    return word_at(analysis, index + 1) in _STATES.get(word_at(analysis, index), ())
+    return analysis.word(index + 1) in _STATES.get(analysis.word(index), ())
 
 
 def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
@@ -69,9 +68,9 @@ def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
     Args:
       noun: the noun phrase, which ends somewhere before it.
     """
-    word = word_at(analysis, index)
+    word = analysis.word(index)
     if word == "being":
-        return tag_at(analysis, index + 1) == "VBN" and tag_at(analysis, index + 2) in (
+        return analysis.tag(index + 1) == "VBN" and analysis.tag(index + 2) in (
             "IN",
             ".",
             "",
@@ -102,13 +101,13 @@ def has_second_participle(analysis: Analysis, index: int) -> bool:
     is joined by "and" or "while", or can be said of the object alone ("a plate filled with food"),
     does not count, nor does what follows a verb without an object: "sitting on a bench reading".
     """
-    verb = participles().get(word_at(analysis, index))
-    if verb is not None and (verb.takes == "none" or tag_at(analysis, index + 1) in ("IN", "RP")):
+    verb = participles().get(analysis.word(index))
+    if verb is not None and (verb.takes == "none" or analysis.tag(index + 1) in ("IN", "RP")):
         return False
     others = ("VBG",) if verb is not None else ("VBG", "VBN")
     return any(
-        tag_at(analysis, i) in others
-        and tag_at(analysis, i - 1).startswith(("NN", "PRP"))
-        and (word_at(analysis, i) in participles() or not tag_at(analysis, i + 1).startswith("NN"))
+        analysis.tag(i) in others
+        and analysis.tag(i - 1).startswith(("NN", "PRP"))
+        and (analysis.word(i) in participles() or not analysis.tag(i + 1).startswith("NN"))
         for i in range(index + 1, len(analysis.tokens))
     )

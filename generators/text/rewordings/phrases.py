@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, Range
 from eqforge.generators.text.contexts import Context, parse_context, stands_in
-from eqforge.generators.text.coordination.conjuncts import Range, word_at
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import (
     is_fixed_expression,
@@ -72,9 +71,7 @@ def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
 
 
 def _stands_at(analysis: Analysis, index: int, words: tuple[str, ...]) -> bool:
-    return all(
-        word_at(analysis, index + place) == word for place, word in enumerate(words) if place
-    )
+    return all(analysis.word(index + place) == word for place, word in enumerate(words) if place)
 
 
 def _fits(analysis: Analysis, span: Range, phrase: _Phrase) -> bool:

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from eqforge.generators.text.analysis import Analysis, Token
 from eqforge.generators.text.caption_verbs import finite_forms
-from eqforge.generators.text.coordination.conjuncts import PRONOUNS, tag_at, word_at
+from eqforge.generators.text.coordination.conjuncts import PRONOUNS
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.perturbations.synonyms import article_edits, match_case
 from eqforge.generators.text.rewordings.records import (
@@ -55,7 +55,7 @@ def precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
 
     Word lexicons take some verbs for nouns: "a tower with a clock atop sits".
     """
-    word = word_at(analysis, last)
+    word = analysis.word(last)
     if (
         word in finite_forms()
         or word in ("last", "that", "none", "nothing", "front")
@@ -67,40 +67,38 @@ def precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
 
 def stands_by_itself(analysis: Analysis, _: int, last: int) -> bool:
     """Tells whether a phrase does not begin a longer one: not "each other person"."""
-    return not tag_at(analysis, last).startswith(("NN", "JJ", "VBN"))
+    return not analysis.tag(last).startswith(("NN", "JJ", "VBN"))
 
 
 def _is_unnamed(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a person opens the caption as a noun phrase: not in "a person shaped cake"."""
-    is_whole = (first, last) in analysis.noun_phrases and word_at(analysis, last) != "else"
+    is_whole = (first, last) in analysis.noun_phrases and analysis.word(last) != "else"
     return first == 0 and is_whole and stands_by_itself(analysis, first, last)
 
 
 def _is_place(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a preposition of place stands before a noun phrase: not "the next to last"."""
-    is_free = tag_at(analysis, first - 1) not in ("DT", "PRP$", "TO")
-    return (
-        is_free and word_at(analysis, first - 1) != "by" and precedes_phrase(analysis, first, last)
-    )
+    is_free = analysis.tag(first - 1) not in ("DT", "PRP$", "TO")
+    return is_free and analysis.word(first - 1) != "by" and precedes_phrase(analysis, first, last)
 
 
 def _is_support(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether something stands on another thing: not "a kiss on top of her head"."""
-    return tag_at(analysis, last) != "PRP$" and _is_place(analysis, first, last)
+    return analysis.tag(last) != "PRP$" and _is_place(analysis, first, last)
 
 
 def _is_inside_or_outside(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether "inside" or "outside" is no noun and stands before a noun with an article."""
-    before = tag_at(analysis, first - 1)
+    before = analysis.tag(first - 1)
     if before.startswith(("DT", "JJ", "PRP$", "IN", "TO", "POS")):
         return False
-    return word_at(analysis, last) in ("a", "an", "the") and _is_place(analysis, first, last)
+    return analysis.word(last) in ("a", "an", "the") and _is_place(analysis, first, last)
 
 
 def _is_distance(analysis: Analysis, first: int, last: int) -> bool:
-    before = word_at(analysis, first - 1)
+    before = analysis.word(first - 1)
     is_plain = before not in (*_DEGREES, "and", "or", "side")  # "clean and near modern"
-    is_plain = is_plain and tag_at(analysis, last) not in ("CD", "PRP$")
+    is_plain = is_plain and analysis.tag(last) not in ("CD", "PRP$")
     others = [token.text.lower() for token in analysis.tokens[:first] + analysis.tokens[last:]]
     is_repeated = {"close", "near"} & set(others)  # "close to a log close to a tree"
     return is_plain and not is_repeated and _is_place(analysis, first, last)
@@ -112,12 +110,12 @@ _FOLDED = frozenset(("bagel", "bread", "bun", "crepe", "omelet", "pastry", "pita
 
 def _is_full(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether what is full is named right before, and is no food with a filling."""
-    is_one = tag_at(analysis, last) in ("DT", "CD", "PRP$") or word_at(analysis, last) == "lots"
+    is_one = analysis.tag(last) in ("DT", "CD", "PRP$") or analysis.word(last) == "lots"
     if is_one or not precedes_phrase(analysis, first, last) or _adds_one(analysis, last):
         return False  # "filled with a bowl", "filled with lots of"
-    if word_at(analysis, first - 1) in _BE:
-        return word_at(analysis, first - 2) in ("that", "which")
-    if not tag_at(analysis, first - 1).startswith("NN") or word_at(analysis, first - 1) == "half":
+    if analysis.word(first - 1) in _BE:
+        return analysis.word(first - 2) in ("that", "which")
+    if not analysis.tag(first - 1).startswith("NN") or analysis.word(first - 1) == "half":
         return False
     holder = analysis.tokens[first - 1].lemma
     is_food = bool(_FOODS & set(closed_classes("object").groups.get(holder, ())))
@@ -127,21 +125,21 @@ def _is_full(analysis: Analysis, first: int, last: int) -> bool:
 def _adds_one(analysis: Analysis, start: int) -> bool:
     """Tells whether one thing is joined to a noun phrase: "furniture and a window"."""
     end = next((last for first, last in analysis.noun_phrases if first == start), start)
-    while word_at(analysis, end) == ",":
+    while analysis.word(end) == ",":
         end = next((last for first, last in analysis.noun_phrases if first == end + 1), start)
-    joined = end + (word_at(analysis, end) in ("&", "and"))
-    return joined > end and word_at(analysis, joined) in ("a", "an", "one", "the")
+    joined = end + (analysis.word(end) in ("&", "and"))
+    return joined > end and analysis.word(joined) in ("a", "an", "one", "the")
 
 
 def _is_covered_all_over(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether what covers has no article: "covered in snow", not "covered in a box"."""
-    has_article = tag_at(analysis, last) in ("DT", "PRP$", "CD", "PRP", "WP", "EX")
+    has_article = analysis.tag(last) in ("DT", "PRP$", "CD", "PRP", "WP", "EX")
     return not has_article and precedes_phrase(analysis, first, last)
 
 
 def _is_material(analysis: Analysis, first: int, last: int) -> bool:
-    before = tag_at(analysis, first - 1)
-    is_behind = before.startswith("NN") or word_at(analysis, first - 1) in _BE
+    before = analysis.tag(first - 1)
+    is_behind = before.startswith("NN") or analysis.word(first - 1) in _BE
     return is_behind and _is_covered_all_over(analysis, first, last)
 
 
@@ -150,18 +148,18 @@ _COUNTED_BEFORE = word_set("phrasings.counted_before")
 
 def _counts(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a quantity is that of a plural noun, and nothing before it belongs to it."""
-    before = tag_at(analysis, first - 1), word_at(analysis, first - 1)
+    before = analysis.tag(first - 1), analysis.word(first - 1)
     if before[0] in ("DT", "PRP$", "POS", "CD") or before[1] in _COUNTED_BEFORE:
         return False
-    if before[1] == "and" and word_at(analysis, first - 2) == "lots":
+    if before[1] == "and" and analysis.word(first - 2) == "lots":
         return False
-    if before[1] == "of" or tag_at(analysis, last) in ("VBN", "VBG", "RB"):
+    if before[1] == "of" or analysis.tag(last) in ("VBN", "VBG", "RB"):
         return False  # "one of many", "many parked cars", which taggers may read in two ways
-    if "many" in (before[1], word_at(analysis, last)):
+    if "many" in (before[1], analysis.word(last)):
         return False  # "many many dogs"
     for start, end in analysis.noun_phrases:
         if start in (first, last) and end > last:
-            head, opening = analysis.tokens[end - 1], tag_at(analysis, last)
+            head, opening = analysis.tokens[end - 1], analysis.tag(last)
             is_open = opening not in ("DT", "PRP$", "CD", "PDT")
             return _is_plural(head) and is_open and not _adds_mass(analysis, end)
     return False
@@ -180,16 +178,16 @@ def _is_plural(noun: Token) -> bool:
 def _adds_mass(analysis: Analysis, end: int) -> bool:
     """Tells whether a bare singular is joined to a noun phrase: "lots of cars and traffic"."""
     for first, last in analysis.noun_phrases:
-        if first == end + 1 and word_at(analysis, end) in ("&", ",", "and", "or"):
-            return not _is_plural(analysis.tokens[last - 1]) and tag_at(analysis, first) != "DT"
+        if first == end + 1 and analysis.word(end) in ("&", ",", "and", "or"):
+            return not _is_plural(analysis.tokens[last - 1]) and analysis.tag(first) != "DT"
     return False
 
 
 def _is_amount(analysis: Analysis, first: int, last: int) -> bool:
-    before = word_at(analysis, first - 1)
+    before = analysis.word(first - 1)
     if before in ("and", "quite", "such", "whole", "awful", "the"):
         return False
-    opening = tag_at(analysis, last)
+    opening = analysis.tag(last)
     if opening in ("DT", "PRP$", "PRP", "CD", "PDT"):
         return False
     head = next((end for start, end in analysis.noun_phrases if start == last), None)
@@ -208,19 +206,19 @@ _COMPOUND = (
 
 def _is_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a noun is no part of a compound, such as "photo booth", and no verb."""
-    if tag_at(analysis, last) in ("DT", "PRP", "PRP$"):
+    if analysis.tag(last) in ("DT", "PRP", "PRP$"):
         return False  # "photographs herself"
     return not any(
-        tag_at(analysis, index).startswith("NN") or tag_at(analysis, index) in ("HYPH", "POS")
+        analysis.tag(index).startswith("NN") or analysis.tag(index) in ("HYPH", "POS")
         for index in (first - 1, last)
     )
 
 
 def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether the caption opens with a noun for itself: "a large picture of a dog"."""
-    opener = word_at(analysis, 0) in ("a", "an", "the", "this") or first == 0
+    opener = analysis.word(0) in ("a", "an", "the", "this") or first == 0
     is_first = bool(analysis.noun_phrases) and analysis.noun_phrases[0] == (0, last)
-    is_of = word_at(analysis, last) == "of" and tag_at(analysis, last + 1) not in PRONOUNS
+    is_of = analysis.word(last) == "of" and analysis.tag(last + 1) not in PRONOUNS
     return opener and is_first and is_of and _is_whole_noun(analysis, first, last)
 
 
@@ -231,14 +229,14 @@ def _opens_caption(analysis: Analysis, first: int, last: int) -> bool:
 
 def _is_undescribed(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether no participle follows a new noun: not "a city street lined with cars"."""
-    is_described = tag_at(analysis, last) in ("VBG", "VBN")
+    is_described = analysis.tag(last) in ("VBG", "VBN")
     return not is_described and _is_new_whole_noun(analysis, first, last)
 
 
 def _is_new_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether a noun is no part of a compound, and its phrase begins with "a"."""
     begins = any(
-        start <= first < end and word_at(analysis, start) in ("a", "an")
+        start <= first < end and analysis.word(start) in ("a", "an")
         for start, end in analysis.noun_phrases
     )
     return begins and _is_whole_noun(analysis, first, last)
@@ -246,7 +244,7 @@ def _is_new_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
 
 def _is_close_up(analysis: Analysis, first: int, last: int) -> bool:
     """Tells whether what is close up has no degree: not "a very close up view"."""
-    is_free = word_at(analysis, first - 1) not in _DEGREES
+    is_free = analysis.word(first - 1) not in _DEGREES
     return is_free and precedes_phrase(analysis, first, last)
 
 
@@ -288,7 +286,7 @@ def _find(pair: Pair, phrase: str, analysis: Analysis) -> Iterator[Edits]:
     size = len(phrase.split())
     for first in range(len(analysis.tokens) - size + 1):
         last = first + size
-        words = " ".join(word_at(analysis, index) for index in range(first, last))
+        words = " ".join(analysis.word(index) for index in range(first, last))
         ending = "s" if pair.has_plural and words == f"{phrase}s" else ""
         if words != phrase + ending or _is_part(analysis, first, other):
             continue
@@ -312,7 +310,7 @@ def _is_part(analysis: Analysis, first: int, other: str) -> bool:
     """Tells whether the phrase is the start of the other: "inside" of "inside of"."""
     longer = other.split()
     return len(longer) > 1 and longer == [
-        word_at(analysis, index) for index in range(first, first + len(longer))
+        analysis.word(index) for index in range(first, first + len(longer))
     ]
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import finite_forms
-from eqforge.generators.text.coordination.conjuncts import is_mass, tag_at, word_at
+from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.rewordings.clauses import (
     Subject,
     finite_verbs,
@@ -74,7 +74,7 @@ def _add(analysis: Analysis) -> Iterator[Edits]:
 def _drop(analysis: Analysis) -> Iterator[Edits]:
     for noun, before in _readable(analysis):
         here = noun.last
-        words = (word_at(analysis, here), word_at(analysis, here + 1))
+        words = (analysis.word(here), analysis.word(here + 1))
         if (
             words == _clause(noun)
             and _is_described(analysis, noun, before, here + 2)
@@ -103,15 +103,15 @@ def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], inde
     """Tells whether a token is a participle that describes a noun phrase and no other."""
     if not describes(analysis, index, noun) or has_second_participle(analysis, index):
         return False
-    opening = [word_at(analysis, i) for i in range(min(noun.first, 3))]
+    opening = [analysis.word(i) for i in range(min(noun.first, 3))]
     if opening in ([], ["there", "is"], ["there", "are"]):
         return True
-    previous = word_at(analysis, noun.first - 1)
+    previous = analysis.word(noun.first - 1)
     if previous in ("and", "or", "but", ",", "than", "like", "as"):
         return False
     if len(before) < sum(first < noun.first for first, _ in _outer_phrases(analysis)):
         return False  # phrases that cannot be read
-    if word_at(analysis, index) in CONTENTS:
+    if analysis.word(index) in CONTENTS:
         others = [other for other in before if other.kind == "thing"]
         is_tied = previous in _TIES and all(other.relative == noun.relative for other in others)
         return noun.kind == "thing" and (is_tied or not others)
@@ -119,15 +119,15 @@ def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], inde
 
 
 def _outer_phrases(analysis: Analysis) -> Iterator[tuple[int, int]]:
-    return (phrase for phrase in analysis.noun_phrases if word_at(analysis, phrase[0] - 1) != "of")
+    return (phrase for phrase in analysis.noun_phrases if analysis.word(phrase[0] - 1) != "of")
 
 
 def _goes_on(analysis: Analysis, index: int) -> bool:
     """Tells whether another verb or clause is joined: "and is on it", "and people are on it"."""
     starts = {last: first for first, last in analysis.noun_phrases}
     return any(
-        tag_at(analysis, i) in _FINITE
-        and {word_at(analysis, i - 1), word_at(analysis, starts.get(i, i) - 1)} & _JOINING
+        analysis.tag(i) in _FINITE
+        and {analysis.word(i - 1), analysis.word(starts.get(i, i) - 1)} & _JOINING
         for i in range(index, len(analysis.tokens))
     )
 
@@ -144,7 +144,7 @@ def _to_noun_phrase(analysis: Analysis) -> Iterator[Edits]:
 
 def _to_clause(analysis: Analysis) -> Iterator[Edits]:
     subject = _opening(analysis)
-    if subject is None or word_at(analysis, subject.last) != _pronoun(subject):
+    if subject is None or analysis.word(subject.last) != _pronoun(subject):
         return
     here = subject.last
     is_plain = has_plain_spacing(analysis, here - 1, here + 2)
@@ -154,7 +154,7 @@ def _to_clause(analysis: Analysis) -> Iterator[Edits]:
 
 def _opening(analysis: Analysis) -> Subject | None:
     """Returns the subject that opens a caption, if it brings one thing or group that is new."""
-    if word_at(analysis, 0) in ("one", "1"):
+    if analysis.word(0) in ("one", "1"):
         return None
     subject = read_subject(analysis)
     if subject is None or len(subject.parts) > 1 or not subject.parts[0].is_indefinite:
@@ -173,7 +173,7 @@ def _with_others(analysis: Analysis, subject: Subject) -> Subject:
     """Returns the subject of a thing with the things behind it: "a pizza with burned edges"."""
     others: list[Nominal] = []
     here = subject.last
-    while word_at(analysis, here) in _BEHIND and here + 1 in dict(analysis.noun_phrases):
+    while analysis.word(here) in _BEHIND and here + 1 in dict(analysis.noun_phrases):
         other = nominal_from(analysis, here + 1)
         if other is None or other.is_framed:
             break
@@ -191,27 +191,27 @@ def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
     words = [token.text.lower() for token in analysis.tokens[start:]]
     if len(words) < 3 or _RELATIVES & set(words) or not is_one_sentence(analysis):
         return False
-    verb = start + (tag_at(analysis, start) == "RB")
-    if word_at(analysis, verb + 1) in ("pictured", "seen", "shown"):
+    verb = start + (analysis.tag(start) == "RB")
+    if analysis.word(verb + 1) in ("pictured", "seen", "shown"):
         return False  # that is what captions are for
-    if [tag_at(analysis, verb + place) for place in (1, 2)] == ["JJ", "VBG"]:
+    if [analysis.tag(verb + place) for place in (1, 2)] == ["JJ", "VBG"]:
         return False  # "a tower that is blue reading"
     if not _agrees(analysis, subject, verb):
         return False
     others = finite_verbs(analysis, verb + 2)  # the next may be one, as in "has come"
-    return all(word_at(analysis, index - 1) in _JOINING for index in others)
+    return all(analysis.word(index - 1) in _JOINING for index in others)
 
 
 def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
     """Tells whether a token is a finite verb, in the present, of a subject."""
-    word, tag = word_at(analysis, index), tag_at(analysis, index)
+    word, tag = analysis.word(index), analysis.tag(index)
     if word in _BE and subject.modifiers:
         return word == subject.be
     if word in _BE or subject.parts[0].is_bare:
         return word in _BE
     if tag == "MD" or word in _HAVE:
         return True
-    if word == "cross" and word_at(analysis, index + 1) == "country":
+    if word == "cross" and analysis.word(index + 1) == "country":
         return False  # "two people cross country skiing"
     be = finite_forms()[word][1] if word in finite_forms() else "is" if tag == "VBZ" else ""
     if be != subject.be and be != subject.parts[0].relative:

@@ -13,7 +13,6 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_synonyms import PartOfSpeech
-from eqforge.generators.text.coordination.conjuncts import tag_at, word_at
 from eqforge.generators.text.perturbations.synonyms import (
     replacement_edits,
     synonym_places,
@@ -61,7 +60,7 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
     """Tells whether a synonym is as usual as the word where it stands."""
     token = analysis.tokens[index]
     pair = (token.lemma, word)
-    before, behind = word_at(analysis, index - 1), word_at(analysis, index + 1)
+    before, behind = analysis.word(index - 1), analysis.word(index + 1)
     if token.tag == "NNS" and before in ("a", "an"):  # "a women"
         return False
     if set(pair) == {"guy", "man"}:
@@ -73,7 +72,7 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
     if set(pair) == {"center", "middle"}:
         return behind == "of"
     if set(pair) == {"ad", "advertisement"} and token.tag == "NN":
-        return tag_at(analysis, index - 1) in ("DT", "JJ", "PRP$")
+        return analysis.tag(index - 1) in ("DT", "JJ", "PRP$")
     if "image" in pair and behind == "of":
         return index <= 3  # "blurs the image of a building"
     if pair == ("group", "bunch"):
@@ -90,7 +89,7 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
     if "youngster" in pair and before == "young":
         return False
     if set(pair) == {"baby", "infant"}:
-        return not tag_at(analysis, index + 1).startswith(("JJ", "NN"))
+        return not analysis.tag(index + 1).startswith(("JJ", "NN"))
     return pair != ("bunch", "group") and set(pair) not in _LEFT_OUT
 
 
