@@ -16,16 +16,20 @@ Source: Hendriksen et al., "Assessing Brittleness of Image-Text Retrieval Benchm
   Vision-Language Models Perspective", sections 3.1 and 3.2, Table 1.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import functools
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
+from eqforge.core.late import numpy as np
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import word_set
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 ARTICLES = frozenset(("a", "an", "the"))
 QUANTIFIERS = word_set("granularity.quantifiers")
