@@ -80,19 +80,11 @@ class TablePage:
 
 @dataclass(kw_only=True, slots=True)
 class Facet:
-    """A column of few values: those of each item; items between have none."""
+    """A column of few values: those of each item."""
 
     title: str
     kept: bool = False
     found: list[tuple[str, ...]] = field(default_factory=list)
-
-    def add(self, item: int, values: Iterable[str]) -> None:
-        self.fill(item)
-        self.found.append(tuple(dict.fromkeys(values)))
-
-    def fill(self, items: int) -> None:
-        """Add items without a value until there are so many."""
-        self.found += [()] * (items - len(self.found))
 
     def counts(self) -> dict[str, int]:
         """Return how many items have each value, by the values in their order."""
@@ -121,11 +113,8 @@ class Facet:
             return {"bytes": size, "data": _base64(np.array(flat, dtype=kind))}
         starts = np.cumsum([0, *map(len, self.found)], dtype=np.uint32)
         flat = [place for values in self.found for place in sorted(places[v] for v in values)]
-        return {
-            "starts": _base64(starts),
-            "bytes": size,
-            "data": _base64(np.array(flat, dtype=kind)),
-        }
+        data = _base64(np.array(flat, dtype=kind))
+        return {"starts": _base64(starts), "bytes": size, "data": data}
 
 
 @dataclass(kw_only=True, slots=True)
@@ -135,14 +124,6 @@ class Numbers:
     title: str
     group: str
     found: "array.array[float]" = field(default_factory=lambda: array.array("f"))
-
-    def add(self, item: int, value: float | None) -> None:
-        self.fill(item)
-        self.found.append(math.nan if value is None else value)
-
-    def fill(self, items: int) -> None:
-        """Add items without a number until there are so many."""
-        self.found.extend([math.nan] * (items - len(self.found)))
 
     def values(self) -> NDArray[np.float32]:
         """Return the numbers [n], float32, NaN for none."""
@@ -192,19 +173,26 @@ class _Columns:
                 yield name.replace("_", " "), title, value
 
     def _facet(self, title: str, values: Iterable[str], *, kept: bool) -> None:
-        self._facets.setdefault(title, Facet(title=title, kept=kept)).add(self.items, values)
+        facet = self._facets.setdefault(title, Facet(title=title, kept=kept))
+        self._pad(facet)
+        facet.found.append(tuple(dict.fromkeys(values)))
 
     def _number(self, group: str, title: str, value: float | None) -> None:
         column = self._numbers.setdefault((group, title), Numbers(title=title, group=group))
-        column.add(self.items, value)
+        self._pad(column)
+        column.found.append(math.nan if value is None else value)
+
+    def _pad(self, column: Facet | Numbers) -> None:
+        """Add the items before this one, which have no value."""
+        none: Any = () if isinstance(column, Facet) else math.nan
+        column.found.extend([none] * (self.items - len(column.found)))
 
     def done(self) -> tuple[list[Facet], list[Numbers]]:
         """Return the columns that can tell items apart."""
         facets, numbers = list(self._facets.values()), list(self._numbers.values())
-        for facet in facets:
-            facet.fill(self.items)
-        for number in numbers:
-            number.fill(self.items)
+        columns: list[Facet | Numbers] = [*facets, *numbers]
+        for column in columns:
+            self._pad(column)
         return [each for each in facets if each.is_useful], [n for n in numbers if len(n.finite())]
 
 
@@ -289,8 +277,24 @@ def _write_index(
         "again": page.again,
         "starts": written.starts,
         "sorted": written.starts == sorted(written.starts),
-        "facets": [_facet(facet) for facet in written.facets],
-        "numbers": [_number(number) for number in written.numbers],
+        "facets": [
+            {
+                "title": facet.title,
+                "values": list(counts := facet.counts()),
+                "counts": list(counts.values()),
+                "many": facet.is_many,
+            }
+            for facet in written.facets
+        ],
+        "numbers": [
+            {
+                "title": number.title,
+                "group": number.group,
+                "least": float(number.finite().min()),
+                "most": float(number.finite().max()),
+            }
+            for number in written.numbers
+        ],
         "models": [
             {
                 "name": each.name,
@@ -303,23 +307,3 @@ def _write_index(
         ],
     }
     folder.give(f"{page.name}/index", index)
-
-
-def _facet(facet: Facet) -> dict[str, Any]:
-    counts = facet.counts()
-    return {
-        "title": facet.title,
-        "values": list(counts),
-        "counts": list(counts.values()),
-        "many": facet.is_many,
-    }
-
-
-def _number(number: Numbers) -> dict[str, Any]:
-    finite = number.finite()
-    return {
-        "title": number.title,
-        "group": number.group,
-        "least": float(finite.min()),
-        "most": float(finite.max()),
-    }

@@ -1,5 +1,6 @@
 """`eqforge report` writes every row of a dataset, and what it can be found by."""
 
+import array
 import hashlib
 import io
 import json
@@ -416,9 +417,7 @@ def test_refused_values_are_counted_beside_the_kept_ones(videos: Path, tmp_path:
 
 
 def test_bins_of_whole_numbers_do_not_hide_limits_between_them() -> None:
-    number = Numbers(title="overlap_m_0", group="scores")
-    for item in range(3):
-        number.add(item, 0)
+    number = Numbers(title="overlap_m_0", group="scores", found=array.array("f", [0] * 3))
     limits = {number.title: [("max_overlap_m", 0.01)]}
 
     reject = {"reason": "overlap", "detail": number.title, "value": 0.02, "threshold": 0.01}
