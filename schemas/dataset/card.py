@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
@@ -50,6 +50,7 @@ def dataset_card(profile: Profile) -> str:
     manifest = profile.manifest
     splits = profile.facts.splits
     configured = configurations(manifest, splits)
+    limits = [*statements.limitations(profile), *statements.biases(profile)]
     parts = [
         _header(profile, configured),
         f"# {in_markdown(statements.title(profile))}",
@@ -65,7 +66,7 @@ def dataset_card(profile: Profile) -> str:
         _errata(profile, heading="Errata", by="found by", is_of_people=False),
         _inputs(profile),
         _list("Uses", (*statements.uses(profile), *filter(None, (profile.about.social_impact,)))),
-        _list("Known limits", _limits(profile)),
+        _list("Known limits", (text for text in limits if text not in manifest.warnings)),
         _list("People", statements.personal_information(profile)),
         _loading(manifest, configured),
         _again(profile),
@@ -301,11 +302,6 @@ def _inputs(profile: Profile) -> str:
 
 def _input(file: InputFile) -> str:
     return f"- {code_span(file.name)}, SHA-256 {code_span(file.sha256)}"
-
-
-def _limits(profile: Profile) -> Iterator[str]:
-    said = [*statements.limitations(profile), *statements.biases(profile)]
-    return (text for text in said if text not in profile.manifest.warnings)
 
 
 def _list(heading: str, texts: Iterable[str]) -> str:

@@ -145,12 +145,6 @@ class TableRows:
         return tuple(sorted(" ".join(name) for _, names, _ in found for name in names))
 
 
-def column_digests(rows: Sequence[tuple[Any, ...]], columns: int) -> NDArray[np.uint64]:
-    """Return a digest of 8 bytes for every column of some rows [rows, columns]."""
-    found = b"".join(digest_of(value, _COLUMN_BYTES) for row in rows for value in row)
-    return np.frombuffer(found, dtype=np.uint64).reshape(len(rows), columns)
-
-
 def _rows_of(batch: pa.RecordBatch, columns: Sequence[str]) -> list[tuple[Any, ...]]:
     if not columns:
         return [()] * batch.num_rows
@@ -256,16 +250,17 @@ def _changes(
         for rows, index, kept in zip(both, indexes, shown, strict=True):
             side = np.zeros((len(keys), len(names)), dtype=np.uint64)
             for places, records, values in rows.chosen(keys, index):
-                side[places] = column_digests(values, len(names))
+                found = b"".join(digest_of(v, _COLUMN_BYTES) for row in values for v in row)
+                side[places] = np.frombuffer(found, np.uint64).reshape(len(values), len(names))
                 for place, record, value in zip(places, records, values, strict=True):
                     if start + place < examples:
                         kept[" ".join(record)] = value
             sides.append(side)
         counts += (sides[0] != sides[1]).sum(axis=0)
-    found = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
+    differing = {name: int(count) for name, count in zip(names, counts, strict=True) if count}
     records_shown = []
     for key in sorted(shown[0]):
         pairs = zip(names, shown[0][key], shown[1][key], strict=True)
         differ = {name: (a, b) for name, a, b in pairs if digest_of(a) != digest_of(b)}
         records_shown.append(ChangedRecord(key=key, columns=differ))
-    return dict(sorted(found.items(), key=lambda entry: -entry[1])), tuple(records_shown)
+    return dict(sorted(differing.items(), key=lambda entry: -entry[1])), tuple(records_shown)

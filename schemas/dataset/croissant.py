@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from eqforge.core.visible import json_text
 from eqforge.schemas.dataset import statements
-from eqforge.schemas.dataset.about import Author
 from eqforge.schemas.dataset.manifest import DataFile, Manifest
 from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.tables.columns import IMAGE
@@ -143,41 +142,46 @@ def _tables(manifest: Manifest) -> Iterator[TableType]:
 
 def _about(profile: Profile) -> dict[str, Any]:
     about = profile.about
+    is_single = re.fullmatch(r"[\w.+-]+", about.licence)
+    licence = f"https://spdx.org/licenses/{about.licence}.html" if is_single else about.licence
     said = {
         "name": statements.title(profile),
         "description": statements.description(profile),
         "url": about.homepage,
-        "license": about.licence_url or _licence_url(about.licence),
+        "license": about.licence_url or licence,
         "version": about.version,
         "datePublished": about.published.isoformat() if about.published else "",
         "citeAs": statements.citation(profile),
-        "creator": [_creator(author) for author in about.authors],
+        "creator": [
+            {
+                "@type": "sc:Organization" if author.is_organisation else "sc:Person",
+                "name": author.name,
+                **({"affiliation": author.affiliation} if author.affiliation else {}),
+                **({"url": author.url} if author.url else {}),
+            }
+            for author in about.authors
+        ],
         "keywords": list(statements.tags(profile)),
         "inLanguage": list(statements.languages(profile)),
     }
     return {name: value for name, value in said.items() if value}
 
 
-def _licence_url(licence: str) -> str:
-    is_single = re.fullmatch(r"[\w.+-]+", licence)
-    return f"https://spdx.org/licenses/{licence}.html" if is_single else licence
-
-
-def _creator(author: Author) -> dict[str, Any]:
-    kind = "sc:Organization" if author.is_organisation else "sc:Person"
-    found: dict[str, Any] = {"@type": kind, "name": author.name}
-    found |= {"affiliation": author.affiliation} if author.affiliation else {}
-    return found | ({"url": author.url} if author.url else {})
-
-
 def _responsibility(profile: Profile) -> dict[str, Any]:
     """Return the properties of the extension for responsible AI that something is known for."""
     about = profile.about
+    inputs = [f"{file.name} (SHA-256 {file.sha256})" for file in profile.manifest.inputs]
+    licences = list(statements.licences(profile))
+    raw = [f"Made from {', '.join(inputs)}."] if inputs else []
+    raw += [f"Licences of the sources: {'; '.join(licences)}."] if licences else []
+    is_generated = statements.is_generated(profile)
     said = {
         "dataCollection": statements.collection(profile),
-        "dataCollectionType": [statements.collection_type(profile)],
+        "dataCollectionType": [
+            "Software Collection" if is_generated else "Secondary Data Analysis"
+        ],
         "dataCollectionMissingData": statements.missing(profile),
-        "dataCollectionRawData": _raw(profile),
+        "dataCollectionRawData": " ".join(raw),
         "dataPreprocessingProtocol": list(statements.steps(profile)),
         "dataAnnotationProtocol": [statements.annotation(profile)],
         "machineAnnotationTools": list(statements.tools(profile)),
@@ -189,15 +193,6 @@ def _responsibility(profile: Profile) -> dict[str, Any]:
         "dataReleaseMaintenancePlan": about.maintenance,
     }
     return {f"rai:{name}": value for name, value in said.items() if value}
-
-
-def _raw(profile: Profile) -> str:
-    """Return what it was made from, with the licences that the sources state."""
-    inputs = [f"{file.name} (SHA-256 {file.sha256})" for file in profile.manifest.inputs]
-    licences = list(statements.licences(profile))
-    parts = [f"Made from {', '.join(inputs)}."] if inputs else []
-    parts += [f"Licences of the sources: {'; '.join(licences)}."] if licences else []
-    return " ".join(parts)
 
 
 def file_object(file: DataFile) -> dict[str, Any]:
@@ -338,14 +333,11 @@ def _meanings_below(hint: Any) -> dict[str, str]:
 
 def _data_type(kind: pa.DataType) -> str:
     inner = kind.value_type if pa.types.is_list(kind) else kind
-    for is_of, name in (
-        (pa.types.is_boolean, "sc:Boolean"),
-        (pa.types.is_integer, "sc:Integer"),
-        (pa.types.is_floating, "sc:Float"),
-    ):
-        if is_of(inner):
-            return name
-    return "sc:Text"
+    if pa.types.is_boolean(inner):
+        return "sc:Boolean"
+    if pa.types.is_integer(inner):
+        return "sc:Integer"
+    return "sc:Float" if pa.types.is_floating(inner) else "sc:Text"
 
 
 def joined_sets(kind: TableType, rows_of: Callable[[str], int]) -> Iterator[dict[str, Any]]:

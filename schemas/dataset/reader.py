@@ -256,23 +256,18 @@ def open_samples(folder: str, name: str = "") -> Dataset:
     Raises:
       InputError: the folder holds neither.
     """
-    there = filter(_is_sample, storage.list_files(storage.join(folder, "data")))
-    paths = [f"data/{file}" for file in there]
+    there = storage.list_files(storage.join(folder, "data"))
+    paths = [f"data/{n}" for n in there if n.startswith("samples-") and n.endswith(".parquet")]
     if not paths or FILE_NAME in storage.list_names(folder):
         return open_dataset(folder)
-    files = [_described(folder, path) for path in paths]
+    files = []
+    for path in paths:
+        with open_table_file(folder, path) as opened:
+            rows, size = opened.num_rows, opened.num_bytes
+        files.append(DataFile(path=path, rows=rows, num_bytes=size, sha256=""))
     about: dict[str, Any] = {"config": {}, "inputs": [], "versions": {}, "stages": {}}
     manifest = Manifest(dataset=name, mode="", tables={"samples": files}, **about)
     return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest)
-
-
-def _is_sample(name: str) -> bool:
-    return name.startswith("samples-") and name.endswith(".parquet")
-
-
-def _described(folder: str, path: str) -> DataFile:
-    with open_table_file(folder, path) as opened:
-        return DataFile(path=path, rows=opened.num_rows, num_bytes=opened.num_bytes, sha256="")
 
 
 def read_file_batches(

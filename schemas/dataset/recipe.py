@@ -50,14 +50,12 @@ def recorded_columns(dataset: str, table: str, schema: pa.Schema) -> dict[str, s
     kind = table_type(dataset, table)
     assert kind is not None
     known = {*kind.key, *kind.references}
-    return {
-        name if name in known or _is_plain(name, schema.field(name).type) else name + SUFFIX: name
-        for name in schema.names
-    }
-
-
-def _is_plain(name: str, kind: pa.DataType) -> bool:
-    return name in _PLAIN or name.endswith("_id") or _is_of_numbers(kind)
+    found = {}
+    for name in schema.names:
+        is_key = name in known or name in _PLAIN or name.endswith("_id")
+        is_plain = is_key or _is_of_numbers(schema.field(name).type)
+        found[name if is_plain else name + SUFFIX] = name
+    return found
 
 
 def _is_of_numbers(kind: pa.DataType) -> bool:

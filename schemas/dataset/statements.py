@@ -116,11 +116,6 @@ def _collection(profile: Profile) -> Iterator[str]:
     )
 
 
-def collection_type(profile: Profile) -> str:
-    """Return how it was collected, in a word of the responsible-AI vocabulary."""
-    return "Software Collection" if is_generated(profile) else "Secondary Data Analysis"
-
-
 def dropped(profile: Profile) -> Iterator[tuple[str, str, int, str]]:
     """Yield what did not become a sample: stage, reason, how often, and what the reason means."""
     for stage, books in profile.manifest.stages.items():

@@ -19,7 +19,7 @@ from eqforge.commands import diff
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import dataset_bytes, rows
-from tests.exported import check_note, files, refused, run
+from tests.exported import check_note, files, run
 from tests.statuses import status_of
 
 main = status_of(cli.main)
@@ -259,10 +259,7 @@ def test_recipes_in_python(
         eqforge.build("eq-video", recipe=recipe, videos=mine["videos"], output=tmp_path / "x")
     with pytest.raises(eqforge.InputError, match="a recipe of eq-video, not of eq-ag"):
         eqforge.plan("eq-ag", recipe=recipe)
-    wrong = Path(shutil.copytree(recipe, tmp_path / "wrong"))
-    content = json.loads((wrong / "recipe.json").read_text())
-    content["config"]["run"]["limit"] = "x"
-    (wrong / "recipe.json").write_text(json.dumps(content))
+    wrong = altered(recipe, tmp_path / "wrong", _run(limit="x"))
     with pytest.raises(eqforge.InputError, match=r"recipe\.json: --limit 'x'"):
         eqforge.build("eq-video", recipe=wrong, **mine, output=tmp_path / "x")
     assert not (tmp_path / "x").exists()
@@ -349,6 +346,15 @@ def test_variables_do_not_change_what_a_recipe_sets(
 Change = Callable[[dict[str, Any]], Any]
 
 
+def altered(recipe: Path, folder: Path, change: Change) -> Path:
+    """A copy of a recipe with another `recipe.json`."""
+    shutil.copytree(recipe, folder)
+    content = json.loads((folder / "recipe.json").read_text())
+    change(content)
+    (folder / "recipe.json").write_text(json.dumps(content))
+    return folder
+
+
 def _config(**values: Any) -> Change:
     return lambda recipe: recipe["config"].update(values)
 
@@ -378,6 +384,10 @@ HOSTILE: list[tuple[Change, str]] = [
     (_config(frames_fps=-1.0), "--frames-fps -1.0: expected more than 0"),
     (_run(output="/elsewhere", sample=5), "--sample 5"),
     (_run(limit=-1), "--limit -1: expected 0 or more"),
+    (
+        lambda recipe: recipe["config"]["settings"]["oracle"].update(oracle=[{"model": "e/v"}]),
+        "you have to name yourself",
+    ),
     (_path("../../etc/passwd"), "not a recipe"),
     (_path("/etc/passwd"), "not a recipe"),
     (_path("records/none.parquet"), "records/none.parquet"),
@@ -392,16 +402,13 @@ def test_a_hostile_recipe_is_refused_in_one_sentence_before_any_work(
     message: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
-    content = json.loads((evil / "recipe.json").read_text())
-    change(content)
-    (evil / "recipe.json").write_text(json.dumps(content))
-    check_refused(evil, tmp_path, message, capsys)
+    check_refused(altered(recipe, tmp_path / "evil", change), tmp_path, message, capsys)
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
+        (None, "holds no recipe.json"),
         (b"{", "not a recipe"),
         (b"[" * 100_000, "not a recipe"),
         (b"\xff\xfe", "not a recipe"),
@@ -409,33 +416,39 @@ def test_a_hostile_recipe_is_refused_in_one_sentence_before_any_work(
     ],
 )
 def test_what_is_no_recipe_is_refused(
-    tmp_path: Path, data: bytes, message: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, data: bytes | None, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     evil = tmp_path / "evil"
     evil.mkdir()
-    (evil / "recipe.json").write_bytes(data)
+    if data is not None:
+        (evil / "recipe.json").write_bytes(data)
     check_refused(evil, tmp_path, message, capsys)
 
 
-def test_a_changed_record_file_is_refused(
-    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
-    (path,) = evil.glob("records/*")
-    data = bytearray(path.read_bytes())
+def _damage(record: Path) -> None:
+    data = bytearray(record.read_bytes())
     data[100] ^= 1
-    path.write_bytes(data)
-    check_refused(evil, tmp_path, "its SHA-256 is", capsys)
+    record.write_bytes(data)
 
 
-def test_links_lead_nowhere(
-    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def _link(record: Path) -> None:
+    outside = record.parents[2] / "outside.parquet"
+    record.rename(outside)
+    record.symlink_to(outside)
+
+
+@pytest.mark.parametrize(("change", "message"), [(_damage, "its SHA-256 is"), (_link, "records/")])
+def test_other_files_of_records_are_refused(
+    recipe: Path,
+    tmp_path: Path,
+    change: Callable[[Path], None],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
-    (path,) = evil.glob("records/*")
-    path.rename(tmp_path / "outside.parquet")
-    path.symlink_to(tmp_path / "outside.parquet")
-    check_refused(evil, tmp_path, path.name, capsys)
+    (record,) = evil.glob("records/*")
+    change(record)
+    check_refused(evil, tmp_path, message, capsys)
 
 
 def check_refused(
@@ -451,12 +464,6 @@ def check_refused(
     assert len(error.splitlines()) == 1
     assert "\x1b" not in error
     assert not (folder / "out").exists()
-
-
-def test_a_dataset_is_no_recipe(
-    built: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    check_refused(built, tmp_path, "holds no recipe.json", capsys)
 
 
 @pytest.mark.parametrize(
@@ -480,11 +487,8 @@ def test_a_revision_of_weights_is_named_by_the_user(
     sources: list[str],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
-    content = json.loads((evil / "recipe.json").read_text())
-    content |= {"dataset": dataset, "tables": {}, "config": config}
-    (evil / "recipe.json").write_text(json.dumps(content))
-
+    other = {"dataset": dataset, "tables": {}, "config": config}
+    evil = altered(recipe, tmp_path / "evil", lambda content: content.update(other))
     given = ["build", "--recipe", str(evil), "--output", str(tmp_path / "out"), *sources]
     assert main(given) == 2
 
@@ -494,24 +498,10 @@ def test_a_revision_of_weights_is_named_by_the_user(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_was_made_with_a_model_names_none(
-    recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    evil = Path(shutil.copytree(recipe, tmp_path / "evil"))
-    content = json.loads((evil / "recipe.json").read_text())
-    content["config"]["settings"]["oracle"]["oracle"] = [{"model": "evil/model"}]
-    content["versions"]["eqforge"] = "9.9"
-    (evil / "recipe.json").write_text(json.dumps(content))
-    check_refused(evil, tmp_path, "you have to name yourself", capsys)
-
-
 def test_another_version_is_told(
     demo_workspace: Workspace, recipe: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = Path(shutil.copytree(recipe, tmp_path / "other"))
-    content = json.loads((other / "recipe.json").read_text())
-    content["versions"]["eqforge"] = "9.9"
-    (other / "recipe.json").write_text(json.dumps(content))
+    other = altered(recipe, tmp_path / "other", lambda c: c["versions"].update(eqforge="9.9"))
     own = of_videos(demo_workspace.captions, demo_workspace.videos, tmp_path / "out")
     assert main(["build", "--recipe", str(other), *own]) == 0
     shown = capsys.readouterr()
@@ -519,9 +509,7 @@ def test_another_version_is_told(
     assert 'versions.eqforge: "9.9"' in shown.out
 
 
-def test_other_forms_than_the_samples_have_recipes(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_other_forms_than_the_samples_have_recipes(tmp_path: Path) -> None:
     """Every kind of dataset; the tables are those with rows, but pictures and rejects."""
     for folder in sorted(path for path in OLD.iterdir() if path.name in DATASETS):
         if not rows(folder, "samples"):
@@ -532,14 +520,3 @@ def test_other_forms_than_the_samples_have_recipes(
         kept = {n for n, some in tables.items() if sum(each["rows"] for each in some)}
         assert set(there) == kept - {"images", "masks", "rejects"}
         assert diff.main([str(made), str(folder)]) == 0
-    combined = refused(capsys, tmp_path / "none", "recipe", tmp_path / "x")
-    assert "no such folder" in combined
-
-
-def test_help_says_how(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["build", "--recipe"]) == 2
-    assert "usage: eqforge build --recipe RECIPE" in capsys.readouterr().out
-    assert main(["build", "--help"]) == 0
-    assert "eqforge build --recipe RECIPE" in capsys.readouterr().out
-    assert main(["build", "--recipe", str(recipe), "--help"]) == 0
-    assert "--videos" in capsys.readouterr().out

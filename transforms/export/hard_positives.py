@@ -4,6 +4,7 @@ Source: Kamath et al. 2024; github.com/amitakamath/hard_positives, data/ and swa
 """
 
 import json
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import PurePosixPath
 from typing import Any, Final
@@ -22,27 +23,21 @@ _NAMES: Final = {
     "vl-checklist/attribute": "vl_checklist_attributes",
     "vl-checklist/relation": "vl_checklist_relations",
 }
-_COLUMNS: Final = {
-    _OWN: (
-        *("image", "caption", "hard_positive", "hard_negative", "hard_negative_kind"),
-        *("source_order", "box"),
-    ),
-    _IMPORTED: (
-        *("dataset", "kind", "image", "box", "annotation"),
-        *("caption", "hard_positive", "hard_negative"),
-    ),
-}
+_TRUE: Final = ("caption", "hard_positive")
+_COLUMNS: Final = ("image", "box", *_TRUE, "hard_negative")
+_OWN_COLUMNS: Final = (*_COLUMNS, "hard_negative_kind", "source_order")
+_IMPORTED_COLUMNS: Final = (*_COLUMNS, "dataset", "kind", "annotation")
 
 Row = dict[str, Any]
 
 
 def _refusal(dataset: Dataset, table: str) -> str:
     columns, name = dataset.columns(table), dataset.manifest.dataset
-    if not {"caption", "hard_positive", "hard_negative"}.issubset(columns):
+    if not {*_TRUE, "hard_negative"}.issubset(columns):
         return "expected rows with a caption, a hard positive and a hard negative"
     if name == _IMPORTED:
         return ""
-    if missing := sorted({"sample_id", *_COLUMNS[_OWN]} - set(columns)):
+    if missing := sorted({"sample_id", *_OWN_COLUMNS} - set(columns)):
         if name != _OWN:
             return f"expected a hard-positives or {_IMPORTED} dataset, found {name}"
         return f"its samples have no column {missing[0]!r}: build it again by this version"
@@ -52,59 +47,48 @@ def _refusal(dataset: Dataset, table: str) -> str:
 def _write(export: Export) -> None:
     """Write captions with their negatives into `data`, hard positives into `swapped_data`."""
     is_imported = export.dataset.manifest.dataset == _IMPORTED
-    columns = _COLUMNS[_IMPORTED if is_imported else _OWN]
-    name_of, record_of = _IMPORTED_FORM if is_imported else _OWN_FORM
     with ExitStack() as files:
         opened: dict[str, list[ExportStream]] = {}
-        for row in rows_by(export, columns, _imported_place if is_imported else _own_place):
-            if (name := name_of(row)) not in opened:
+        for name, records in (_imported if is_imported else _own)(export):
+            if name not in opened:
                 paths = [f"{folder}/{name}.json" for folder in replace_swap.FOLDERS]
                 opened[name] = [files.enter_context(export.file(path)) for path in paths]
-            for stream, column in zip(opened[name], ("caption", "hard_positive"), strict=True):
-                text = json.dumps(record_of(row, row[column]))
-                stream.write((b", " if stream.rows else b"[") + text.encode())
+            for stream, record in zip(opened[name], records, strict=True):
+                stream.write((b", " if stream.rows else b"[") + json.dumps(record).encode())
                 stream.rows += 1
         for streams in opened.values():
             for stream in streams:
                 stream.write(b"]")
 
 
+def _imported(export: Export) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the file of each row and its record in each folder; rows of several files in turn."""
+    for row in rows_by(export, _IMPORTED_COLUMNS, lambda row: f"{source_order(row):012d}"):
+        name = row["kind"] if is_safe(f"data/{row['kind']}.json") else key_of(row["kind"])
+        yield name, [replace_swap.write(row, row[column]) for column in _TRUE]
+
+
+def _own(export: Export) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the file of each row and its record in each folder, in the order of the source."""
+    for row in rows_by(export, _OWN_COLUMNS, _own_place):
+        kind, image, box = row["hard_negative_kind"], row["image"], row["box"]
+        pairs = "text_pairs" if kind.split("/")[0] == "source" else "captions"
+        rest: Row = {
+            "false_caption": row["hard_negative"],
+            "image_path": f"data/{image}" if kind in _NAMES else image,
+        }
+        if box is not None:
+            rest |= {"bbox_x": box["x0"], "bbox_y": box["y0"]}
+            rest |= {"bbox_w": box["x1"] - box["x0"], "bbox_h": box["y1"] - box["y0"]}
+        image_id = PurePosixPath(image).stem
+        yield (
+            _NAMES.get(kind, pairs),
+            [{"image_id": image_id, "true_caption": row[column], **rest} for column in _TRUE],
+        )
+
+
 def _own_place(row: Row) -> str:
-    """Return a row's place in its source, then its id."""
     return "/".join([*(f"{number:012d}" for number in row["source_order"]), row["sample_id"]])
 
 
-def _imported_place(row: Row) -> str:
-    """Return a row's place in its file; rows of several files come in turn."""
-    return f"{source_order(row):012d}"
-
-
-def _own_name(row: Row) -> str:
-    kind = row["hard_negative_kind"]
-    if kind.split("/")[0] == "source":
-        return "text_pairs"
-    return _NAMES.get(kind, "captions")
-
-
-def _imported_name(row: Row) -> str:
-    return row["kind"] if is_safe(f"data/{row['kind']}.json") else key_of(row["kind"])
-
-
-def _own_record(row: Row, true_caption: str) -> Row:
-    is_published = row["hard_negative_kind"] in _NAMES
-    record: Row = {
-        "image_id": PurePosixPath(row["image"]).stem,
-        "true_caption": true_caption,
-        "false_caption": row["hard_negative"],
-        "image_path": f"data/{row['image']}" if is_published else row["image"],
-    }
-    if (box := row["box"]) is not None:
-        width, height = box["x1"] - box["x0"], box["y1"] - box["y0"]
-        corner = {"bbox_x": box["x0"], "bbox_y": box["y0"]}
-        record |= {**corner, "bbox_w": width, "bbox_h": height}
-    return record
-
-
-_OWN_FORM: Final = (_own_name, _own_record)
-_IMPORTED_FORM: Final = (_imported_name, replace_swap.write)
 WRITERS: Final = {"vl-checklist": Writer(_write, _refusal)}

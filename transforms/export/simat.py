@@ -82,13 +82,12 @@ class _Known(dict[str, Any]):
 
 def _region(row: dict[str, Any]) -> list[Any]:
     subject, relation, target = row["words"]
-    boxes = [_box(row[name]) for name in ("subject_box", "object_box", "box")]
+    boxes = [
+        ",".join(str(row[name][side]) for side in ("x0", "y0", "x1", "y1"))
+        for name in ("subject_box", "object_box", "box")
+    ]
     names = [row["region_id"], row["source_id"]]
     return [*names, "", subject, relation, "", target, "", "", *boxes]
-
-
-def _box(box: dict[str, int]) -> str:
-    return ",".join(str(box[side]) for side in ("x0", "y0", "x1", "y1"))
 
 
 def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any]]:
