@@ -1,16 +1,15 @@
 """The note of an export: what was written, of what, and how.
 
 `eqforge-export.json` is written last. Until then `eqforge-export.partial.json` names the files that
-are complete, so that the same command goes on where it was stopped, and those of an earlier export
-that are still to be deleted. No other file of the folder is ever deleted.
+are complete, so that the same command goes on where it was stopped. An earlier export is replaced
+by deleting the files that its note names, and then the note. No other file is ever deleted.
 """
 
 import dataclasses
 import errno
-import os
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -22,7 +21,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import clipped
 from eqforge.core.visible import escaped_json
-from eqforge.schemas.dataset.manifest import EXPORT_NOTE, MAX_BYTES, Count, DataFile, FilePath
+from eqforge.schemas.dataset.manifest import EXPORT_NOTE, MAX_BYTES, Count, DataFile
 
 NOTE: Final = EXPORT_NOTE
 PARTIAL: Final = "eqforge-export.partial.json"
@@ -47,7 +46,6 @@ class ExportNote:
       versions: of the packages that write the bytes.
       left_out: rows that `--redistributable` left out, by the licences that forbid to pass them on.
       files: the files, by their paths, without the note itself; a picture has 0 rows.
-      stale: files of an earlier export that are still to be deleted; none in a finished note.
     """
 
     format: str = _FORMAT
@@ -58,12 +56,10 @@ class ExportNote:
     versions: dict[str, str]
     left_out: dict[str, Count] = field(default_factory=dict)
     files: list[DataFile] = field(default_factory=list)
-    stale: list[FilePath] = field(default_factory=list)
 
     def is_of(self, other: "ExportNote") -> bool:
         """Return whether both are notes of the same export, however far each came."""
-        plain = (dataclasses.replace(each, files=[], stale=[]) for each in (self, other))
-        return next(plain) == next(plain)
+        return dataclasses.replace(self, files=[]) == dataclasses.replace(other, files=[])
 
 
 class Ledger:
@@ -134,7 +130,6 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
         _check_empty(folder)
         ledger = Ledger(folder, note)
     elif there.is_of(note) and (begun is not None or not overwrite):
-        _delete(folder, there.stale)
         ledger = Ledger(folder, note, _complete(folder, there, begun is None))
         ledger.is_finished = begun is None and len(ledger.done) == len(there.files)
     elif not overwrite:
@@ -144,7 +139,8 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
             "versions; --overwrite replaces it"
         )
     else:
-        ledger = _replaced(folder, note, [each for each in (finished, begun) if each is not None])
+        _delete(folder, {file.path for each in (finished, begun) if each for file in each.files})
+        ledger = Ledger(folder, note)
     try:
         ledger.keep()
     except OSError as error:
@@ -152,16 +148,6 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
             raise
         raise InputError(f"--output {folder}: cannot be written: {error.strerror}") from error
     return ledger
-
-
-def _replaced(folder: str, note: ExportNote, earlier: Iterable[ExportNote]) -> Ledger:
-    """Delete the files of earlier exports; a run that is stopped meanwhile goes on with it."""
-    stale = {path for each in earlier for path in (*each.stale, *(f.path for f in each.files))}
-    _check_links(folder, stale)
-    Ledger(folder, dataclasses.replace(note, stale=sorted(stale))).save()
-    storage.delete(storage.join(folder, NOTE))
-    _delete(folder, sorted(stale))
-    return Ledger(folder, note)
 
 
 def _check_empty(folder: str) -> None:
@@ -187,30 +173,23 @@ def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[DataFile
     return found
 
 
-def _delete(folder: str, paths: Iterable[str]) -> None:
-    """Delete files of an earlier export, and the folders that are empty then."""
-    paths = list(paths)
-    _check_links(folder, paths)
-    for path in paths:
+def _delete(folder: str, paths: Collection[str]) -> None:
+    """Delete the files of earlier exports, the folders that are empty then, and last the notes."""
+    above: list[Path] = []
+    if storage.is_local(folder):
+        root = Path(storage.locate(folder)[1])
+        parents = {parent for path in paths for parent in Path(path).parents if parent.parts}
+        above = sorted((root / parent for parent in parents), reverse=True)
+    for place in above:
+        if place.is_symlink():  # which may lead out of the export
+            raise InputError(f"{place}: is a link, and no export makes one; delete it yourself")
+    for path in sorted(paths):
         storage.delete(storage.join(folder, path))
-    if not storage.is_local(folder):
-        return
-    root = Path(storage.locate(folder)[1])
-    above = {parent for path in paths for parent in Path(path).parents if parent.parts}
-    for parent in sorted(above, reverse=True):
-        place = root / parent
+    for place in above:
         if place.is_dir() and not any(place.iterdir()):
             place.rmdir()
-
-
-def _check_links(folder: str, paths: Iterable[str]) -> None:
-    """Check that no folder on the way to a file is a link, which may lead out of the export."""
-    if not storage.is_local(folder):
-        return
-    root = storage.locate(folder)[1]
-    for parent in {parent for path in paths for parent in Path(path).parents}:
-        if os.path.islink(place := os.path.join(root, parent)) and parent.parts:
-            raise InputError(f"{place}: is a link, and no export makes one; delete it yourself")
+    for name in (NOTE, PARTIAL):
+        storage.delete(storage.join(folder, name))
 
 
 def _write(folder: str, name: str, note: ExportNote) -> None:

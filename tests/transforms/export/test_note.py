@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.core.files import storage
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.export.formats import ExportSettings
@@ -98,6 +99,27 @@ def test_overwriting_deletes_what_the_note_lists_and_nothing_else(
     run(dataset, "jsonl", output, "--overwrite")
 
     assert sorted(files(output)) == ["data/test/mine.txt", NOTE, "mine.txt", "test.jsonl"]
+
+
+def test_overwriting_that_was_stopped_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = small(tmp_path / "d")
+    output = run(dataset, "imagefolder", tmp_path / "out")
+    delete, deleted = storage.delete, list[str]()
+
+    def failing(url: str) -> None:
+        if len(deleted) == 3:
+            raise Killed
+        deleted.append(url)
+        delete(url)
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(storage, "delete", failing)
+        run(dataset, "jsonl", output, "--overwrite")
+    assert (output / NOTE).exists()
+    run(dataset, "jsonl", output, "--overwrite")
+    assert sorted(files(output)) == [NOTE, "test.jsonl"]
 
 
 def test_a_folder_with_files_of_others_is_refused(
