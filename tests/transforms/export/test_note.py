@@ -114,9 +114,10 @@ def test_overwriting_that_was_stopped_goes_on(
         deleted.append(url)
         delete(url)
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr(storage, "delete", failing)
-        run(dataset, "jsonl", output, "--overwrite")
+        with pytest.raises(Killed):
+            run(dataset, "jsonl", output, "--overwrite")
     assert (output / NOTE).exists()
     run(dataset, "jsonl", output, "--overwrite")
     assert sorted(files(output)) == [NOTE, "test.jsonl"]
