@@ -29,10 +29,11 @@ from eqforge.evaluation.review.settings import RULES
 from eqforge.generators.text.lints.findings import KINDS
 from eqforge.generators.text.rule_precision import by_family, labelled, precision_of
 from eqforge.schemas.records.judgements import QUESTIONS
+from eqforge.schemas.records.values import PictureSuffix
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
 from eqforge.schemas.tables.datasets import DATASETS, TABLE_TYPES, TYPES, table_type
-from eqforge.schemas.tables.description import PictureSuffix, TableType
+from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.meanings import meanings, summary
 
 ROOT = Path(__file__).parents[1]

@@ -29,7 +29,7 @@ from eqforge.schemas.dataset.manifest import (
     load_manifest,
 )
 from eqforge.schemas.records.scores import Identity
-from eqforge.schemas.tables.description import SCHEMA_VERSION
+from eqforge.schemas.records.values import SCHEMA_VERSION
 from eqforge.transforms.dataset.errata import errata_of
 from eqforge.transforms.dataset.finish import delete_parts
 from eqforge.transforms.filters import minimality

@@ -19,9 +19,10 @@ from eqforge.core.visible import json_text
 from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.manifest import DataFile, Manifest
 from eqforge.schemas.dataset.profile import Profile
+from eqforge.schemas.records.values import PictureSuffix
 from eqforge.schemas.tables.columns import IMAGE
 from eqforge.schemas.tables.datasets import table_type
-from eqforge.schemas.tables.description import PictureSuffix, TableType
+from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.meanings import meanings, summary
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
 

@@ -7,6 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
+SCHEMA_VERSION = "1"
+
+PictureSuffix = Annotated[str, "picture"]
+"""The suffix of a picture's file, `.jpg` or `.png`. Its column holds the picture itself. It is
+never null, but Hugging Face shows pictures only in nullable columns."""
+
 Int32 = Annotated[int, "int32"]
 """A whole number that a column stores in 32 bits; others have 64."""
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, 
 
 import pyarrow as pa
 
-from eqforge.schemas.tables.description import SCHEMA_VERSION, PictureSuffix
+from eqforge.schemas.records.values import SCHEMA_VERSION, PictureSuffix
 
 IMAGE: Final = pa.struct([pa.field("bytes", pa.binary()), pa.field("path", pa.string())])
 """What Hugging Face shows as a picture."""

@@ -2,18 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SCHEMA_VERSION = "1"
-
-PictureSuffix = Annotated[str, "picture"]
-"""The suffix of a picture's file, `.jpg` or `.png`. Its column holds the picture itself. It is
-never null, but Hugging Face shows pictures only in nullable columns."""
 
 Collection = Literal["coco", "vg", "flickr"]
 """A collection of photographs, which identifies each by a number."""

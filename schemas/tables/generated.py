@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.values import CornerBox, Int32, Span
-from eqforge.schemas.tables.description import DatasetType, PictureSuffix, TableType
+from eqforge.schemas.records.values import CornerBox, Int32, PictureSuffix, Span
+from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, REJECTS_TABLE
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.records.values import Int32, Span
-from eqforge.schemas.tables.description import DatasetType, PictureSuffix, TableType
+from eqforge.schemas.records.values import Int32, PictureSuffix, Span
+from eqforge.schemas.tables.description import DatasetType, TableType
 
 UNKNOWN_S = -1.0
 """Stands for a time that is not known; no frame is shown before 0."""

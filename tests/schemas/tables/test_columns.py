@@ -5,9 +5,8 @@ from typing import Literal
 import pyarrow as pa
 import pytest
 
-from eqforge.schemas.records.values import Int32
+from eqforge.schemas.records.values import Int32, PictureSuffix
 from eqforge.schemas.tables.columns import IMAGE, schema_of
-from eqforge.schemas.tables.description import PictureSuffix
 
 
 class Colour(StrEnum):

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.values import SCHEMA_VERSION
 from eqforge.schemas.tables.columns import with_metadata
-from eqforge.schemas.tables.description import SCHEMA_VERSION
 from eqforge.schemas.tables.generated import (
     MASKS_TABLE,
     RENDERED_TABLE,
