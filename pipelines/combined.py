@@ -4,8 +4,6 @@ Example:
     eqforge combine out/yc out/gebc out/ag out/kubric out/sd --output out/eqben
 """
 
-import itertools
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -16,7 +14,6 @@ import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.files.checked import shown
 from eqforge.core.visible import visible
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Input, NamedFile, Pipeline, Target
@@ -25,8 +22,7 @@ from eqforge.pipelines.base.registry import stage_of
 from eqforge.pipelines.base.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME
-from eqforge.schemas.tables.datasets import TYPES, dataset_type
+from eqforge.schemas.tables.combined import COMBINED
 from eqforge.transforms.dataset.books import COMBINE_STAGE
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table
@@ -38,12 +34,7 @@ if TYPE_CHECKING:
     from eqforge.transforms.dataset.part_pictures import Part
     from eqforge.transforms.dataset.parts import Piece
 
-PAIR_COLUMNS = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
 SAMPLES, JUDGEMENTS, IMAGES, REJECTS = "samples", "judgements", "images", "rejects of the parts"
-SHOWN = 8
-_NAMED = re.compile(r"([^/:=]*)=(.*)", re.DOTALL)
-"""NAME=FOLDER; a folder with such a name is ./NAME=FOLDER."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,29 +71,13 @@ class Combined(Pipeline[Config]):
           InputError: one cannot be read or is given twice, two parts have one name, they have no
             columns in common that could be combined, or the books of one do not balance.
         """
-        from eqforge.schemas.dataset.reader import open_dataset
         from eqforge.transforms.dataset.part_pictures import Part
-        from eqforge.transforms.dataset.parts import CombineRules
+        from eqforge.transforms.dataset.parts import CombineRules, kind_of, open_parts
 
-        if len(config.parts) < 2:
-            raise InputError("name two or more datasets to combine")
-        given = [_name_and_folder(each) for each in config.parts]
-        opened = [(name, open_dataset(folder)) for name, folder in given]
-        opened.sort(key=lambda each: (each[1].manifest.dataset, each[1].sha256))
+        opened = open_parts(config.parts)
         found = [each for _, each in opened]
-        for one, other in itertools.pairwise(found):
-            if one.sha256 == other.sha256:
-                raise InputError(
-                    f"{one.folder} and {other.folder}: are the same dataset; leave one of them out"
-                )
-        self.name = _kind({each.folder: each.manifest.dataset for each in found})
+        self.name = kind_of({each.folder: each.manifest.dataset for each in found})
         names = Counter(name or each.manifest.dataset for name, each in opened)
-        for name, each in opened:
-            if name and names[name] > 1:
-                raise InputError(
-                    f"{name}={each.folder}: another part is called {name}, too; every part needs a "
-                    "name of its own"
-                )
         parts: list[Part] = []
         stages: list[Stage] = []
         for own, each in opened:
@@ -218,64 +193,6 @@ def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
                 f"{part.label}: its certificate of balanced texts holds of the whole of that part "
                 "alone and is left out; eqforge audit measures what was combined"
             )
-
-
-def _name_and_folder(given: str) -> tuple[str, str]:
-    """Returns the name of a part, empty if it has none of its own, and its folder.
-
-    Raises:
-      InputError: the name is none that can stand in a table, or there is no folder.
-    """
-    found = _NAMED.fullmatch(given)
-    if not found:
-        return "", given
-    name, folder = found.groups()
-    if not _NAME.fullmatch(name) or not folder:
-        raise InputError(
-            f"{shown(given)}: expected NAME=FOLDER with a name of up to 64 of A-Z a-z 0-9 . _ -, "
-            "of which the first is a letter or digit; a folder of such a name is ./FOLDER"
-        )
-    return name, folder
-
-
-def _kind(datasets: dict[str, str]) -> str:
-    """Returns the name of what datasets, by folder, become together.
-
-    Raises:
-      InputError: they cannot be combined; the message names the columns.
-    """
-    for folder, name in datasets.items():
-        if name not in TYPES:
-            raise InputError(f"{folder}: is a dataset {name!r}, which eqforge does not know")
-    tables = {folder: dataset_type(name).table("samples") for folder, name in datasets.items()}
-    if all({*PAIR_COLUMNS} <= {*table.schema.names} for table in tables.values()):
-        return PAIRS_NAME
-    records = {table.record for table in tables.values()}
-    if len(records) == 1:
-        (record,) = records
-        for name, kind in COMBINED.items():
-            if kind.table("samples").record is record:
-                return name
-        raise InputError(
-            f"{', '.join(datasets)}: samples of {', '.join(sorted(set(datasets.values())))} "
-            "cannot be combined; those of pairs, foils, rewordings, questions, hard-positives and "
-            "training-captions can"
-        )
-    columns = {folder: [*table.schema.names] for folder, table in tables.items()}
-    common = set.intersection(*(set(names) for names in columns.values()))
-    said = "; ".join(
-        f"{folder} ({datasets[folder]}) has {_some([c for c in names if c not in common])}"
-        for folder, names in columns.items()
-    )
-    raise InputError(
-        "the samples are not of one kind: all have to be pairs, with "
-        f"{', '.join(PAIR_COLUMNS)}, or have the same columns; beside common ones {said}"
-    )
-
-
-def _some(names: list[str]) -> str:
-    more = [f"{len(names) - SHOWN} more"] * (len(names) > SHOWN)
-    return ", ".join([*names[:SHOWN], *more]) or "none"
 
 
 main = Main(Combined, "combine")

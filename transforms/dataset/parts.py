@@ -1,7 +1,10 @@
 """Takes the rows of finished datasets over into one that is made of them."""
 
 import functools
-from collections.abc import Iterator
+import itertools
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -9,11 +12,12 @@ import msgspec
 import pyarrow as pa
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.dataset.reader import Dataset, columns_of, records_of
+from eqforge.core.files.checked import shown
+from eqforge.schemas.dataset.reader import Dataset, columns_of, open_dataset, records_of
 from eqforge.schemas.records.books import Reject, Stage, Tally
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.tables.combined import PAIRS_NAME, CombinedPair
-from eqforge.schemas.tables.datasets import table_type
+from eqforge.schemas.tables.combined import COMBINED, PAIRS_NAME, CombinedPair
+from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
@@ -24,6 +28,98 @@ BATCH_ROWS: Final = 1_000
 _SHARED: Final = frozenset(field.name for field in fields(CombinedPair))
 _FROM_COLUMNS: Final = frozenset(("dataset", "kind", "image_0", "image_1"))
 _encode = msgspec.json.Encoder(order="deterministic").encode
+PAIR_COLUMNS: Final = ("sample_id", "split", "caption_0", "caption_1", "image_0_id", "image_1_id")
+_SHOWN: Final = 8
+_NAMED: Final = re.compile(r"([^/:=]*)=(.*)", re.DOTALL)
+"""NAME=FOLDER; a folder with such a name is ./NAME=FOLDER."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
+    """Returns the datasets to combine in an order of their own, each with the name it was given.
+
+    Args:
+      given: folders or URLs, or NAME=FOLDER; the name of others is empty.
+
+    Raises:
+      InputError: one cannot be read or is given twice, or two parts have one name.
+    """
+    if len(given) < 2:
+        raise InputError("name two or more datasets to combine")
+    named = map(_name_and_folder, given)
+    opened = [(name, open_dataset(folder)) for name, folder in named]
+    opened.sort(key=lambda each: (each[1].manifest.dataset, each[1].sha256))
+    for (_, one), (_, other) in itertools.pairwise(opened):
+        if one.sha256 == other.sha256:
+            raise InputError(
+                f"{one.folder} and {other.folder}: are the same dataset; leave one of them out"
+            )
+    names = Counter(name or each.manifest.dataset for name, each in opened)
+    for name, each in opened:
+        if name and names[name] > 1:
+            raise InputError(
+                f"{name}={each.folder}: another part is called {name}, too; every part needs a "
+                "name of its own"
+            )
+    return opened
+
+
+def _name_and_folder(given: str) -> tuple[str, str]:
+    """Returns the name of a part, empty if it has none of its own, and its folder.
+
+    Raises:
+      InputError: the name is none that can stand in a table, or there is no folder.
+    """
+    found = _NAMED.fullmatch(given)
+    if not found:
+        return "", given
+    name, folder = found.groups()
+    if not _NAME.fullmatch(name) or not folder:
+        raise InputError(
+            f"{shown(given)}: expected NAME=FOLDER with a name of up to 64 of A-Z a-z 0-9 . _ -, "
+            "of which the first is a letter or digit; a folder of such a name is ./FOLDER"
+        )
+    return name, folder
+
+
+def kind_of(datasets: dict[str, str]) -> str:
+    """Returns the name of what datasets, by folder, become together.
+
+    Raises:
+      InputError: they cannot be combined; the message names the columns.
+    """
+    for folder, name in datasets.items():
+        if name not in TYPES:
+            raise InputError(f"{folder}: is a dataset {name!r}, which eqforge does not know")
+    tables = {folder: dataset_type(name).table("samples") for folder, name in datasets.items()}
+    if all({*PAIR_COLUMNS} <= {*table.schema.names} for table in tables.values()):
+        return PAIRS_NAME
+    records = {table.record for table in tables.values()}
+    if len(records) == 1:
+        (record,) = records
+        for name, kind in COMBINED.items():
+            if kind.table("samples").record is record:
+                return name
+        raise InputError(
+            f"{', '.join(datasets)}: samples of {', '.join(sorted(set(datasets.values())))} "
+            "cannot be combined; those of pairs, foils, rewordings, questions, hard-positives and "
+            "training-captions can"
+        )
+    columns = {folder: [*table.schema.names] for folder, table in tables.items()}
+    common = set.intersection(*(set(names) for names in columns.values()))
+    said = "; ".join(
+        f"{folder} ({datasets[folder]}) has {_some([c for c in names if c not in common])}"
+        for folder, names in columns.items()
+    )
+    raise InputError(
+        "the samples are not of one kind: all have to be pairs, with "
+        f"{', '.join(PAIR_COLUMNS)}, or have the same columns; beside common ones {said}"
+    )
+
+
+def _some(names: list[str]) -> str:
+    more = [f"{len(names) - _SHOWN} more"] * (len(names) > _SHOWN)
+    return ", ".join([*names[:_SHOWN], *more]) or "none"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
