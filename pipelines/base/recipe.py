@@ -11,12 +11,9 @@ from typing import Any, Final, get_args, get_type_hints
 import msgspec
 import tyro
 
-from eqforge.core.console import DocumentOptions
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, name_of, shown
-from eqforge.core.shell import CommandLine
 from eqforge.core.visible import counted, nearest
-from eqforge.pipelines.base.command import parse_line
 from eqforge.pipelines.base.identity import IDENTIFIED, NOT_OF_THE_ROWS, without_places
 from eqforge.pipelines.base.pipeline import MEDIA, Pipeline
 from eqforge.pipelines.base.registry import pipeline_of
@@ -102,33 +99,6 @@ class RecipeSettings:
                     f"the recipe {self.url} was made with --{_flag(name)} {shown(setting.value)}, "
                     "which you have to name yourself: a recipe does not say what is loaded"
                 )
-
-
-def parse_recipe(
-    pipeline: type[Pipeline[Any]],
-    recipe: RecipeSettings,
-    argv: Sequence[str],
-    program: str,
-    console: type[DocumentOptions] = DocumentOptions,
-) -> tuple[CommandLine, list[str]]:
-    """Returns the command line that completes a recipe, and Beam's arguments.
-
-    Args:
-      pipeline: the dataset.
-      recipe: what the recipe sets.
-      argv: where the user's sources are, and how the run happens.
-      program: what the help calls the command.
-      console: the options of the output.
-
-    Raises:
-      InputError: the command line has a setting that the recipe sets, or does not name a source.
-      SystemExit: help was asked for (0), or an option is unknown or missing (2).
-    """
-    note = f"The settings are those of {recipe.url}: sources and the run are named here."
-    line, beam_args = parse_line(pipeline, argv, program, note, console, lambda _: recipe.config)
-    named = {name.replace("-", "_"): f"--{name} ({each})" for name, each in line.sources.items()}
-    recipe.check_given(named)
-    return line, beam_args
 
 
 def settings_of_recipe(

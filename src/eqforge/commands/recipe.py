@@ -7,21 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from eqforge.commands.diff import Difference, diff_datasets, difference_lines
-from eqforge.core.console import give, session
+from eqforge.core.console import DocumentOptions, give, session
 from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.source_file import one_content
+from eqforge.core.shell import CommandLine
 from eqforge.core.versions import versions_of
 from eqforge.core.visible import in_lines, nearest, visible
-from eqforge.pipelines.base.command import inputs_from_stores
+from eqforge.pipelines.base.command import inputs_from_stores, parse_line
+from eqforge.pipelines.base.pipeline import Pipeline
 from eqforge.pipelines.base.plan import UNNAMED, console_of, tell_plan
 from eqforge.pipelines.base.recipe import (
     OTHER_BYTES,
     SHOWN,
+    RecipeSettings,
     changed_inputs,
     named_line,
-    parse_recipe,
     settings_of_recipe,
 )
 from eqforge.pipelines.base.registry import pipeline_of
@@ -106,11 +108,11 @@ def main(command: str, argv: Sequence[str]) -> int:
         for table in recipe.manifest.tables:
             check_files(recipe, table)
         if command == "plan":
-            line, _ = parse_recipe(pipeline, settings, rest, program, console_of(pipeline))
+            line, _ = _parse_recipe(pipeline, settings, rest, program, console_of(pipeline))
             _tell_version(recipe.manifest, url)
             tell_plan(pipeline, line, recipe.manifest)
             return 0
-        line, beam_args = parse_recipe(pipeline, settings, rest, program)
+        line, beam_args = _parse_recipe(pipeline, settings, rest, program)
         _tell_version(recipe.manifest, url)
         report = _compared(recipe, build_dataset(pipeline(line.settings), beam_args, print))
         give(report)
@@ -193,3 +195,30 @@ def _source_lines(report: RecipeReport) -> Iterator[str]:
     yield from named_line(
         report.missing_sources, "sources", "without a record; the rejects say why"
     )
+
+
+def _parse_recipe(
+    pipeline: type[Pipeline[Any]],
+    recipe: RecipeSettings,
+    argv: Sequence[str],
+    program: str,
+    console: type[DocumentOptions] = DocumentOptions,
+) -> tuple[CommandLine, list[str]]:
+    """Returns the command line that completes a recipe, and Beam's arguments.
+
+    Args:
+      pipeline: the dataset.
+      recipe: what the recipe sets.
+      argv: where the user's sources are, and how the run happens.
+      program: what the help calls the command.
+      console: the options of the output.
+
+    Raises:
+      InputError: the command line has a setting that the recipe sets, or does not name a source.
+      SystemExit: help was asked for (0), or an option is unknown or missing (2).
+    """
+    note = f"The settings are those of {recipe.url}: sources and the run are named here."
+    line, beam_args = parse_line(pipeline, argv, program, note, console, lambda _: recipe.config)
+    named = {name.replace("-", "_"): f"--{name} ({each})" for name, each in line.sources.items()}
+    recipe.check_given(named)
+    return line, beam_args
