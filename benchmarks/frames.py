@@ -46,8 +46,8 @@ from av.video.reformatter import VideoReformatter
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.transforms.video.frames import DecodedFrame, decode_frames
-from eqforge.transforms.video.frames.answers import upright_rgb
+from eqforge.transforms.video.frames.answers import DecodedFrame, upright_rgb
+from eqforge.transforms.video.frames.decode import decode_frames
 from tests import clips
 
 Pixels = npt.NDArray[np.uint8]

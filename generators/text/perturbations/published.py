@@ -103,12 +103,12 @@ def first_synonym(word: str) -> str | None:
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> str:
     """Shuffles the nouns among their places, then the adjectives among theirs."""
-    return _shuffle_tagged(analysis, rng, (_is_noun, _is_adjective))
+    return _shuffle_tagged(analysis, rng, (NOUNS.__contains__, ADJECTIVES.__contains__))
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> str:
     """Shuffles all tokens but nouns and adjectives among their places."""
-    return _shuffle_tagged(analysis, rng, (_is_other,))
+    return _shuffle_tagged(analysis, rng, (lambda tag: tag not in (*NOUNS, *ADJECTIVES),))
 
 
 def shuffle_all_words(analysis: Analysis, rng: random.Random) -> str:
@@ -128,18 +128,6 @@ def _shuffle_tagged(
         for place, word in zip(places, rng.sample(places, len(places)), strict=True):
             shuffled[place] = words[word]
     return " ".join(shuffled)
-
-
-def _is_noun(tag: str) -> bool:
-    return tag in NOUNS
-
-
-def _is_adjective(tag: str) -> bool:
-    return tag in ADJECTIVES
-
-
-def _is_other(tag: str) -> bool:
-    return tag not in NOUNS and tag not in ADJECTIVES
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) -> str:

@@ -20,7 +20,7 @@ from eqforge.core.sandbox.cage import VARIABLE, Cage, adjusted
 from eqforge.core.sandbox.child import Child, ChildDied, ChildFailed
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.video.frames import FrameExtractor
+from eqforge.transforms.video.frames.extract import FrameExtractor
 from tests import clips
 
 BY_LANDLOCK = {"read", "list", "write", "delete", "tcp", "ipv6", "exec"}

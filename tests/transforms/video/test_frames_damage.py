@@ -9,7 +9,8 @@ import av
 import pytest
 
 from eqforge.schemas.records.frames import FRAME_REASONS, FrameNumber, FrameSettings
-from eqforge.transforms.video.frames import DecodedFrame, UndecodedFrame, decode_frames
+from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
+from eqforge.transforms.video.frames.decode import decode_frames
 from eqforge.transforms.video.frames.video import is_idr
 from tests import clips
 

@@ -11,12 +11,9 @@ import pytest
 from av.stream import Disposition
 
 from eqforge.schemas.records.frames import FrameNumber, FrameSettings
-from eqforge.transforms.video.frames import (
-    DecodedFrame,
-    UndecodedFrame,
-    decode_frames,
-    sparse,
-)
+from eqforge.transforms.video.frames import sparse
+from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
+from eqforge.transforms.video.frames.decode import decode_frames
 from eqforge.transforms.video.frames.index import read_index
 from eqforge.transforms.video.frames.video import Video, open_file, open_video
 from tests import clips

@@ -18,7 +18,7 @@ from eqforge.schemas.records.frames import (
     StoredFrame,
 )
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.video.frames import FrameExtractor, extract_frames
+from eqforge.transforms.video.frames.extract import FrameExtractor, extract_frames
 from tests import clips
 
 # A frame extractor that meets its end at the third frame it stores of a video whose name says so.

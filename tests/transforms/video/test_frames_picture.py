@@ -10,8 +10,8 @@ import pytest
 from av.video.reformatter import VideoReformatter
 
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.transforms.video.frames import DecodedFrame, decode_frames
-from eqforge.transforms.video.frames.answers import upright_rgb
+from eqforge.transforms.video.frames.answers import DecodedFrame, upright_rgb
+from eqforge.transforms.video.frames.decode import decode_frames
 from tests import clips
 
 BT709, BT470BG, UNSPECIFIED, BT2020 = 1, 5, 2, 9

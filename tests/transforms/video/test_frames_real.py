@@ -12,7 +12,9 @@ from PIL import Image, ImageDraw, ImageFont
 from scipy.optimize import linear_sum_assignment  # type: ignore[import-untyped]
 
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.transforms.video.frames import DecodedFrame, UndecodedFrame, decode, decode_frames
+from eqforge.transforms.video.frames import decode
+from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
+from eqforge.transforms.video.frames.decode import decode_frames
 
 STRICT = FrameSettings(end_tolerance_s=0)
 
