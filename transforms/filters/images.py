@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFilters:
-    """The settings of every filter of images; a filter is added by a line here.
+    """The settings of every filter of images; a filter is added by a line anywhere here.
 
     Settings of a dataset inherit from it, and with that its command line and its manifest have
     them. The filter of the last line scores and decides first.
