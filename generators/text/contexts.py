@@ -10,8 +10,12 @@ A context is written as places separated by ";": `subject:living;object:room,-ga
   end       nothing but punctuation follows
   clause    a noun phrase and a finite verb of what happens follow: not "a man is there"
 
-After a colon come the classes (see `noun_classes`) of which the noun must have one, and after a
-minus those of which it must have none; after "=" the noun phrase must be one of these texts alone.
+After a colon come the classes of which the noun must have one, and after a minus those of which it
+must have none; after "=" the noun phrase must be one of these texts alone.
+
+The classes of a noun are the noun itself, its groups among the closed classes of objects, "living",
+"shapeless" (water, a light), and the name of a file of WordNet, such as "artifact" or "food": that
+of its groups or, for other nouns, of the most frequent sense that an image can show.
 """
 
 import functools

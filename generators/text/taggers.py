@@ -68,8 +68,8 @@ def load_tagger(spacy_model: str | None = None) -> Tagger:
 class LexiconTagger:
     """Tags with textblob's word lexicon (pattern.en), repaired by rules for captions.
 
-    Tokens come from `tokenizer`, tags from lexicon, suffix and `tag_rules`, lemmas from
-    lemminflect, noun phrases from `chunks`. Needs no data beyond the wheels.
+    Tokens come from `tokenizer`, tags from lexicon, suffix and `repair_tags`, lemmas from
+    lemminflect, noun phrases from the tags. Needs no data beyond the wheels.
     """
 
     def __init__(self) -> None:
@@ -145,7 +145,7 @@ def lemmatise(word: str, tag: str) -> str:
 class SpacyTagger:
     """Tags with the user's spaCy pipeline.
 
-    Noun phrases come from the pipeline's parser, or from `chunks` if it has none; lemmas from its
+    Noun phrases come from the pipeline's parser, or from the tags if it has none; lemmas from its
     lemmatiser, or from lemminflect.
 
     Args:
@@ -261,7 +261,11 @@ _SUBJECT_PRONOUNS = ("PRP", "EX", "WP", "WDT")
 
 
 def repair_tags(words: Sequence[str], tags: Sequence[str]) -> list[str]:
-    """Returns one tag per word, repaired where a rule applies.
+    """Return one tag per word, repaired where the words around show another part of speech.
+
+    A lexicon has the most frequent tag in newspapers: there "sink" and "bear" are verbs. Captions
+    are in the present tense and mostly noun phrases. One pass goes from left to right, so that the
+    tags before a word are repaired already.
 
     Args:
       tags: their Penn Treebank tags by lexicon and suffix; one per word.

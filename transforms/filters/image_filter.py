@@ -1,4 +1,4 @@
-"""The description of an image filter."""
+"""What filters of images share: their description, and how pixels are checked and scaled."""
 
 from __future__ import annotations
 

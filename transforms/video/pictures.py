@@ -230,7 +230,10 @@ def number_of(
     frames_fps: float | None,
     end_tolerance_s: float,
 ) -> int | Rejection:
-    """Returns the number of the picture that a request means, or why there is none.
+    """Return the number of the picture that a request means, or why there is none.
+
+    Picture n of a folder at R frames a second is shown from (n - 1) / R until n / R seconds, as in
+    a video of that constant rate.
 
     Args:
       request: the frame wanted; its own numbers count from 0, those of pictures from 1.

@@ -228,7 +228,10 @@ def _opens_caption(analysis: Analysis, phrase: Range) -> bool:
 
 
 def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> None:
-    """Checks that no modifier, head or "of" phrase of one side may belong to the other too.
+    """Check that no modifier, head or "of" phrase of one side may belong to the other too.
+
+    In "clay and gold vases" some vases are clay, in "a plastic bat and ball" both may be plastic:
+    an exchange would take from one side what belongs to it. Form alone decides.
 
     Args:
       left: the left noun phrase, without a determiner shared by both.

@@ -1,4 +1,7 @@
-"""A place in a caption whose words can be replaced, and the edit that replaces them."""
+"""Places in a caption whose words can be replaced, and the edits that replace them.
+
+Adjectives, numbers, prepositions and verbs are found here, nouns in `objects`.
+"""
 
 import functools
 import random

@@ -1,6 +1,6 @@
 """Corrected REPLACE by rules: rewords what a negative that is false for sure has changed.
 
-The negative has to exclude the words that it replaces (`hard_negatives.fitting`), and the caption
+The negative has to exclude the words that it replaces (`contexts.is_excluded`), and the caption
 is reworded by those of the rules of `rewordings` that touch these words, so that a model is asked
 about what the negative changed.
 """

@@ -67,7 +67,7 @@ def captions_of(record: LabelledCaptions) -> dict[str, str]:
 def check_record(record: LabelledCaptions) -> Iterator[Finding]:
     """Yields the findings that a single record gives.
 
-    Edits inside words that only other records can prove are left to `set_checks`. A perturbed
+    Edits inside words that only other records can prove are left to `SetChecks`. A perturbed
     caption may have any words and grammar.
     """
     captions = captions_of(record)
@@ -165,7 +165,10 @@ _MADE = ("negative", "perturbed", "hard_positive")
 
 @dataclass(slots=True)
 class SetChecks:
-    """Collects what records say of their images, and checks it at the end."""
+    """Collect what records say of their images, and check it at the end.
+
+    It holds digests and ids, not captions: some 600 bytes per record.
+    """
 
     _pairs: dict[bytes, str] = dataclasses.field(default_factory=dict)
     _normal_pairs: dict[bytes, str] = dataclasses.field(default_factory=dict)
