@@ -20,7 +20,6 @@ from eqforge.generators.text.llm.model import Memory, Question, ask
 from eqforge.models.chat_model import ChatModel, load_chat_model
 from eqforge.models.text_models import CLASSES, NliModel, TextYesNo
 from eqforge.schemas.records.scores import Identity
-from eqforge.transforms.judges.settings import PARALLEL
 from eqforge.transforms.oracle.scores import Shared, shared
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class EndpointJudge:
         with _of_verify():
             self._endpoint = Endpoint(
                 address=address_of(spec.source),
-                at_once=spec.whole(PARALLEL, AT_ONCE),
+                at_once=spec.whole("parallel", AT_ONCE),
                 timeout_s=TIMEOUT_S,
                 temperature=1.0,
                 top_p=1.0,

@@ -20,8 +20,7 @@ VERSION: Final = 1
 """Of the questions and how answers become probabilities."""
 
 _HELD: Final = frozenset({"device", "precision"})
-PARALLEL: Final = "parallel"
-KINDS: Final = {"nli": _HELD, "llm": _HELD | {PARALLEL}, "vqa": _HELD}
+KINDS: Final = {"nli": _HELD, "llm": _HELD | {"parallel"}, "vqa": _HELD}
 """The kinds of judges, each with its options."""
 
 QUESTIONS_A_ROW: Final = 4

@@ -57,36 +57,6 @@ REFERENCES = [
 ]
 
 
-def _bleu(said: list[list[str]], true: list[list[list[str]]], order: int) -> float:
-    """Corpus BLEU of one order up to `order`, as Papineni et al. define it."""
-    logs, length, closest = 0.0, 0, 0
-    for words, refs in zip(said, true, strict=True):
-        length += len(words)
-        closest += min((abs(len(ref) - len(words)), len(ref)) for ref in refs)[1]
-    for n in range(1, order + 1):
-        right = total = 0
-        for words, refs in zip(said, true, strict=True):
-            grams = [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
-            total += len(grams)
-            for gram in set(grams):
-                most = max(
-                    sum(tuple(ref[i : i + n]) == gram for i in range(len(ref) - n + 1))
-                    for ref in refs
-                )
-                right += min(grams.count(gram), most)
-        logs += np.log(right / total) / order
-    return float(np.exp(logs) * min(1.0, np.exp(1 - closest / length)))
-
-
-def test_bleu_is_that_of_its_definition_on_words_without_punctuation() -> None:
-    found, _ = score_captions(CAPTIONS, REFERENCES)
-    said = [line.split() for line in tokenize(CAPTIONS, "treebank")]
-    true = [[line.split() for line in tokenize(group, "treebank")] for group in REFERENCES]
-    assert said[0] == ["a", "man", "rides", "a", "horse"]
-    for order in (1, 2):
-        assert found[order - 1] == pytest.approx(_bleu(said, true, order), rel=1e-6)
-
-
 @pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="it is no dependency of eqforge")
 def test_the_tokenizer_of_cocos_server_agrees_on_plain_captions() -> None:
     texts = ["A man's dog, (brown) isn't here!", "Two dogs - one ball; fun", ""]

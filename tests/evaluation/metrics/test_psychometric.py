@@ -119,11 +119,3 @@ def test_sizes_without_questions_count_for_nothing_and_one_alone_gives_no_curve(
     assert part.thresholds[0] == pytest.approx(whole.thresholds[0])
     assert part.largest[0] == 3
     assert np.isnan(of([60, 0, 0], [100, 0, 0]).offset[0])
-
-
-def test_curves_are_fitted_each_by_itself() -> None:
-    right = answers(KNOWN[0], 50, draws=30)
-    asked = np.full_like(right, 50)
-    together = fit_curves(SIZES, right, asked)
-    alone = [fit_curves(SIZES, right[[row]], asked[[row]]).thresholds[0] for row in range(30)]
-    np.testing.assert_allclose(together.thresholds, alone, rtol=1e-9)

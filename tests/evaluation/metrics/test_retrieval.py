@@ -105,12 +105,6 @@ def test_a_true_candidate_that_was_not_scored_is_not_found() -> None:
     assert list(found.level) == [0, 0]
 
 
-def test_a_true_candidate_without_a_score_is_not_found_among_few_candidates() -> None:
-    found = rank(matrix_rows(np.array([[2.0, 1.0, -np.inf]])), _truths([[2]]))
-    for rule in ("strict", "half", "expectation"):
-        assert recall_at(found, 10, rule)[0] == 0
-
-
 def test_dcg_cm_is_the_papers_sum() -> None:
     rng = np.random.default_rng(4)
     scores, true = _random(5)

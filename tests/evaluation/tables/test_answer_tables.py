@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -6,6 +5,7 @@ from typing import Any
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
+from tests.evaluation.written import rows_by
 from tests.made_datasets import write_dataset
 from tests.statuses import status_of
 
@@ -48,15 +48,10 @@ def _write(path: Path, answers: dict[str, Any]) -> Path:
     return path
 
 
-def _rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
-    with (folder / "metrics.csv").open() as stream:
-        return {(row["subset"], row["metric"]): row for row in csv.DictReader(stream)}
-
-
 def test_answers_of_every_task_become_its_accuracy(vlue: Path, tmp_path: Path) -> None:
     path = _write(tmp_path / "m.jsonl", RIGHT)
     assert main([str(vlue), str(path), "--output", str(tmp_path)]) == 0
-    rows = _rows(tmp_path)
+    rows = rows_by(tmp_path)
     found = {task: float(rows[task, "accuracy"]["value"]) for task in ("nlvr2", "vqa", "grounding")}
     assert found == {"nlvr2": 0.5, "vqa": 1.0, "grounding": 0.5}
     assert rows["vqa", "accuracy"]["clusters"] == "1"
@@ -71,7 +66,7 @@ def test_a_task_may_be_left_out_whole_but_not_in_part(
     assert main([str(vlue), str(path)]) == 2
     assert "1 of 2 samples of vqa have no answer" in capsys.readouterr().err
     assert main([str(vlue), str(path), "--allow-missing", "--output", str(tmp_path)]) == 0
-    row = _rows(tmp_path)["vqa", "accuracy"]
+    row = rows_by(tmp_path)["vqa", "accuracy"]
     assert (row["expected"], row["scored"], row["missing"]) == ("2", "1", "1")
     assert "no answers to grounding" in capsys.readouterr().out
 

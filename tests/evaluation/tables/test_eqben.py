@@ -15,6 +15,7 @@ from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.settings import MetricsSettings, Order
 from eqforge.evaluation.tasks.eqben import eqben_report, read_vector, unshuffle
 from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
+from tests.evaluation.written import rows_by
 from tests.statuses import status_of
 
 main = status_of(command)
@@ -59,22 +60,16 @@ def fiber(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _rows(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
-    with (folder / "metrics.csv").open() as stream:
-        return {(row["subset"], row["metric"]): row for row in csv.DictReader(stream)}
-
-
 def _rows_of(folder: Path, model: str) -> dict[tuple[str, str], dict[str, str]]:
-    with (folder / "metrics.csv").open() as stream:
-        rows = [row for row in csv.DictReader(stream) if row["model"] == model]
-    return {(row["subset"], row["metric"]): row for row in rows}
+    found = rows_by(folder, "model", "subset", "metric")
+    return {key[1:]: row for key, row in found.items() if key[0] == model}
 
 
 def test_a_vector_gives_the_papers_table(
     fiber: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["--format", "eqben", str(fiber), "--output", str(tmp_path)]) == 0
-    rows = _rows(tmp_path)
+    rows = rows_by(tmp_path)
     for domain, expected in FIBER.items():
         found = [
             100 * float(rows[domain, metric]["value"]) for metric in ("text", "image", "group")
@@ -106,7 +101,7 @@ def test_the_same_bytes_come_out_again_and_the_seed_moves_the_intervals_alone(
         assert main([*arguments, "--output", str(tmp_path / name)]) == 0
     first, again, other = ((tmp_path / name / "metrics.csv").read_text() for name in "abc")
     assert first == again != other
-    values = [[row["value"] for row in _rows(tmp_path / name).values()] for name in "ac"]
+    values = [[row["value"] for row in rows_by(tmp_path / name).values()] for name in "ac"]
     assert values[0] == values[1]
 
 

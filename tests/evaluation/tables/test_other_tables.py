@@ -1,4 +1,3 @@
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -7,14 +6,10 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.tables.command import main as command
+from tests.evaluation.written import rows_by
 from tests.statuses import status_of
 
 main = status_of(command)
-
-
-def _rows(folder: Path) -> dict[tuple[str, str, str], dict[str, str]]:
-    with (folder / "metrics.csv").open() as stream:
-        return {(r["model"], r["subset"], r["metric"]): r for r in csv.DictReader(stream)}
 
 
 def _boundary(number: int, **changes: Any) -> str:
@@ -35,7 +30,7 @@ def test_boundaries_are_found_within_each_tolerance(tmp_path: Path) -> None:
     path = tmp_path / "m.jsonl"
     path.write_text("\n".join(_boundary(number) for number in (3, 0, 1, 2)))
     assert main(["--format", "boundaries", str(path), "--output", str(tmp_path)]) == 0
-    rows = {metric: row for (_, _, metric), row in _rows(tmp_path).items()}
+    rows = {metric: row for (_, metric), row in rows_by(tmp_path).items()}
     # Predicted at 2.1, 2.3, 2.5 and 2.7 s.
     expected = {"0.1 s": 0.25, "0.2 s": 0.25, "0.5 s": 0.75, "1 s": 1.0, "3 s": 1.0}
     assert {name: float(rows[name]["value"]) for name in expected} == pytest.approx(expected)
@@ -53,7 +48,7 @@ def test_the_line_that_the_page_shows_is_read(tmp_path: Path) -> None:
     (tmp_path / "m.jsonl").write_text(line)
     arguments = ["--format", "boundaries", str(tmp_path / "m.jsonl"), "--output", str(tmp_path)]
     assert main(arguments) == 0
-    row = _rows(tmp_path)["m", "all", "0.5 s"]
+    row = rows_by(tmp_path, "model", "subset", "metric")["m", "all", "0.5 s"]
     assert (row["value"], row["clusters"]) == ("1.0", "1")
 
 
@@ -67,7 +62,7 @@ def test_boundaries_that_one_file_lacks_are_missing(
     assert main(arguments) == 2
     assert "3 boundaries that another file has are missing, such as 'b0'" in capsys.readouterr().err
     assert main([*arguments, "--allow-missing", "--output", str(tmp_path)]) == 0
-    row = _rows(tmp_path)["part", "all", "1 s"]
+    row = rows_by(tmp_path, "model", "subset", "metric")["part", "all", "1 s"]
     assert (row["expected"], row["scored"], row["missing"]) == ("4", "1", "3")
 
 
@@ -106,7 +101,7 @@ def test_two_tables_give_gaps_and_a_correlation(tmp_path: Path) -> None:
     inside = _table(tmp_path / "in.json", {"a": 0.8, "b": 0.7, "c": 0.6, "d": 0.9, "e": 0.5})
     outside = _table(tmp_path / "out.json", {"a": 0.6, "b": 0.55, "c": 0.5, "d": 0.75, "x": 0.1})
     assert main(["--format", "gap", str(inside), str(outside), "--output", str(tmp_path)]) == 0
-    rows = _rows(tmp_path)
+    rows = rows_by(tmp_path, "model", "subset", "metric")
     gap = rows["a", "nlvr2: accuracy", "gap"]
     assert float(gap["value"]) == pytest.approx(0.2)
     assert float(gap["high"]) - float(gap["value"]) == pytest.approx(0.03 * 2**0.5)
@@ -142,7 +137,7 @@ def test_all_tasks_together_are_comparable_numbers_alone(tmp_path: Path) -> None
         rows += [_measure(m, v, s, metric, unit) for m in "abc" for s, metric, unit, v in others]
         paths.append(str(_table(tmp_path / f"{name}.json", {}, *rows)))
     assert main(["--format", "gap", *paths, "--output", str(tmp_path)]) == 0
-    found = _rows(tmp_path)["all models", "all tasks", "Pearson"]
+    found = rows_by(tmp_path, "model", "subset", "metric")["all models", "all tasks", "Pearson"]
     assert float(found["value"]) == pytest.approx(np.corrcoef(pooled)[0, 1])
     assert (found["expected"], found["low"], found["high"]) == ("6", "", "")
 

@@ -15,6 +15,7 @@ from eqforge.evaluation.tasks.gallery import read_gallery
 from eqforge.evaluation.tasks.retrieval import derived, retrieval_report
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import patch_manifest
+from tests.evaluation.written import rows_by
 from tests.made_datasets import vectors, write_dataset, write_scores
 from tests.statuses import status_of
 
@@ -130,8 +131,7 @@ def _measured(
 ) -> dict[tuple[str, str], dict[str, Any]]:
     command = [str(made.folder), str(made.scores["m"]), "--output", str(output)]
     assert main([*command, *map(str, arguments), "--resamples", "100"]) == 0
-    with (output / "metrics.csv").open() as stream:
-        return {(row["subset"], row["metric"]): row for row in csv.DictReader(stream)}
+    return rows_by(output)
 
 
 NAMES = ("R@1", "R@5", "R@10", "rsum", "DCG_CM")
@@ -267,8 +267,7 @@ def test_captions_without_vectors_are_an_error_unless_allowed(
     assert "1 images: undecodable_image" in error
     arguments = [str(made.folder), str(folder), "--allow-missing", "--output", str(tmp_path / "o")]
     assert main(arguments) == 0
-    with (tmp_path / "o" / "metrics.csv").open() as stream:
-        missing = {(row["subset"], row["metric"]): row["missing"] for row in csv.DictReader(stream)}
+    missing = {key: row["missing"] for key, row in rows_by(tmp_path / "o").items()}
     assert missing["all images", "i2t R@1"] == "1"
     assert missing["all captions", "t2i R@1"] == str(lost)
     assert missing["all", "rsum"] == str(lost + 1)
@@ -301,8 +300,7 @@ def test_vlues_captions_are_read_by_gallery(tmp_path: Path) -> None:
         str(tmp_path / "o"),
     ]
     assert main(arguments) == 0
-    with (tmp_path / "o" / "metrics.csv").open() as stream:
-        found = {row["metric"]: float(row["value"]) for row in csv.DictReader(stream)}
+    found = {metric: float(row["value"]) for (_, metric), row in rows_by(tmp_path / "o").items()}
     assert found["t2i R@1"] == pytest.approx(0.5)  # the image's two entries tie
     assert found["i2t R@1"] == pytest.approx(0.5)
 
@@ -326,8 +324,7 @@ def test_a_grid_of_candidates_counts_queries_whose_true_ones_it_lacks(
     folder = _candidates(made, tmp_path / "grid", kept)
     arguments = [str(made.folder), str(folder), "--ties", "expectation"]
     assert main([*arguments, "--output", str(tmp_path / "o")]) == 0
-    with (tmp_path / "o" / "metrics.csv").open() as stream:
-        rows = {(row["subset"], row["metric"]): row for row in csv.DictReader(stream)}
+    rows = rows_by(tmp_path / "o")
     columns = [made.names.index(text) for text in made.texts]
     scores = np.where(kept[:, columns], made.similar("m", made.texts), -np.inf)
     true = np.arange(IMAGES)[:, None] == made.owner
@@ -450,8 +447,7 @@ def test_in_paper_mode_vlues_recall_is_vlues(
     dataset, scores, similar, owner = _vlue(tmp_path)
     command = [str(dataset), str(scores), "--mode", "paper", "--resamples", "50"]
     assert main([*command, "--output", str(tmp_path / "o")]) == 0
-    with (tmp_path / "o" / "metrics.csv").open() as stream:
-        found = {row["metric"]: float(row["value"]) for row in csv.DictReader(stream)}
+    found = {metric: float(row["value"]) for (_, metric), row in rows_by(tmp_path / "o").items()}
     true = np.arange(40)[:, None] == owner
     total = 0.0
     for direction, rows, own in (("i2t", similar, true), ("t2i", similar.T, true.T)):

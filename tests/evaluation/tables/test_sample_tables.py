@@ -1,4 +1,3 @@
-import csv
 import json
 import resource
 from pathlib import Path
@@ -13,6 +12,7 @@ from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 from eqforge.core.errors import InputError
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.scores import read_file
+from tests.evaluation.written import rows_by
 from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of
 
@@ -49,14 +49,9 @@ def _scored(
     return write_scores(folder, dataset, "pairs", {"scores": score_rows(keys, values)}, **changes)
 
 
-def _rows(folder: Path) -> dict[tuple[str, str, str], dict[str, str]]:
-    with (folder / "metrics.csv").open() as stream:
-        return {(r["model"], r["subset"], r["metric"]): r for r in csv.DictReader(stream)}
-
-
 def _measured(*arguments: object, output: Path) -> dict[tuple[str, str, str], dict[str, str]]:
     assert main([*map(str, arguments), "--output", str(output), "--resamples", "200"]) == 0
-    return _rows(output)
+    return rows_by(output, "model", "subset", "metric")
 
 
 def test_scores_of_pairs_become_text_image_and_group_score(pairs: Path, tmp_path: Path) -> None:

@@ -54,8 +54,6 @@ def test_a_table_refuses_what_it_does_not_depend_on(table: str) -> None:
             ["--format", "eqben", "--by", "split"],
             "--by: the table of eqben does not depend on it; leave it out",
         ),
-        (["--format", "gap", "--ties", "half"], "--ties: the table of gap"),
-        (["--format", "foils", "--cluster", "image"], "--cluster: the table of foils"),
         (["--seed", "-1"], "--seed of at least 0"),
         (["--resamples", "0"], "--resamples of at least 1"),
     ],

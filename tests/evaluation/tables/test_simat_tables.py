@@ -1,4 +1,3 @@
-import csv
 import itertools
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ import pytest
 
 from eqforge.evaluation.metrics.simat import intersection_over_union, sentence_deltas
 from eqforge.evaluation.tables.command import main as command
+from tests.evaluation.written import rows_by
 from tests.made_datasets import vectors, write_dataset, write_scores
 from tests.statuses import status_of
 
@@ -132,8 +132,7 @@ def _measured(
 ) -> dict[tuple[str, str], dict[str, str]]:
     command = [str(made.folder), str(made.scores), "--output", str(output), "--resamples", "20"]
     assert main([*command, *map(str, arguments)]) == 0
-    with (output / "metrics.csv").open() as stream:
-        return {(row["subset"], row["metric"]): row for row in csv.DictReader(stream)}
+    return rows_by(output)
 
 
 def _pair(rows: dict[tuple[str, str], dict[str, str]], subset: str) -> list[float]:

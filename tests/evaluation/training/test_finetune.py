@@ -318,11 +318,11 @@ def test_close_pairs_need_pairs_and_heads_a_clip(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     heads = ["--train", "heads", "--model", f"siglip:{folder / 'siglip'}"]
-    for more, message in (
-        (["--loss", "eqsim-v2"], "choose them with --close top-k"),
-        (heads, "expected a model of kind clip"),
+    for data, more, message in (
+        ("captions", ["--loss", "eqsim-v2"], "choose them with --close top-k"),
+        ("pairs", heads, "expected a model of kind clip"),
     ):
-        assert main(arguments(folder, tmp_path / "out", *more, data="captions")) == 2
+        assert main(arguments(folder, tmp_path / "out", *more, data=data)) == 2
         assert message in capsys.readouterr().err
 
 

@@ -188,14 +188,6 @@ def test_fusion_scores_are_normalised_as_asked() -> None:
             np.testing.assert_allclose(score.numpy(), expected[:, column])
 
 
-def test_a_dual_encoder_and_a_fusion_encoder_with_its_scores_have_one_loss() -> None:
-    scores = draw(N, N)
-    dual = quadruples(scores, COUPLES)
-    columns = torch.stack([dual.s00, dual.s01, dual.s10, dual.s11], dim=1)
-    fused = fusion_quadruples(columns, "none")
-    assert eqsim_close(fused).item() == eqsim_close(dual).item()
-
-
 @pytest.mark.parametrize("mode", ["after-mean", "per-pair"])
 @pytest.mark.parametrize("margin", [0.0, 0.3])
 def test_gradients_of_eqsim_are_those_of_finite_differences(mode: Any, margin: float) -> None:
