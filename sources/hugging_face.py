@@ -22,8 +22,8 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.cells import with_names
 from eqforge.core.files.checked import name_of
+from eqforge.core.files.foreign_rows import read_rows, with_names
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.schemas.dataset.manifest import FILE_NAME
 from eqforge.schemas.records.scores import compact_json
@@ -327,10 +327,7 @@ def _records(path: Path, has_cells: bool) -> Iterator[Record]:
     elif path.suffix == ".jsonl":
         yield from read_json_lines(path)
     else:
-        from eqforge.core.files.foreign_rows import read_media_rows, read_rows
-
-        read = read_media_rows if has_cells else read_rows
-        for number, value in enumerate(read(path), start=1):
+        for number, value in enumerate(read_rows(path, has_cells=has_cells), start=1):
             yield Record(unit="row", number=number, source="", value=value)
 
 

@@ -1,171 +1,259 @@
-"""Rows of Arrow and Parquet files of any origin, in memory bounded by the size of the file.
+"""Rows of Arrow and Parquet files of any origin, read in the caged process of `untrusted`.
 
 Arrow files are streams of Arrow's IPC format, as Hugging Face's `datasets` saves them. Pictures,
 videos and sound stand there as a structure of bytes and path; the path is what is read, or where
 the bytes are. Columns of other bytes are left out.
 """
 
-import contextlib
-import functools
-import struct
-from collections.abc import Iterator
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-
-from eqforge.core.errors import EqforgeError, InputError
-from eqforge.core.files.cells import Cell
+from eqforge.core.errors import InputError
+from eqforge.core.files import untrusted
 from eqforge.core.files.checked import clipped
-from eqforge.core.files.foreign_columns import count_values, is_media, wanted, without_bytes
 from eqforge.core.files.source_file import open_seekable
-from eqforge.core.files.table_file import TableFile
 from eqforge.core.files.untrusted import Unreadable
 from eqforge.core.identity import sha256_hex
 
-ROWS: Final = 1_000
-"""So many rows are Python objects at a time."""
-REMEMBERED: Final = 4
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ROWS: Final = 1_000
+"""So many rows of Parquet are decoded at a time."""
+_PART_CHARS: Final = 1 << 20
+_REMEMBERED: Final = 4
 """So many groups of pictures are in memory at a time."""
 _END: Final = b"\xff\xff\xff\xff\0\0\0\0"
+_MEDIA: Final = frozenset(("bytes", "path"))
 
 
-def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """The place of a picture in a table.
+
+    Attributes:
+      name: the picture as the table names it, or the SHA-256 of its bytes where it does not.
+      file: path of the table.
+      column: that holds the picture.
+      row: its number in the file, from 0.
+    """
+
+    name: str
+    file: str
+    column: str
+    row: int
+
+    def read(self) -> bytes:
+        """Returns the bytes of the picture; its neighbours stay in memory for the next calls.
+
+        Raises:
+          InputError: the table cannot be read.
+        """
+        for file, column, first, group in list(_groups):
+            if (file, column) == (self.file, self.column) and 0 <= self.row - first < len(group):
+                return group[self.row - first]
+        first, *found = _answers(Path(self.file), "cells", column=self.column, row=self.row)
+        _groups.append((self.file, self.column, first, [bytes(data) for data in found]))
+        return bytes(found[self.row - first])
+
+
+_groups: deque[tuple[str, str, int, list[bytes]]] = deque(maxlen=_REMEMBERED)
+"""File, column and first row of groups that were read, and the pictures."""
+
+
+def with_names(row: Any) -> Any:
+    """Returns a row with the names of its pictures in place of their places."""
+    if not isinstance(row, dict):
+        return row
+    return {name: v.name if isinstance(v, Cell) else v for name, v in row.items()}
+
+
+def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]]:
     """Yields the rows of an `.arrow` or `.parquet` file by column, without those that are null.
 
     Dates, times and decimals are text, as `str` writes them.
 
+    Args:
+      path: the file.
+      has_cells: whether a picture that stands in a row is a `Cell`; else it is its name alone.
+
     Raises:
       InputError: the file is missing, damaged, incomplete, or expands to far more than its size.
     """
-    for batch in _batches(path):
-        for row in _rows(batch):
-            # pandas writes NaN where there is nothing.
-            yield {name: v for name, v in row.items() if v is not None and v == v}
-
-
-def read_media_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields rows as `read_rows`, with a `Cell` for each picture that stands in them.
-
-    A picture without a name goes by the SHA-256 of its bytes, which are read for that.
-
-    Raises:
-      InputError: as `read_rows`.
-    """
-    media, number = _media(path), 0
-    for batch in _batches(path):
-        for row in _rows(batch):
-            found = {name: v for name, v in row.items() if v is not None and v == v}
-            cells = {column: _cell(path, column, number, row[column]) for column in media}
-            yield found | {column: cell for column, cell in cells.items() if cell is not None}
+    number = 0
+    for part in _answers(path, "rows", has_cells=has_cells):
+        for row, pictures in json.loads(bytes(part)):
+            for column, name in pictures.items():
+                row[column] = Cell(name=name, file=str(path), column=column, row=number)
+            yield row
             number += 1
 
 
-def _media(path: Path) -> list[str]:
-    """Returns the columns of a file that hold pictures."""
-    with _opened(path) as (stream, is_parquet):
-        if is_parquet:
-            schema = TableFile(stream, is_foreign=True).schema
-        else:
-            schema, _ = _messages(stream)
-        return sorted(field.name for field in schema if is_media(field.type))
-    raise AssertionError("_opened swallows nothing")
-
-
-def _cell(path: Path, column: str, row: int, name: str | None) -> Cell | None:
-    """Returns where a picture is; None where there is but its name, or nothing."""
-    if name is None or not _is_full(str(path), column, row):
-        data = read_cell(path, column, row)
-        if not data:
-            return None
-        name = name or sha256_hex(data)
-    return Cell(name=name, file=str(path), column=column, row=row)
-
-
-def read_cell(path: Path, column: str, row: int) -> bytes:
-    """Returns the bytes in a row of a column of pictures; none where only a name stands there.
-
-    Raises:
-      InputError: as `read_rows`.
-    """
-    number, first = _group_of(str(path), row)
-    return _group(str(path), column, number)[row - first] or b""
-
-
-@functools.lru_cache(maxsize=REMEMBERED)
-def _group(path: str, column: str, number: int) -> tuple[bytes | None, ...]:
-    """Returns the bytes of a column in a row group of a Parquet file, or a batch of Arrow's."""
-    batches = _batches(Path(path), (column, number))
-    return tuple(cell for batch in batches for cell in batch.column(0).field("bytes").to_pylist())
-
-
-@functools.lru_cache(maxsize=REMEMBERED)
-def _is_full_group(path: str, column: str, number: int) -> bool:
-    """Tells whether a column surely has a picture in each row of a group."""
-    with _opened(Path(path)) as (stream, is_parquet):
-        if not is_parquet:
-            return False
-        return TableFile(stream, is_foreign=True).is_full(number, f"{column}.bytes")
-    raise AssertionError("_opened swallows nothing")
-
-
-def _is_full(path: str, column: str, row: int) -> bool:
-    return _is_full_group(path, column, _group_of(path, row)[0])
-
-
-def _group_of(path: str, row: int) -> tuple[int, int]:
-    """Returns the number of the group that a row is in, and the number of the group's first row."""
-    first = 0
-    for number, rows in enumerate(_group_rows(path)):
-        if row < first + rows:
-            return number, first
-        first += rows
-    raise InputError(f"{path}: has no row {row}: it changed while it was read")
-
-
-@functools.lru_cache(maxsize=REMEMBERED)
-def _group_rows(path: str) -> tuple[int, ...]:
-    """Returns how many rows each row group of a Parquet file, or batch of an Arrow file, has."""
-    with _opened(Path(path)) as (stream, is_parquet):
-        if is_parquet:
-            return TableFile(stream, is_foreign=True).group_rows
-        return tuple(batch.num_rows for batch in _arrow(stream))
-    raise AssertionError("_opened swallows nothing")
-
-
-def _batches(path: Path, cells: tuple[str, int] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of a file in pieces, without pictures, or those of one column and group."""
-    with _opened(path) as (stream, is_parquet):
-        yield from (_parquet if is_parquet else _arrow)(stream, cells)
-
-
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[tuple[BinaryIO, bool]]:
-    """Opens a file, and tells whether it is Parquet.
-
-    Raises:
-      InputError: it cannot be read, even if that shows only in the block.
-    """
+def _answers(path: Path, reader: str, **arguments: Any) -> Iterator[Any]:
     is_parquet = path.suffix.lower() == ".parquet"
     try:
         with open_seekable(path) as stream:
-            yield stream, is_parquet
-    except EqforgeError:
-        raise
+            yield from untrusted.read(
+                f"{__name__}:{reader}", stream, is_parquet=is_parquet, **arguments
+            )
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or clipped(str(error))}") from (
             error
         )
-    except Exception as error:  # a damaged file can make readers raise anything
-        said = clipped(" ".join(str(error).split()) or type(error).__name__)
+    except Unreadable as error:
         form = "Parquet" if is_parquet else "Arrow"
-        raise InputError(f"{path}: cannot be read as {form}: {said}") from error
+        raise InputError(f"{path}: cannot be read as {form}: {clipped(str(error))}") from error
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    for start in range(0, batch.num_rows, ROWS):
-        for row in batch.slice(start, ROWS).to_pylist():
-            yield {name: _plain(value) for name, value in row.items()}
+# The functions below run in the child.
+
+
+def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memoryview]:
+    """Yields arrays of pairs as JSON: a row, and by their columns the names of its pictures."""
+    part, size = [], 0
+    for batch in _parquet(stream, has_cells) if is_parquet else _arrow(stream):
+        for row in _rows_of(batch, has_cells):
+            part.append(json.dumps(row))
+            size += len(part[-1])
+            if size > _PART_CHARS:
+                yield memoryview(f"[{','.join(part)}]".encode())
+                part, size = [], 0
+    yield memoryview(f"[{','.join(part)}]".encode())
+
+
+def cells(stream: IO[bytes], is_parquet: bool, column: str, row: int) -> Iterator[Any]:
+    """Yields the first row of the group that a row is in, then the picture of each of its rows."""
+    first = 0
+    for count, batches in _groups_of(stream, is_parquet, column):
+        if row < first + count:
+            yield first
+            for batch in batches:
+                for data in _field(batch.column(0), "bytes"):
+                    yield memoryview(data.as_py() or b"")
+            return
+        first += count
+    raise Unreadable(f"it has no row {row}: it changed while it was read")
+
+
+def _groups_of(
+    stream: IO[bytes], is_parquet: bool, column: str
+) -> Iterator[tuple[int, "Iterable[pa.RecordBatch]"]]:
+    """Yields the number of rows of each row group, or batch of Arrow's, and a column of them."""
+    if not is_parquet:
+        yield from ((batch.num_rows, [batch.select([column])]) for batch in _arrow(stream))
+        return
+    from eqforge.core.files.table_file import open_parquet
+
+    opened = open_parquet(stream)
+    for number in range(opened.num_row_groups):
+        columns = [f"{column}.bytes"]
+        batches = opened.iter_batches(_ROWS, [number], columns, use_threads=False)
+        yield opened.metadata.row_group(number).num_rows, batches
+
+
+def _parquet(stream: IO[bytes], has_cells: bool) -> "Iterator[pa.RecordBatch]":
+    from eqforge.core.files.table_file import has_no_null, open_parquet
+
+    opened = open_parquet(stream)
+    schema = opened.schema_arrow
+    _check_names(schema)
+    _check_rows(opened.metadata.num_rows, stream)
+    for number in range(opened.num_row_groups):
+        columns = []
+        for field in schema:
+            if not _is_media(field.type):
+                columns += [] if _holds_bytes(field.type) else [field.name]
+                continue
+            path, data = f"{field.name}.path", f"{field.name}.bytes"
+            columns.append(path)
+            if has_cells and not all(has_no_null(opened, number, each) for each in (path, data)):
+                columns.append(data)  # else each row surely has a picture, and its name
+        yield from opened.iter_batches(_ROWS, [number], columns, use_threads=False)
+
+
+def _arrow(stream: IO[bytes]) -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    pa.set_memory_pool(pa.system_memory_pool())  # others reserve address space for nothing
+    stream.seek(-len(_END), 2)
+    if stream.read() != _END:
+        raise Unreadable("its end is missing")
+    stream.seek(0)
+    reader = pa.ipc.open_stream(stream)
+    _check_names(reader.schema)
+    fields = list(reader.schema)
+    names = [f.name for f in fields if _is_media(f.type) or not _holds_bytes(f.type)]
+    count = 0
+    for batch in reader:
+        count += batch.num_rows
+        _check_rows(count, stream)
+        batch.validate(full=True)
+        yield batch.select(names)
+
+
+def _check_names(schema: "pa.Schema") -> None:
+    if len(set(schema.names)) < len(schema.names):
+        raise Unreadable("two columns of one name")
+
+
+def _check_rows(count: int, stream: IO[bytes]) -> None:
+    place = stream.tell()
+    size = stream.seek(0, 2)
+    stream.seek(place)
+    if not 0 <= count <= size:
+        raise Unreadable(f"{count:,} rows in {size:,} bytes")
+
+
+def _is_media(kind: "pa.DataType") -> bool:
+    """Tells whether a column holds pictures, videos or sound, or what was read of such a one."""
+    import pyarrow as pa
+
+    return pa.types.is_struct(kind) and {field.name for field in kind} in ({"path"}, _MEDIA)
+
+
+def _holds_bytes(kind: "pa.DataType", depth: int = 0) -> bool:
+    import pyarrow as pa
+
+    if depth > 8:
+        raise Unreadable("a column of lists within lists, too deep to read")
+    types = pa.types
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind):
+        return True
+    return types.is_fixed_size_binary(kind) or any(
+        _holds_bytes(kind.field(n).type, depth + 1) for n in range(kind.num_fields)
+    )
+
+
+def _field(column: "pa.Array", name: str) -> "pa.Array":
+    import pyarrow.compute as pc
+
+    return pc.struct_field(column, name)
+
+
+def _rows_of(
+    batch: "pa.RecordBatch", has_cells: bool
+) -> Iterator[tuple[Mapping[str, Any], dict[str, str]]]:
+    media = {field.name: field.type for field in batch.schema if _is_media(field.type)}
+    values = {
+        name: (_field(batch.column(name), "path") if name in media else batch.column(name))
+        for name in batch.schema.names
+    }
+    lists = {name: column.to_pylist() for name, column in values.items()}
+    data = {n: _field(batch.column(n), "bytes") for n, kind in media.items() if kind.num_fields > 1}
+    for number in range(batch.num_rows):
+        found = {name: _plain(column[number]) for name, column in lists.items()}
+        # pandas writes NaN where there is nothing.
+        row = {name: v for name, v in found.items() if v is not None and v == v}
+        pictures: dict[str, str] = {}
+        for name in media if has_cells else ():
+            content = data[name][number].as_py() if name in data else b""
+            if content or name not in data:
+                pictures[name] = row.get(name) or sha256_hex(content)
+        yield row, pictures
 
 
 def _plain(value: Any) -> Any:
@@ -175,91 +263,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(part) for part in value]
     if isinstance(value, dict):
-        if set(value) == {"path"}:
-            return value["path"]
         return {name: _plain(part) for name, part in value.items()}
     return str(value)
-
-
-def _parquet(stream: BinaryIO, cells: tuple[str, int] | None = None) -> Iterator[pa.RecordBatch]:
-    table = TableFile(stream, is_foreign=True)
-    if cells is not None:
-        column, number = cells
-        yield from table.batches(number, [f"{column}.bytes"], ROWS)
-        return
-    columns = [path for field in table.schema for path in wanted(field)]
-    for group in range(table.num_groups):
-        yield from table.batches(group, columns, ROWS)
-
-
-def _messages(stream: BinaryIO) -> tuple[pa.Schema, pa.ipc.MessageReader]:
-    """Returns the schema of a stream and what follows it.
-
-    Raises:
-      Unreadable: it is cut off, or does not begin with a schema.
-    """
-    stream.seek(-len(_END), 2)
-    if stream.read() != _END:
-        raise Unreadable("its end is missing")
-    stream.seek(0)
-    messages = pa.ipc.MessageReader.open_stream(stream)
-    first = next(messages)
-    if first.type != "schema":  # of which pyarrow makes a schema that crashes the process
-        raise Unreadable("it does not begin with a schema")
-    return pa.ipc.read_schema(first), messages
-
-
-def _arrow(stream: BinaryIO, cells: tuple[str, int] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yields the batches of a stream whose last bytes say that it is whole.
-
-    Args:
-      stream: the file.
-      cells: a column of pictures and the number of the batch to yield with these alone.
-
-    Raises:
-      Unreadable: it is cut off, or packed as `datasets` packs nothing.
-    """
-    schema, messages = _messages(stream)
-    names = [field.name for field in schema if wanted(field)]
-    if len(set(schema.names)) < len(schema):
-        raise Unreadable("two columns of one name")
-    for number, message in enumerate(messages):
-        if cells is not None and number != cells[1]:
-            continue
-        if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
-            raise Unreadable("it is compressed or has dictionaries; save it again with `datasets`")
-        batch = pa.ipc.read_record_batch(message, schema).select(names)
-        if batch.num_rows < 0:  # slicing it would end the process
-            raise Unreadable("a number of rows below 0")
-        batch.validate(full=True)
-        if cells is not None:
-            yield batch.select([cells[0]])
-            return
-        batch = pa.RecordBatch.from_arrays([without_bytes(each) for each in batch], names)
-        if sum(map(count_values, batch.columns)) > 8 * message.body.size:
-            raise Unreadable(f"{batch.num_rows:,} rows in {message.body.size:,} bytes")
-        yield batch
-
-
-def _is_compressed(message: bytes) -> bool:
-    """Tells whether the header of a record batch says that its buffers are compressed.
-
-    Source: apache/arrow, `format/Message.fbs`: Message.header is its third field,
-    RecordBatch.compression its fourth.
-    """
-    (root,) = struct.unpack_from("<I", message)
-    header = _field(message, root, 2)
-    if not header:
-        raise Unreadable("a message without a header")
-    (offset,) = struct.unpack_from("<I", message, header)
-    return bool(_field(message, header + offset, 3))
-
-
-def _field(data: bytes, table: int, number: int) -> int:
-    """Returns where a field of a FlatBuffers table stands; 0 if the table lacks it."""
-    (back,) = struct.unpack_from("<i", data, table)
-    (length,) = struct.unpack_from("<H", data, table - back)
-    if 4 + 2 * number >= length:
-        return 0
-    (offset,) = struct.unpack_from("<H", data, table - back + 4 + 2 * number)
-    return table + offset if offset else 0

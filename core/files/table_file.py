@@ -113,10 +113,6 @@ class TableFile:
                 raise Unreadable("its pages are damaged") from error
         return np.concatenate(starts)
 
-    def is_full(self, number: int, column: str) -> bool:
-        """Tells whether the file says that a leaf column has no null in a row group."""
-        return next(self._read("_is_full", number=number, column=column)) is True
-
     def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
         """Reads columns of a row group.
 
@@ -222,7 +218,8 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 # The functions below run in the child.
 
 
-def _opened(stream: IO[bytes]) -> Any:
+def open_parquet(stream: IO[bytes]) -> Any:
+    """Returns the ParquetFile of a stream; for the child alone."""
     import pyarrow.parquet as pq
 
     pa.set_memory_pool(pa.system_memory_pool())  # others reserve address space for nothing
@@ -231,7 +228,7 @@ def _opened(stream: IO[bytes]) -> Any:
 
 def _footer(stream: IO[bytes]) -> Iterator[Any]:
     """Yields the number of rows of each row group, and the columns."""
-    opened = _opened(stream)
+    opened = open_parquet(stream)
     metadata = opened.metadata
     rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
     if metadata.num_rows != sum(rows) or min([*rows, 0]) < 0:
@@ -249,7 +246,7 @@ def _leaves(metadata: Any, columns: Sequence[str] | None) -> list[int]:
 
 def _stored(stream: IO[bytes], column: str) -> Iterator[tuple[int, int, bool]]:
     """Yields where a leaf column of each row group lies, and whether it does as it is."""
-    metadata = _opened(stream).metadata
+    metadata = open_parquet(stream).metadata
     (leaf,) = _leaves(metadata, [column])
     for number in range(metadata.num_row_groups):
         found = metadata.row_group(number).column(leaf)
@@ -258,18 +255,18 @@ def _stored(stream: IO[bytes], column: str) -> Iterator[tuple[int, int, bool]]:
         yield start, start + found.total_compressed_size, is_plain
 
 
-def _is_full(stream: IO[bytes], number: int, column: str) -> Iterator[bool]:
-    metadata = _opened(stream).metadata
-    (leaf,) = _leaves(metadata, [column])
-    statistics = metadata.row_group(number).column(leaf).statistics
-    yield statistics is not None and statistics.null_count == 0
+def has_no_null(opened: Any, number: int, column: str) -> bool:
+    """Tells whether the file says that a leaf column has no null in a row group."""
+    (leaf,) = _leaves(opened.metadata, [column])
+    statistics = opened.metadata.row_group(number).column(leaf).statistics
+    return statistics is not None and statistics.null_count == 0
 
 
 def _batches(
     stream: IO[bytes], groups: list[int], columns: list[str] | None, rows: int
 ) -> Iterator[memoryview]:
     """Yields the rows in pieces, each from one row group, as streams of Arrow's IPC format."""
-    opened = _opened(stream)
+    opened = open_parquet(stream)
     metadata, num_bytes = opened.metadata, stream.seek(0, os.SEEK_END)
     # Not of each column: asked about one whose statistics are damaged, pyarrow ends the process.
     check_taken(num_bytes, sum(metadata.row_group(number).total_byte_size for number in groups))

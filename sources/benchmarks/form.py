@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from eqforge.core.files.cells import Cell, with_names
 from eqforge.core.files.checked import Node
+from eqforge.core.files.foreign_rows import Cell, with_names
 from eqforge.core.identity import short_digest
 from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.records.values import CornerBox

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.cells import with_names
 from eqforge.core.files.checked import shown
+from eqforge.core.files.foreign_rows import with_names
 from eqforge.core.identity import short_digest
 from eqforge.sources.benchmarks.form import BenchmarkItem, Entry, Form
 from eqforge.sources.benchmarks.published import FORMS

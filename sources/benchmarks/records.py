@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, listed, load_json, name_of, names_of
+from eqforge.core.files.foreign_rows import read_rows
 from eqforge.core.visible import nearest
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
 from eqforge.sources.benchmarks.form import Entry, Form
@@ -216,9 +217,7 @@ def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
         rows = read_table(path, set(), numbers, has_index=True, keeps_empty=True)
         yield from _of_records(path, rows)
     elif suffix in (".parquet", ".arrow"):
-        from eqforge.core.files.foreign_rows import read_media_rows
-
-        for number, row in enumerate(read_media_rows(path), start=1):
+        for number, row in enumerate(read_rows(path, has_cells=True), start=1):
             yield Entry(node=Node(path.name, f"row {number}", row))
     else:
         yield from _of_records(path, read_json_lines(path))

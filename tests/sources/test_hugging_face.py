@@ -213,17 +213,6 @@ def broken(what: str, folder: Path) -> None:
         case "cut off":
             file = saved(folder, CAPTIONS) / "data-00000-of-00001.arrow"
             file.write_bytes(file.read_bytes()[:-8])
-        case "compressed":
-            file = saved(folder, CAPTIONS) / "data-00000-of-00001.arrow"
-            options = pa.ipc.IpcWriteOptions(compression="zstd")
-            table = pa.table({"image": ["a"], "caption": ["x" * 1000]})
-            with pa.ipc.new_stream(file, table.schema, options=options) as writer:
-                writer.write_table(table)
-        case "dictionary":
-            file = saved(folder, CAPTIONS) / "data-00000-of-00001.arrow"
-            table = pa.table({"image": pa.array(["a"]).dictionary_encode(), "caption": ["x"]})
-            with pa.ipc.new_stream(file, table.schema) as writer:
-                writer.write_table(table)
         case "rows without bytes":
             file = saved(folder, CAPTIONS) / "data-00000-of-00001.arrow"
             table = pa.table({"image": pa.nulls(10**9)})
@@ -262,9 +251,7 @@ def broken(what: str, folder: Path) -> None:
         ("part twice", r"train: part 00001 of 00002 is there twice"),
         ("saved part", r"state\.json names data-00001-of-00002\.arrow, which is missing"),
         ("cut off", r"\.arrow: cannot be read as Arrow: its end is missing"),
-        ("compressed", r"it is compressed or has dictionaries; save it again"),
-        ("dictionary", r"it is compressed or has dictionaries; save it again"),
-        ("rows without bytes", r"1,000,000,000 rows in 0 bytes"),
+        ("rows without bytes", r"1,000,000,000 rows in \d+ bytes"),
         ("indices", r"write it again: dataset\.flatten_indices\(\)\.save_to_disk"),
         ("outside", r"expected the name of a file, found '\.\./x\.arrow'"),
         ("configurations", r"has the configurations en, fr; name one of them: .*/en$"),
@@ -281,6 +268,16 @@ def test_what_is_wrong_with_a_folder_is_one_sentence(
     broken(what, tmp_path)
     with pytest.raises(InputError, match=message):
         list(read_captions(tmp_path))
+
+
+def test_compressed_arrow_files_with_dictionaries_are_read(tmp_path: Path) -> None:
+    file = saved(tmp_path, CAPTIONS) / "data-00000-of-00001.arrow"
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    table = pa.table({"image": pa.array(["a"]).dictionary_encode(), "caption": ["x" * 1000]})
+    with pa.ipc.new_stream(file, table.schema, options=options) as writer:
+        writer.write_table(table)
+    (found,) = read_captions(tmp_path)
+    assert (found.image, found.caption) == ("a", "x" * 1000)
 
 
 def test_tables_beside_subtitles_are_refused(tmp_path: Path) -> None:
