@@ -17,9 +17,14 @@ from eqforge.pipelines.base.pipeline import Input, Target, files_of
 from eqforge.pipelines.base.settings import DatasetConfig, Mode
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_groups, whole_groups
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.sources.benchmarks.items import read_items
+from eqforge.sources.benchmarks.items import (
+    Columns,
+    benchmark_files,
+    parse_columns,
+    read_items,
+    rows_of,
+)
 from eqforge.sources.benchmarks.published import CONFIRMED, FORMS
-from eqforge.sources.benchmarks.records import Columns, benchmark_files, parse_columns, rows_of
 from eqforge.transforms.benchmarks.items import ITEMS_STAGE, BenchmarkBatch, BenchmarkRules
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table

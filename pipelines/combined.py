@@ -22,7 +22,7 @@ from eqforge.pipelines.base.registry import stage_of
 from eqforge.pipelines.base.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
 from eqforge.schemas.records.books import Stage
-from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.transforms.dataset.books import COMBINE_STAGE
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.table import Table

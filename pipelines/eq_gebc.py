@@ -16,8 +16,7 @@ from eqforge.pipelines.base.pipeline import Input, Target
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
-from eqforge.sources.gebplus import read_gebplus
-from eqforge.sources.several_files import read_files
+from eqforge.sources.captioned_videos import read_files, read_gebplus
 from eqforge.transforms.video.propose.boundaries import (
     BOUNDARIES_STAGE,
     BoundaryRules,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from tyro.conf import OmitArgPrefixes
 
-from eqforge.core.files.cache import cache_folder
+from eqforge.core.files.disk import cache_folder
 from eqforge.core.files.source_file import digest_input
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.kubric_import import check_installed

@@ -32,9 +32,15 @@ from eqforge.schemas.records.judgements import QUESTIONS
 from eqforge.schemas.records.values import PictureSuffix
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import arrow_type
-from eqforge.schemas.tables.datasets import DATASETS, TABLE_TYPES, TYPES, table_type
+from eqforge.schemas.tables.datasets import (
+    DATASETS,
+    TABLE_TYPES,
+    TYPES,
+    meanings,
+    summary,
+    table_type,
+)
 from eqforge.schemas.tables.description import TableType
-from eqforge.schemas.tables.meanings import meanings, summary
 
 ROOT = Path(__file__).parents[1]
 PAGES = (

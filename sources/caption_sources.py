@@ -17,30 +17,94 @@ COCO and Karpathy files are held in memory as bytes and as the fields that are r
 whole; the other formats stream.
 """
 
-import csv
+import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Literal, TypeVar, get_args
 
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import shown
-from eqforge.core.files.source_file import open_text
-from eqforge.core.files.typed_json import decode, read_bytes, read_lines
+from eqforge.core.files.checked import name_of, shown
+from eqforge.core.files.typed_json import decode, read_bytes, text_lines
 from eqforge.core.identity import Namer, short_digest
-from eqforge.sources.caption_forms import Source, detect_source
+from eqforge.schemas.records.values import CornerBox
+from eqforge.sources.hugging_face import row_folder
 from eqforge.sources.own_captions import (
+    CAPTIONS,
     KNOWN,
+    LINES,
+    TABLES,
     OwnCaption,
-    read_own_file,
-    read_own_folder,
+    header_of,
+    read_own,
 )
+from eqforge.sources.record_files import read_table
 from eqforge.sources.text_pairs import read_text_pairs
 
+Source = Literal[
+    "coco", "karpathy", "flickr30k-token", "flickr30k-csv", "own", "text-pairs", "hugging-face"
+]
+
+
+class _Shape(msgspec.Struct):
+    images: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    annotations: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def detect_source(path: str | Path) -> Source:
+    """Detects the format of a caption file by its suffix, and of JSON and CSV by their fields.
+
+    Raises:
+      InputError: the suffix is unknown, the JSON is of no format, or a folder is of none.
+    """
+    path = Path(path)
+    if path.is_dir() or row_folder(path) is not None:
+        return "hugging-face"
+    match path.suffix.lower():
+        case ".json":
+            return _detect_json(path)
+        case ".csv":
+            return "flickr30k-csv" if _is_flickr(header_of(path)) else "own"
+        case ".token" | ".txt":
+            return "flickr30k-token"
+        case ending if ending in (*TABLES, *LINES):
+            return "own"
+    raise InputError(f"{path}: its ending says no form of captions; {KNOWN}; or name its --source")
+
+
+def _detect_json(path: Path) -> Source:
+    """Tells COCO and Karpathy from an array, or lines, of own captions."""
+    data = read_bytes(path)
+    first = data.removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0].rstrip()
+    if not first.startswith(b"{"):
+        return "own"
+    try:
+        shape = decode(data, _Shape, path.name)
+    except InputError:
+        if first.endswith(b"}"):  # JSON lines are given this ending, too
+            return "own"
+        raise
+    if shape.images is msgspec.UNSET:
+        fields = decode(data, dict[str, msgspec.Raw], path.name)
+        if not fields.keys().isdisjoint(CAPTIONS):  # a single line
+            return "own"
+        found = ", ".join(map(name_of, [*fields][:12])) or "none"
+        raise InputError(f"{path.name}: the field 'images' is missing; found {found}; {KNOWN}")
+    return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
+
+
+def _is_flickr(columns: set[str]) -> bool:
+    """Tells the two published tables of Flickr30k by their header."""
+    if columns >= _ANNOTATIONS:
+        return "caption" not in columns
+    return {name.replace(" ", "") for name in columns} == {"image_name|comment_number|comment"}
+
+
 _COCO_SPLIT = re.compile(r"captions_(\w+?)(?:\.json)?$")
+_ANNOTATIONS = frozenset(("raw", "filename", "split"))
 _TOKEN_LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<caption>.*)")
 # One line of the published results.csv has only one separator: "2199200615.jpg| 4   A dog runs".
 _PIPE_LINE = re.compile(r"(?P<image>[^|]+)\|\s*(?P<number>\d+)\s*(?:\|\s*|\s+)(?P<caption>.*)")
@@ -73,9 +137,12 @@ class CaptionRecord:
         return (self.caption,)
 
     @property
-    def box(self) -> None:
+    def box(self) -> CornerBox | None:
         """None: the caption describes the whole image."""
         return None
+
+
+C = TypeVar("C", bound=CaptionRecord)
 
 
 def read_captions(path: str | Path, source: Source | None = None) -> Iterator[CaptionRecord]:
@@ -83,7 +150,7 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
 
     Args:
       path: an annotation file, or a folder of Hugging Face's.
-      source: its format; None detects it, see caption_forms.py.
+      source: its format; None detects it, see detect_source.
 
     Raises:
       InputError: the file is not of that format, has no caption, or gives an id twice; the message
@@ -94,15 +161,15 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
         "karpathy": _read_karpathy,
         "flickr30k-token": _read_flickr_token,
         "flickr30k-csv": _read_flickr_csv,
-        "own": lambda file: _own(read_own_file(file)),
+        "own": lambda path: _own(read_own(path)),
         "text-pairs": _read_pairs,
-        "hugging-face": lambda folder: _own(read_own_folder(folder)),
+        "hugging-face": lambda path: _own(read_own(path)),
     }
     name = detect_source(path) if source is None else source
     if name not in readers:
         raise InputError(f"unknown caption format {name!r}; known: {', '.join(get_args(Source))}")
     may_lack_images = name in ("own", "hugging-face")
-    return _checked(Path(path).name, readers[name](Path(path)), may_lack_images)
+    return checked(Path(path).name, readers[name](Path(path)), may_lack_images)
 
 
 def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
@@ -111,9 +178,12 @@ def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
         yield CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
 
 
-def _checked(
-    file: str, captions: Iterable[CaptionRecord], may_lack_images: bool
-) -> Iterator[CaptionRecord]:
+def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator[C]:
+    """Yields captions of a file whose ids are distinct.
+
+    Raises:
+      InputError: an id appears twice, an image is missing, or there is no caption.
+    """
     seen: set[str] = set()
     for record in captions:
         if record.caption_id in seen:
@@ -191,17 +261,17 @@ def _read_karpathy(path: Path) -> Iterator[CaptionRecord]:
 
 
 def _read_flickr_token(path: Path) -> Iterator[CaptionRecord]:
-    for number, line in _text_lines(path):
+    for number, line in text_lines(path):
         yield _flickr_line(path.name, number, line, _TOKEN_LINE, "image#number<TAB>caption")
 
 
 def _read_flickr_csv(path: Path) -> Iterator[CaptionRecord]:
-    lines = _text_lines(path)
+    lines = text_lines(path)
     _, header = next(lines, (0, ""))
     if header.replace(" ", "") == "image_name|comment_number|comment":
         for number, line in lines:
             yield _flickr_line(path.name, number, line, _PIPE_LINE, "image| number| caption")
-    elif {"raw", "filename", "split"} <= set(header.split(",")):
+    elif set(header.split(",")) >= _ANNOTATIONS:
         yield from _read_flickr_annotations(path)
     else:
         raise InputError(
@@ -225,28 +295,18 @@ def _flickr_line(
 
 
 def _read_flickr_annotations(path: Path) -> Iterator[CaptionRecord]:
-    for row in _csv_rows(path):
-        image, where = row["filename"] or "", f"row of {shown(row['filename'])}: raw"
-        captions = decode((row["raw"] or "").encode(), list[str], path.name, where)
+    for record in read_table(path, _ANNOTATIONS, ()):
+        row = record.node(path.name)
+        image, split = (text.value if (text := row.get(n)) else "" for n in ("filename", "split"))
+        where = f"row of {shown(image)}: raw"
+        captions = decode(row["raw"].text().encode(), list[str], path.name, where)
         for position, caption in enumerate(captions):
             yield CaptionRecord(
                 caption_id=f"flickr30k/{image}#{position}",
                 image=image,
                 caption=caption,
-                split=row["split"] or "all",
+                split=split or "all",
             )
-
-
-def _csv_rows(path: Path) -> Iterator[dict[str, str | None]]:
-    """Yields the rows of a CSV file by column; a short row has None in the last ones."""
-    try:
-        with open_text(path, encoding="utf-8-sig", newline="") as stream:
-            rows = csv.DictReader(stream)
-            if missing := {"raw", "filename", "split"} - set(rows.fieldnames or ()):
-                raise InputError(f"{path.name}: line 1: the column {min(missing)} is missing")
-            yield from rows
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path.name}: not readable as CSV in UTF-8: {error}") from error
 
 
 def _own(captions: Iterable[OwnCaption]) -> Iterator[CaptionRecord]:
@@ -260,11 +320,3 @@ def _own(captions: Iterable[OwnCaption]) -> Iterator[CaptionRecord]:
             caption=line.caption,
             split=line.split,
         )
-
-
-def _text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    for number, data in read_lines(path):
-        try:
-            yield number, data.decode("utf-8-sig").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path.name}: line {number}: not UTF-8 text: {error}") from error

@@ -1,6 +1,14 @@
-"""Videos with captioned segments, whatever source they come from."""
+"""Videos with captioned segments, and the readers of YouCook2 and GEB+."""
 
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import Node, load_json, read_all
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,3 +65,170 @@ class CaptionedVideo:
     annotation: dict[str, str] = field(default_factory=dict)
     segments: tuple[CaptionedSegment, ...] = ()
     refused: tuple[RefusedRecord, ...] = ()
+
+
+class _Named(Protocol):
+    @property
+    def video_id(self) -> str: ...
+
+
+Video = TypeVar("Video", bound=_Named)
+
+
+def read_files(
+    paths: Sequence[Path], read: Callable[[Path], Iterable[Video]]
+) -> list[tuple[Path, Video]]:
+    """Returns the videos of all files, each with its file, in the order of their ids.
+
+    Args:
+      paths: the files; their order does not matter.
+      read: reads one.
+
+    Raises:
+      InputError: there is no file, one is named twice, or a video stands in two of them.
+    """
+    if not paths:
+        raise InputError("--annotations: name a file, or several")
+    files: set[Path] = set()
+    for path in paths:
+        if path.resolve() in files:
+            raise InputError(f"--annotations: {path} is named twice")
+        files.add(path.resolve())
+    found: dict[str, tuple[Path, Video]] = {}
+    for path in sorted(paths):
+        for video in read(path):
+            other, _ = found.setdefault(video.video_id, (path, video))
+            if other is not path:
+                raise InputError(
+                    f"--annotations: the video {video.video_id} stands in {other} and in {path}"
+                )
+    return [found[video_id] for video_id in sorted(found)]
+
+
+SUBSETS = ("training", "validation", "testing")
+
+
+def read_youcook2(path: str | Path) -> list[CaptionedVideo]:
+    """Returns the videos of a YouCook2 annotation file in the file's order.
+
+    Segment ids are the published ones, as three digits. The file's `duration` and `recipe_type`
+    are kept as annotation.
+
+    Raises:
+      InputError: the file is not a YouCook2 annotation file; the message names record and field,
+        for the first ten videos.
+    """
+    database = load_json(path)["database"]
+    return read_all(database.items(), _video)
+
+
+def _video(video_id: str, record: Node) -> CaptionedVideo:
+    subset = record["subset"]
+    if subset.name() not in SUBSETS:
+        subset.fail(f"one of {', '.join(SUBSETS)}")
+    segments = tuple(_segment(segment) for segment in record["annotations"].elements())
+    if len({segment.segment_id for segment in segments}) != len(segments):
+        raise InputError(f"{record.file}: {record.where}.annotations: a segment id appears twice")
+    return CaptionedVideo(
+        video_id=video_id,
+        video=video_id,
+        split=subset.name(),
+        annotation={
+            "duration_s": str(record["duration"].number()),
+            "recipe_type": record["recipe_type"].name(),
+        },
+        segments=segments,
+    )
+
+
+def _segment(segment: Node) -> CaptionedSegment:
+    bounds = [bound.number() for bound in segment["segment"].elements()]
+    if len(bounds) != 2:
+        segment["segment"].fail("two numbers, start and end in seconds")
+    return CaptionedSegment(
+        segment_id=f"{segment['id'].integer():03d}",
+        start_s=bounds[0],
+        end_s=bounds[1],
+        caption=segment["sentence"].text(),
+    )
+
+
+_BOUNDARY_ID = re.compile(r"(?P<video>.+)_(?P<number>\d+)(?P<annotator>[A-Z])")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Boundary:
+    """A moment at which the status of a subject changes, as one annotator describes it.
+
+    Attributes:
+      boundary_id: the published id, `<video>_<number><annotator>`.
+      number: position of the moment in its video, from 0.
+      annotator: letter of the annotator.
+      timestamp_s, prev_timestamp_s, next_timestamp_s: the moment, and the boundaries (or ends of
+        the video) around it, in seconds.
+      label: kind of change, such as `Change of Action`.
+      subject, status_before, status_after: the caption's three parts.
+    """
+
+    boundary_id: str
+    number: int
+    annotator: str
+    timestamp_s: float
+    prev_timestamp_s: float
+    next_timestamp_s: float
+    label: str
+    subject: str
+    status_before: str
+    status_after: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoundaryVideo:
+    """A video and its boundaries, ordered by (number, annotator)."""
+
+    video_id: str
+    boundaries: tuple[Boundary, ...]
+
+
+def read_gebplus(path: str | Path) -> list[BoundaryVideo]:
+    """Returns the videos of a GEB+ annotation file in the file's order.
+
+    Raises:
+      InputError: the file is not a GEB+ annotation file; the message names record and field, for
+        the first ten videos.
+    """
+    return read_all(load_json(path).items(), _boundary_video)
+
+
+def _boundary_video(video_id: str, record: Node) -> BoundaryVideo:
+    boundaries = [_boundary(video_id, boundary) for boundary in record.elements()]
+    boundaries.sort(key=_place)
+    for first, second in pairwise(boundaries):
+        if _place(first) == _place(second):
+            raise InputError(
+                f"{record.file}: {record.where}: the boundary {second.boundary_id} appears twice"
+            )
+    return BoundaryVideo(video_id=video_id, boundaries=tuple(boundaries))
+
+
+def _place(boundary: Boundary) -> tuple[int, str]:
+    return boundary.number, boundary.annotator
+
+
+def _boundary(video_id: str, record: Node) -> Boundary:
+    boundary_id = record["boundary_id"]
+    parts = _BOUNDARY_ID.fullmatch(boundary_id.name())
+    if parts is None or parts["video"] != video_id:
+        boundary_id.fail(f"{video_id}_<number><annotator>")
+    return Boundary(
+        boundary_id=boundary_id.name(),
+        number=int(parts["number"]),
+        annotator=parts["annotator"],
+        timestamp_s=record["timestamp"].number(),
+        prev_timestamp_s=record["prev_timestamp"].number(),
+        next_timestamp_s=record["next_timestamp"].number(),
+        label=record["label"].text(),
+        subject=record["subject"].text(),
+        status_before=record["status_before"].text(),
+        status_after=record["status_after"].text(),
+    )

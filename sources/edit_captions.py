@@ -18,32 +18,31 @@ from pathlib import Path
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode
 from eqforge.core.identity import Namer, short_digest
 from eqforge.schemas.records.scores import compact_json
 from eqforge.schemas.records.values import CornerBox
-from eqforge.sources.caption_forms import Source, detect_source
-from eqforge.sources.caption_sources import read_captions
+from eqforge.sources.caption_sources import (
+    CaptionRecord,
+    Source,
+    checked,
+    detect_source,
+    read_captions,
+)
 from eqforge.sources.own_captions import (
     OwnCaption,
     captions_of,
-    file_records,
-    folder_records,
+    own_records,
 )
 from eqforge.sources.record_files import Record
 from eqforge.sources.text_pairs import read_text_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class EditCaption:
+class EditCaption(CaptionRecord):
     """A caption of a photograph, and what is known of the edit.
 
     Attributes:
-      caption_id: unique in the source.
-      image: the photograph's file, relative to the images folder; empty if the source names none.
-      caption: what it shows.
-      split: the source's split, `all` where it states none.
       hard_negative: what the edited photograph shall show; None where the source does not say.
       kind: what differs, as the source says; None where it does not.
       instruction: what an editor is told to do; None where the source does not say.
@@ -51,20 +50,11 @@ class EditCaption:
       box: the part of the photograph that is meant; None where the whole is.
     """
 
-    caption_id: str
-    image: str
-    caption: str
-    split: str = "all"
     hard_negative: str | None = None
     kind: str | None = None
     instruction: str | None = None
     mask: str | None = None
     box: CornerBox | None = None
-
-    @property
-    def text_id(self) -> str:
-        """The id, under the name common to all kinds of texts."""
-        return self.caption_id
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -90,12 +80,9 @@ def read_edit_captions(
       has_masks: whether there is a folder of masks, which captions may name.
     """
     path, name = Path(path), source or detect_source(path)
-    if name == "own":
-        return _checked(path.name, _own(path.name, file_records(path)), has_masks)
-    if name == "hugging-face":
-        return _checked(path.name, _own(path.name, folder_records(path)), has_masks)
-    if name == "text-pairs":
-        return _checked(path.name, _pairs(path), has_masks)
+    if name in ("own", "hugging-face", "text-pairs"):
+        own = _pairs(path) if name == "text-pairs" else _own(path.name, own_records(path))
+        return checked(path.name, own if has_masks else _unmasked(path.name, own), True)
     return (
         EditCaption(
             caption_id=each.caption_id, image=each.image, caption=each.caption, split=each.split
@@ -104,20 +91,14 @@ def read_edit_captions(
     )
 
 
-def _checked(file: str, captions: Iterable[EditCaption], has_masks: bool) -> Iterator[EditCaption]:
-    seen: set[str] = set()
+def _unmasked(file: str, captions: Iterable[EditCaption]) -> Iterator[EditCaption]:
     for record in captions:
-        if record.caption_id in seen:
-            raise InputError(f"{file}: the caption id {shown(record.caption_id)} appears twice")
-        if record.mask is not None and not has_masks:
+        if record.mask is not None:
             raise InputError(
                 f"{file}: {record.caption_id} names a mask, {record.mask!r}; say with --masks in "
                 "which folder it lies"
             )
-        seen.add(record.caption_id)
         yield record
-    if not seen:
-        raise InputError(f"{file}: holds no caption")
 
 
 def _pairs(path: Path) -> Iterator[EditCaption]:
@@ -136,7 +117,7 @@ def _own(file: str, records: Iterable[Record]) -> Iterator[EditCaption]:
     namer = Namer()
     for record in records:
         captions = list(captions_of(file, record))
-        where = f"{record.unit} {record.number}"
+        where = record.where
         known = {name: record.value.get(name) for name in _Fields.__struct_fields__}
         found = decode(compact_json(known).encode(), _Fields, file, where)
         said = {name: getattr(found, name) or None for name in known}

@@ -1,15 +1,22 @@
-"""Reads and writes files of errata: JSON lines, in any order, one for each thing that is wrong.
+"""Reads and writes files of errata and of decisions: JSON lines, in any order.
+
+Errata have one line for each thing that is wrong with a sample:
 
 {"id": "hard-positives/1", "action": "drop", "reason": "says the same", "who": "Ada"}
 {"id": "hard-positives/2", "action": "correct", "column": "caption", "text": "A red cup.",
 "reason": "typing error", "who": "Ada", "when": "2026-11-23"}
+
+Decisions have one line for each sample that people looked at:
+
+{"id": "eq-gebc/a/1", "decision": "drop", "reason": "captions do not fit", "who": "majority of 3"}
+{"id": "eq-gebc/a/2", "decision": "keep", "votes": {"keep": 2, "drop": 1, "unsure": 0}}
 """
 
 import datetime
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -18,7 +25,9 @@ from eqforge.core.files import storage
 from eqforge.core.files.checked import listed, shown
 from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.core.visible import escaped_json
-from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.errata import Decision, Erratum, Tally
+
+Line = TypeVar("Line", Erratum, Decision)
 
 MAX_ERRATA: Final = 20_000
 """The most errata of a file: the manifest holds them all."""
@@ -46,11 +55,7 @@ def read_errata(path: str | Path) -> tuple[Erratum, ...]:
 
 
 def _check(erratum: Erratum, where: str) -> None:
-    """Checks what the types of the fields do not say.
-
-    Raises:
-      InputError: something is missing, or is given where it means nothing.
-    """
+    """Checks what the types of the fields do not say."""
     for name in ("id", "reason", "who"):
         if not getattr(erratum, name).strip():
             raise InputError(f"{where}: {name}: expected a text, found none")
@@ -71,11 +76,7 @@ def _check(erratum: Erratum, where: str) -> None:
 
 
 def _check_together(found: dict[Erratum, int], path: str) -> None:
-    """Checks that a sample is dropped once or corrected, and each of its texts once.
-
-    Raises:
-      InputError: two lines contradict each other.
-    """
+    """Checks that a sample is dropped once or corrected, and each of its texts once."""
     seen: dict[tuple[str, str], Erratum] = {}
     dropped = {erratum.id for erratum in found if erratum.action == "drop"}
     for erratum, number in found.items():
@@ -115,25 +116,104 @@ def unknown(errata: Iterable[Erratum], known: Collection[str]) -> list[str]:
 
 
 def told(ids: Sequence[str]) -> str:
-    """Returns what is said of ids that are of no sample, with the first few."""
+    """Returns what is said of errata that are of no sample, with the first few."""
     verb = "is an erratum of no sample" if len(ids) == 1 else "are errata of no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
-
-
-def errata_lines(errata: Iterable[Erratum]) -> Iterator[str]:
-    """Yields the lines of a file of errata, sorted; fields that say nothing are left out."""
-    for erratum in sorted(set(errata)):
-        said = {name: value for name, value in msgspec.to_builtins(erratum).items() if value}
-        yield escaped_json(msgspec.json.encode(said).decode()) + "\n"
-
-
-def write_errata(url: str, errata: Iterable[Erratum]) -> int:
-    """Writes a file of errata; returns how many there are."""
-    lines = list(errata_lines(errata))
-    storage.write_bytes(url, "".join(lines).encode())
-    return len(lines)
 
 
 def by_reason(errata: Iterable[Erratum]) -> Counter[tuple[str, str]]:
     """Returns how many errata there are by action and reason."""
     return Counter(sorted((erratum.action, erratum.reason) for erratum in errata))
+
+
+MAX_DROPPED: Final = 20_000
+"""The most samples that a file drops: the manifest names them all."""
+
+
+def read_decisions(path: str | Path) -> tuple[Decision, ...]:
+    """Reads a file of decisions; returns them sorted, so that their order in the file is nothing.
+
+    Raises:
+      InputError: a line is no decision, or two lines are of one sample; the message says which.
+    """
+    found: dict[str, tuple[int, Decision]] = {}
+    for number, line in read_lines(path):
+        where = f"line {number}"
+        decision = decode(line, Decision, str(path), where)
+        if not decision.id.strip():
+            raise InputError(f"{path}: {where}: id: expected a text, found none")
+        if decision.id in found:
+            before = found[decision.id][0]
+            raise InputError(
+                f"{path}: lines {before} and {number}: {shown(decision.id)} is decided twice"
+            )
+        found[decision.id] = number, decision
+    return tuple(sorted(decision for _, decision in found.values()))
+
+
+def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
+    """Returns the samples that a file of decisions drops; none if no file is named.
+
+    Raises:
+      InputError: see read_decisions; or the file drops more than 20,000 samples.
+    """
+    if path is None:
+        return ()
+    drops = [each for each in read_decisions(path) if each.decision == "drop"]
+    if len(drops) > MAX_DROPPED:
+        raise InputError(f"{path}: drops {len(drops):,} samples; expected {MAX_DROPPED:,} at most")
+    return tuple(
+        Erratum(
+            id=each.id,
+            action="drop",
+            reason=each.reason or "dropped",
+            who=each.who or "people",
+            stage="review",
+        )
+        for each in drops
+    )
+
+
+def left(path: str | Path | None) -> tuple[str, ...]:
+    """Returns the ids of samples that a file of decisions does not drop; none without a file."""
+    decisions = () if path is None else read_decisions(path)
+    return tuple(each.id for each in decisions if each.decision != "drop")
+
+
+def told_decisions(ids: Sequence[str]) -> str:
+    """Returns what is said of decisions that are on no sample, with the first few."""
+    verb = "is a decision on no sample" if len(ids) == 1 else "are decisions on no sample"
+    return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
+
+
+def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
+    """Returns the ids of samples that need another look, as `Decision.is_open` says."""
+    return tuple(each.id for each in decisions if each.is_open)
+
+
+def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> list[Decision]:
+    """Returns decisions of two rounds: the later one's, and of the earlier what these leave.
+
+    Where the later round is unsure, what was decided before stays.
+    """
+    found = {each.id: each for each in earlier}
+    for each in decisions:
+        if each.decision != "unsure" or each.id not in found:
+            found[each.id] = each
+    return sorted(found.values())
+
+
+def lines_of(found: Iterable[Line]) -> Iterator[str]:
+    """Yields the lines of a file, sorted; fields that say nothing are left out."""
+    for each in sorted(set(found)):
+        said = {name: value for name, value in msgspec.to_builtins(each).items() if value}
+        if said.get("votes") == msgspec.to_builtins(Tally()):
+            del said["votes"]
+        yield escaped_json(msgspec.json.encode(said).decode()) + "\n"
+
+
+def write_lines(url: str, found: Iterable[Line]) -> int:
+    """Writes a file of errata or decisions; returns how many there are."""
+    lines = list(lines_of(found))
+    storage.write_bytes(url, "".join(lines).encode())
+    return len(lines)

@@ -15,7 +15,7 @@ Source: https://huggingface.co/docs/hub/datasets-manual-configuration
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +28,6 @@ _TRAIN: Final = "train"
 """The split of files for which none is named, as `datasets` has it."""
 _HEAD: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _MOST_CHARS: Final = 1 << 20
-_SIGNS: Final = frozenset("*?[")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +57,7 @@ def configurations(root: Path) -> tuple[Configuration, ...]:
     said = _said(root / CARD)
     if not said:
         return ()
-    paths = sorted(path for path in root.rglob("*.parquet") if path.is_file())
-    return tuple(_configuration(root, one, paths) for one in said)
+    return tuple(_configuration(root, one) for one in said)
 
 
 def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
@@ -97,31 +95,27 @@ def _said(card: Path) -> list[dict[str, Any]]:
     try:
         value = metadata_load(card)
     except Exception as error:  # YAML can make its reader raise anything
-        raise InputError(f"{card}: its head is not valid YAML: {_first_line(error)}") from error
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        raise InputError(f"{card}: its head is not valid YAML: {why}") from error
     said = value.get("configs") if isinstance(value, dict) else None
     return [one for one in said if isinstance(one, dict)] if isinstance(said, list) else []
 
 
-def _first_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__
-
-
-def _configuration(root: Path, said: dict[str, Any], paths: Sequence[Path]) -> Configuration:
+def _configuration(root: Path, said: dict[str, Any]) -> Configuration:
     below = said.get("data_dir")
     start = f"{below.strip('/')}/" if isinstance(below, str) else ""
     found: dict[Path, str] = {}
     matched: set[Path] = set()
     for split, pattern in _patterns(said.get("data_files", ["**"] if start else [])):
-        parts = _parts(root, f"{start}{pattern}")
-        for path in paths:
-            if _fits(path.relative_to(root).parts, parts):
-                found.setdefault(path, split)
-                matched.update([path] if _SIGNS.intersection(pattern) else [])
+        names = glob(_below(root, f"{start}{pattern}"), root_dir=root, recursive=True)
+        paths = {root / name for name in names if name.endswith(".parquet")}
+        found = dict.fromkeys(filter(Path.is_file, paths), split) | found
+        matched |= paths if has_magic(pattern) else set()
     return Configuration(
         name=str(said.get("config_name", _DEFAULT)),
         is_default=said.get("default") is True,
-        files=tuple((found[path], path) for path in paths if path in found),
-        matched=tuple(path for path in paths if path in matched),
+        files=tuple((found[path], path) for path in sorted(found)),
+        matched=tuple(sorted(matched & found.keys())),
     )
 
 
@@ -136,25 +130,11 @@ def _patterns(files: Any) -> Iterator[tuple[str, str]]:
                 yield str(split or _TRAIN), pattern
 
 
-def _parts(root: Path, pattern: str) -> tuple[str, ...]:
-    """Returns the parts of a pattern, with one `**` where several follow each other.
-
-    Raises:
-      InputError: it is none of a path below the folder.
-    """
-    parts = [part for part in pattern.split("/") if part != "."]
-    if "" in parts or ".." in parts or ":" in parts[0]:
+def _below(root: Path, pattern: str) -> str:
+    """Returns a pattern with one `**` where several follow each other, which take forever."""
+    parts = pattern.split("/")
+    if "" in parts or ".." in parts or ":" in parts[0] or "\0" in pattern:
         raise InputError(
             f"{root / CARD}: the path {name_of(pattern)!r} of data_files is none below the folder"
         )
-    repeated = (part == "**" and parts[n - 1 : n] == ["**"] for n, part in enumerate(parts))
-    return tuple(part for part, again in zip(parts, repeated, strict=True) if not again)
-
-
-def _fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Tells whether the parts of a path are those of a pattern; `**` stands for any number."""
-    if not pattern:
-        return not path
-    if pattern[0] == "**":
-        return any(_fits(path[n:], pattern[1:]) for n in range(len(path) + 1))
-    return bool(path) and fnmatchcase(path[0], pattern[0]) and _fits(path[1:], pattern[1:])
+    return re.sub(r"(\*\*/)+", "**/", pattern)

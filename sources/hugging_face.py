@@ -164,11 +164,7 @@ def _named_configuration(path: Path) -> RowFolder | None:
 
 
 def _configured(root: Path, one: Configuration) -> RowFolder:
-    """Returns the tables of a configuration.
-
-    Raises:
-      InputError: a part of a split is missing.
-    """
+    """Returns the tables of a configuration."""
     tables = tuple(RowFile(path=path, split=split) for split, path in one.files)
     names = (path.relative_to(root).with_suffix("").as_posix() for path in one.matched)
     _check_whole(root, filter(None, map(_PART.fullmatch, names)))
@@ -280,11 +276,7 @@ def _split_of(path: Path) -> str | None:
 
 
 def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
-    """Checks that all parts of each split are there, by their names.
-
-    Raises:
-      InputError: one is missing or there twice.
-    """
+    """Checks that all parts of each split are there, by their names."""
     shards = list(parts)
     numbers = Counter((shard["split"], int(shard["all"]), int(shard["number"])) for shard in shards)
     for split, count in sorted({(split, count) for split, count, _ in numbers}):

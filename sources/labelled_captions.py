@@ -154,11 +154,7 @@ def is_dataset(path: Path) -> bool:
 
 
 def _check_no_files(path: Path) -> None:
-    """Checks that a folder is not one of published files, each of which has ids of its own.
-
-    Raises:
-      InputError: it is; the message names one of them.
-    """
+    """Checks that a folder is not one of published files, each of which has ids of its own."""
     if (path / FILE_NAME).exists():
         return
     if found := sorted(file.name for file in path.iterdir() if file.suffix in _FILES):

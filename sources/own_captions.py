@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node, name_of
+from eqforge.core.files.checked import name_of
 from eqforge.core.files.typed_json import decode
 from eqforge.schemas.records.scores import compact_json
 from eqforge.sources.hugging_face import FORMS, RowFolder, row_folder
@@ -90,46 +90,30 @@ def header_of(path: Path) -> set[str]:
     return {cell.strip() for cell in cells}
 
 
-def read_own_file(path: Path) -> Iterator[OwnCaption]:
-    """Yields the captions of a table, a JSON array or JSON lines, as the ending says.
+def read_own(path: Path) -> Iterator[OwnCaption]:
+    """Yields the captions of what `own_records` reads.
 
     Raises:
-      InputError: the file cannot be read as that, or a record is no caption; the message names it.
+      InputError: as there, or a record is no caption; the message names it.
     """
-    for record in file_records(path):
+    for record in own_records(path):
         yield from captions_of(path.name, record)
 
 
-def read_own_folder(path: Path) -> Iterator[OwnCaption]:
-    """Yields the captions of one of Hugging Face's folders, or of a split of one.
+def own_records(path: Path) -> Iterator[Record]:
+    """Yields the records of a table, a JSON array or JSON lines, or the rows of a folder.
 
     Raises:
-      InputError: it is none, a table cannot be read, or a row has no caption.
+      InputError: the file cannot be read as what its ending says, or the folder is none of Hugging
+        Face's.
     """
-    for record in folder_records(path):
-        yield from captions_of(path.name, record)
-
-
-def file_records(path: Path) -> Iterator[Record]:
-    """Yields the records of a table, a JSON array or JSON lines, as the ending says.
-
-    Raises:
-      InputError: the file cannot be read as that.
-    """
+    if path.is_dir() or row_folder(path) is not None:
+        return _known(path).rows("image")
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
         **dict.fromkeys(TABLES, _read_table),
         ".json": read_json,
     }
     return readers.get(path.suffix.lower(), read_json_lines)(path)
-
-
-def folder_records(path: Path) -> Iterator[Record]:
-    """Yields the rows of one of Hugging Face's folders, or of a split of one.
-
-    Raises:
-      InputError: it is none, or a table cannot be read.
-    """
-    return _known(path).rows("image")
 
 
 def _known(path: Path) -> RowFolder:
@@ -143,11 +127,7 @@ def _delimiter(path: Path) -> str:
 
 
 def _read_table(path: Path) -> Iterator[Record]:
-    """Yields the rows of a table; one whose caption is empty has an empty one.
-
-    Raises:
-      InputError: it has no column of captions, or is no table.
-    """
+    """Yields the rows of a table; one whose caption is empty has an empty one."""
     columns = header_of(path)
     name = next((name for name in CAPTIONS if name in columns), CAPTIONS[0])
     try:
@@ -165,10 +145,7 @@ def captions_of(file: str, record: Record) -> Iterator[OwnCaption]:
     Raises:
       InputError: the record is no caption; the message names it.
     """
-    where = f"{record.unit} {record.number}"
-    if record.problem:
-        raise InputError(f"{file}: {where}: {record.problem}")
-    members = Node(file, where, record.value).mapping()
+    where, members = record.where, record.node(file).mapping()
     known = {name: members[name] for name in _Fields.__struct_fields__ if name in members}
     found = decode(compact_json(known).encode(), _Fields, file, where)
     caption = found.text if found.caption is None else found.caption

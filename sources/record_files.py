@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import listed, name_of, parse_json
+from eqforge.core.files.checked import Node, listed, name_of, parse_json
 from eqforge.core.files.source_file import open_input
 from eqforge.schemas.records.scores import compact_json
 
@@ -50,6 +50,21 @@ class Record:
     video: str = ""
     problem: str = ""
 
+    @property
+    def where(self) -> str:
+        """Its place, such as `line 3`."""
+        return f"{self.unit} {self.number}"
+
+    def node(self, file: str) -> Node:
+        """Returns what it says.
+
+        Raises:
+          InputError: it has a problem.
+        """
+        if self.problem:
+            raise InputError(f"{file}: {self.where}: {self.problem}")
+        return Node(file, self.where, self.value)
+
 
 def problems_listed(problems: Iterable[tuple[str, int, str]]) -> str:
     """Returns the first kinds of problems in the order of the file, after a colon.
@@ -75,11 +90,7 @@ def _places(unit: str, numbers: Sequence[int]) -> str:
 
 @contextlib.contextmanager
 def _opened(path: Path, newline: str | None = None) -> Iterator[io.TextIOWrapper]:
-    """Opens a text; of UTF-8 that is none, the bad bytes are surrogates.
-
-    Raises:
-      InputError: it cannot be read, or is not UTF-16 though its beginning says so.
-    """
+    """Opens a text; of UTF-8 that is none, the bad bytes are surrogates."""
     try:
         with open_input(path) as stream:
             assert isinstance(stream, io.BufferedReader)
@@ -96,11 +107,7 @@ def _opened(path: Path, newline: str | None = None) -> Iterator[io.TextIOWrapper
 
 
 def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
-    """Yields lines; none after the first that is not UTF-8, but all such lines are reported.
-
-    Raises:
-      InputError: some are not.
-    """
+    """Yields lines; none after the first that is not UTF-8, but all such lines are reported."""
     broken: list[tuple[str, int, str]] = []
     for number, line in enumerate(stream, start=1):
         if not line.isascii() and (found := _NOT_UTF8.search(line)):
@@ -201,11 +208,7 @@ def read_table(
 
 
 def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str]) -> None:
-    """Checks the names of the columns.
-
-    Raises:
-      InputError: one is empty or appears twice, or a required one is missing.
-    """
+    """Checks the names of the columns."""
     found = ", ".join(map(name_of, header[:12])) or "no column"
     if missing := required - set(header):
         raise InputError(

@@ -14,7 +14,6 @@ A file of captions may also be JSON lines, which name the triplet of each captio
 Source: github.com/facebookresearch/SIMAT, folder simat_db.
 """
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +23,11 @@ from typing import Literal, get_args
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, parse_json, read_text_lines
 from eqforge.schemas.records.values import CornerBox
+from eqforge.sources.record_files import read_table
 
 Part = Literal["subject", "relation", "object"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
-_TAB = "\t"
 _WHOLE = re.compile(r"-?\d+")
 _FIELDS: dict[str, Part] = {"subj": "subject", "rel": "relation", "obj": "object"}
 
@@ -100,7 +99,7 @@ def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
     """Returns the regions of retrieval_db.tsv in its order."""
     names = ("region_id", "image_id", "subj", "rel", "obj", "subj_bbox", "obj_bbox", "bbox")
     found = {}
-    for row in _rows(path, names, _TAB):
+    for row in _rows(path, *names):
         region_id = row["region_id"].name()
         if region_id in found:
             row["region_id"].fail("each region once")
@@ -118,7 +117,7 @@ def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
 def read_triplets(path: str | Path) -> dict[str, Triplet]:
     """Returns the triplet of each region of triplets.csv, in its order."""
     found: dict[str, Triplet] = {}
-    for row in _rows(path, ("region_id", "subj", "rel", "obj"), ","):
+    for row in _rows(path, "region_id", "subj", "rel", "obj"):
         region_id = row["region_id"].name()
         if region_id in found:
             row["region_id"].fail("each region once")
@@ -129,7 +128,7 @@ def read_triplets(path: str | Path) -> dict[str, Triplet]:
 def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
     """Yields the queries of transfos.csv in its order."""
     names = ("region_id", "field", "value", "target", "norm2", "is_test")
-    for row in _rows(path, names, ","):
+    for row in _rows(path, *names):
         field, is_test = row["field"], row["is_test"]
         if field.value not in _FIELDS:
             field.fail("subj, rel or obj")
@@ -189,27 +188,10 @@ def _named_captions(records: Sequence[Node]) -> dict[Triplet, str]:
     return found
 
 
-def _rows(path: str | Path, names: Sequence[str], separator: str) -> Iterator[Node]:
-    """Yields the rows of a table with a header as objects with string values."""
-    file = Path(path).name
-    dialect = csv.excel_tab if separator == _TAB else csv.excel
-    try:
-        reader = csv.DictReader(read_text_lines(path), dialect=dialect, strict=True)
-        header = reader.fieldnames or []
-        if missing := [name for name in names if name not in header]:
-            found = ", ".join(map(repr, header[:12])) or "nothing"
-            raise InputError(
-                f"{file}: the column {missing[0]!r} is missing; expected a header of columns with "
-                f"{'tabs' if separator == _TAB else 'commas'} between, found {found}"
-            )
-        for row in reader:
-            if None in row or None in row.values():
-                raise InputError(
-                    f"{file}: line {reader.line_num}: expected {len(header)} columns, found others"
-                )
-            yield Node(file, f"line {reader.line_num}", row)
-    except csv.Error as error:
-        raise InputError(f"{file}: not a table: {error}") from error
+def _rows(path: str | Path, *names: str) -> Iterator[Node]:
+    path = Path(path)
+    for record in read_table(path, frozenset(names), (), has_index=True, keeps_empty=True):
+        yield record.node(path.name)
 
 
 def _triplet(row: Node) -> Triplet:

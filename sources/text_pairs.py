@@ -1,4 +1,4 @@
-"""Reads files of text pairs: the published ones and eqforge's own.
+"""Reads text pairs: published files, eqforge's datasets and folders of Hugging Face's.
 
 The fields of the records tell the format:
 
@@ -10,8 +10,9 @@ The fields of the records tell the format:
                  objects; SugarCrepe++ adds "caption2", a second true caption
   VALSE          {"KEY": {"image_file", "caption", "foil", "linguistic_phenomena", ...}, ...}
   Winoground     {"id", "image_0", "image_1", "caption_0", "caption_1"}
-  EqBen          {"image0", "image1", "caption0", "caption1"}, in one array or in arrays by video;
-                 see pair_records.py
+  EqBen          {"image0", "image1", "caption0", "caption1"}: an array of records (Kubric, SD), an
+                 object with an array for each video (YouCook2, GEBC), or one with an array for
+                 each subject of each video (AG, whose captions are arrays themselves)
   eqforge        {"id", "image", "caption", "hard_negative"}, optionally "hard_positive", "kind",
                  and ARO's "bbox_x", "bbox_y", "bbox_w", "bbox_h"
 
@@ -19,6 +20,8 @@ All but the first are read as a JSON array or as JSON lines, and as CSV or TSV w
 are no lists. A folder is an eqforge dataset: Parquet files with the same fields, or with caption_0,
 caption_1, image_0_id and image_1_id. Or it is one of Hugging Face's with the fields of a format as
 columns, and one split; see hugging_face.py.
+
+Source of EqBen's forms: github.com/Wangt-CN/EqBen, src/eqben/eqben_utils.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,10 +30,85 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node, name_of, shown
+from eqforge.core.files.checked import Node, load_json, name_of, shown
 from eqforge.core.identity import Namer, short_digest
 from eqforge.schemas.records.values import CornerBox
-from eqforge.sources.pair_records import BOX, EQBEN, pair_records
+from eqforge.sources.hugging_face import row_folder
+from eqforge.sources.record_files import read_json_lines, read_table
+
+_DATASET_COLUMNS = {
+    *("sample_id", "id", "kind", "image", "image_id", "image_0_id", "image_1_id"),
+    *("caption", "hard_positive", "hard_negative", "caption_0", "caption_1", "box"),
+}
+EQBEN = frozenset({"image0", "image1", "caption0", "caption1"})
+"""The fields of EqBen's records."""
+BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
+
+
+def pair_files(path: Path) -> list[Path]:
+    """Returns the files of text pairs that a path names: itself, or those of Hugging Face's folder.
+
+    Raises:
+      InputError: the folder has several splits, or a file is missing.
+    """
+    rows = row_folder(path)
+    return [path] if rows is None else rows.one_split().files
+
+
+def pair_records(path: Path) -> Iterator[tuple[str | None, Node]]:
+    """Yields the records, each with its key if the file is a JSON object.
+
+    Raises:
+      InputError: the file or folder cannot be read.
+    """
+    if (rows := row_folder(path)) is not None:
+        found = rows.one_split().rows("image")
+        return ((None, record.node(path.name)) for record in found)
+    if path.is_dir():
+        return _dataset_records(path)
+    if path.suffix in (".jsonl", ".ndjson"):
+        return ((None, record.node(path.name)) for record in read_json_lines(path))
+    if path.suffix.lower() in (".csv", ".tsv"):
+        found = read_table(path, set(), BOX, has_index=True)
+        return ((None, record.node(path.name)) for record in found)
+    return _json_records(load_json(path))
+
+
+def _json_records(root: Node) -> Iterator[tuple[str | None, Node]]:
+    if not isinstance(root.value, dict):
+        yield from ((None, record) for record in root.elements())
+        return
+    for key, record in root.items():
+        arrays = _eqben_arrays(record)
+        yield from ((None, each) for array in arrays for each in array.elements())
+        if not arrays:
+            yield key, record
+
+
+def _eqben_arrays(record: Node) -> list[Node]:
+    """Returns the arrays of EqBen's records in a member of the file; none for other formats."""
+    members = record.mapping().items() if isinstance(record.value, dict) else ()
+    arrays = [record.value] if isinstance(record.value, list) else [value for _, value in members]
+    if not all(isinstance(array, list) and all(map(_is_eqben, array[:1])) for array in arrays):
+        return []
+    return [node for _, node in record.items()] if members else [record] if arrays else []
+
+
+def _is_eqben(value: object) -> bool:
+    return isinstance(value, dict) and value.keys() >= EQBEN
+
+
+def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
+    from eqforge.schemas.dataset.reader import open_samples
+
+    dataset = open_samples(str(folder))
+    columns = [name for name in dataset.columns("samples") if name in _DATASET_COLUMNS]
+    for file in dataset.files("samples") if columns else ():
+        batches = dataset.file_batches(file.path, columns)
+        rows = (row for batch in batches for row in batch.to_pylist())
+        for number, row in enumerate(rows, start=1):
+            yield None, Node(file.path.removeprefix("data/"), f"row {number}", row)
+
 
 Design = Literal["one_image", "two_by_two"]
 _CORNERS = ("x0", "y0", "x1", "y1")

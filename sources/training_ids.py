@@ -25,7 +25,7 @@ from typing import Any, Final, get_args
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.typed_json import decode, read_bytes, read_lines
+from eqforge.core.files.typed_json import decode, read_bytes, text_lines
 from eqforge.schemas.tables.description import Collection
 from eqforge.sources.vlue import canonical_name
 
@@ -175,11 +175,8 @@ def _collection(listed: TrainingList, place: str) -> str:
 
 
 def _read_text(listed: TrainingList) -> Iterator[tuple[str, ...]]:
-    for number, line in read_lines(listed.path):
-        try:
-            text = line.decode("utf-8-sig").strip()
-        except UnicodeDecodeError as error:
-            raise InputError(f"{listed.path.name}: line {number}: not UTF-8: {error}") from error
+    for number, line in text_lines(listed.path):
+        text = line.strip()
         if text.startswith(("{", "[")):
             raise InputError(
                 f"{listed.path.name}: line {number}: expected an id or a file name; found "

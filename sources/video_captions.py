@@ -65,7 +65,7 @@ def read_captioned_videos(
     Args:
       path: the file, or a folder of subtitles or of Hugging Face's.
       max_bad_share: the share of records, in [0, 1], that need not be captioned moments.
-      language: of subtitles, of which a video may have several; see subtitle_files.py.
+      language: of subtitles, of which a video may have several; see moment_files.py.
 
     Raises:
       InputError: a file cannot be read as what its ending says, no record is a captioned moment,
@@ -102,7 +102,7 @@ def _read_line(file: str, record: Record) -> _Line:
     )
     if record.problem:
         return known
-    where = f"{record.unit} {record.number}"
+    where = record.where
     try:
         line = Node(file, where, record.value)
         known = replace(known, video=line["video"].name())

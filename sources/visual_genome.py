@@ -21,7 +21,7 @@ from typing import Annotated
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.typed_json import decode, read_bytes, read_lines
+from eqforge.core.files.typed_json import decode, read_bytes, text_lines
 from eqforge.schemas.records.values import CornerBox
 
 
@@ -188,11 +188,8 @@ def read_aliases(path: str | Path, clean: Callable[[str], str]) -> dict[str, str
       InputError: the file cannot be read, or is not UTF-8.
     """
     found: dict[str, str] = {}
-    for number, line in read_lines(path):
-        try:
-            names = [clean(name) for name in line.decode("utf-8-sig").split(",")]
-        except UnicodeDecodeError as error:
-            raise InputError(f"{Path(path).name}: line {number}: not UTF-8: {error}") from error
+    for _, line in text_lines(path):
+        names = [clean(name) for name in line.split(",")]
         for name in filter(None, names):
             found.setdefault(name, names[0] or name)
     return found

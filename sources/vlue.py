@@ -28,7 +28,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import msgspec
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.typed_json import decode, read_bytes, read_lines
+from eqforge.core.files.typed_json import decode, read_bytes, read_lines, text_lines
 from eqforge.core.identity import Namer, short_digest
 from eqforge.schemas.tables.vlue import Task
 
@@ -251,11 +251,7 @@ def _rows(path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
 
 
 def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[str, ...]:
-    """Returns one text or a list of texts as a tuple.
-
-    Raises:
-      InputError: the text or the list is empty.
-    """
+    """Returns one text or a list of texts as a tuple."""
     if not value:
         raise InputError(f"{path.name}: {place}.{field}: expected a text or a list of them")
     return (value,) if isinstance(value, str) else tuple(value)
@@ -272,10 +268,7 @@ def read_answer_list(path: str | Path) -> frozenset[str]:
         kind: Any = list[str] | dict[str, Any]
         answers = frozenset(decode(read_bytes(path), kind, path.name))
     else:
-        try:
-            answers = frozenset(line.decode("utf-8-sig").strip() for _, line in read_lines(path))
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path.name}: not UTF-8 text: {error}") from error
+        answers = frozenset(line.strip() for _, line in text_lines(path))
     if not answers:
         raise InputError(f"{path.name}: holds no answer")
     return answers

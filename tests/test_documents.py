@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from eqforge.schemas.tables.benchmarks import EQBEN_SIZES
 from eqforge.schemas.tables.datasets import DATASETS, TYPES, table_type
-from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(

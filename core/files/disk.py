@@ -1,4 +1,7 @@
-"""Files and folders on a disk of this machine: opened without links, and safe from power cuts."""
+"""Files and folders on a disk of this machine: opened without links, and safe from power cuts.
+
+And where eqforge keeps its downloads, for all runs of a user.
+"""
 
 import errno
 import os
@@ -57,3 +60,10 @@ def open_plain(root: str, names: list[str], url: str) -> int:
         os.close(place)
         raise
     return place
+
+
+def cache_folder() -> Path:
+    """Returns eqforge's cache folder: $EQFORGE_CACHE, else `eqforge` in the user's cache folder."""
+    if own := os.environ.get("EQFORGE_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eqforge"

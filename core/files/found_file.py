@@ -4,15 +4,20 @@ What is in a store is copied to this machine, once, for as long as it is open.
 """
 
 import contextlib
+import fcntl
 import hashlib
 import os
+import time
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import IO, Any
 
+from eqforge.core.errors import room_named
 from eqforge.core.files import storage
-from eqforge.core.files.copies import room_for
+from eqforge.core.files.disk import cache_folder
 from eqforge.core.files.objects import FetchFailed, State, fetch, read_part, stat, state_of
 from eqforge.core.files.source_file import FileState, SourceFile, open_source, read_source
 
@@ -156,3 +161,60 @@ class FoundFile:
         if self.start is not None and state_of(info) != self.listed:
             raise FetchFailed("source_changed", "its shard is another than when it was listed")
         return info
+
+
+WAIT_S = 0.1
+_LOCK = "lock"
+
+
+def copies_folder() -> Path:
+    """Returns the folder of the copies."""
+    return cache_folder() / "copies"
+
+
+@contextlib.contextmanager
+def room_for(num_bytes: int, suffix: str, limit: int) -> Iterator[IO[bytes]]:
+    """Opens an empty file that exists during the block, once there is room for it.
+
+    Args:
+      num_bytes: its final length, at most `limit`.
+      suffix: how its name ends.
+      limit: how many bytes all copies take together.
+    """
+    folder = copies_folder()
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{uuid.uuid4().hex}{suffix}"
+    while (copy := _reserved(folder, path, num_bytes, limit)) is None:
+        time.sleep(WAIT_S)
+    with copy, room_named(str(path)):
+        try:
+            yield copy
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _reserved(folder: Path, path: Path, num_bytes: int, limit: int) -> IO[bytes] | None:
+    """Returns a new file of a length, held; None if there is no room."""
+    with open(folder / _LOCK, "ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if sum(map(_held, _copies(folder))) + num_bytes > limit:
+            return None
+        copy = open(path, "xb+")  # noqa: SIM115 - the caller closes it
+        fcntl.flock(copy, fcntl.LOCK_EX)
+        copy.truncate(num_bytes)
+        return copy
+
+
+def _copies(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.name != _LOCK)
+
+
+def _held(path: Path) -> int:
+    """Returns the bytes of a copy; deletes one that nobody holds, which has none."""
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as copy:
+        try:
+            fcntl.flock(copy, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.fstat(copy.fileno()).st_size
+        path.unlink(missing_ok=True)
+    return 0

@@ -147,11 +147,7 @@ class TableFile:
 
 
 def _check_type(kind: pa.DataType, depth: int = 0) -> None:
-    """Refuses types that no dataset has, such as run-end encoded ones.
-
-    Raises:
-      Unreadable: the type is such a one.
-    """
+    """Refuses types that no dataset has, such as run-end encoded ones."""
     if depth < MAX_DEPTH and pa.types.is_struct(kind):
         for field in kind:
             _check_type(field.type, depth + 1)

@@ -66,6 +66,21 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
+def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Streams the lines of a file as text, without their ends; see read_lines.
+
+    Raises:
+      InputError: as read_lines, or a line is not UTF-8.
+    """
+    for number, line in read_lines(path):
+        try:
+            yield number, line.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                f"{Path(path).name}: line {number}: not UTF-8 text: {error}"
+            ) from error
+
+
 def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
     """Decodes UTF-8 JSON as `type_`; fields that the type does not name are skipped.
 

@@ -20,10 +20,10 @@ from eqforge.schemas.records.judgements import (
     disputed_by_judges,
     disputed_by_rules,
 )
-from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.schemas.tables.texts import Judgement
-from eqforge.sources.decisions import disagreed, read_decisions
+from eqforge.sources.errata import disagreed, read_decisions
 
 _REPEATED: Final = 0.05
 """The share of a reviewer's items that come a second time, unannounced."""

@@ -46,8 +46,8 @@ from eqforge.evaluation.review.votes import (
 )
 from eqforge.evaluation.tasks.samples import check_ranks, task_of
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.records.reviews import VERDICTS, Decision
-from eqforge.sources.decisions import read_decisions, with_earlier, write_decisions
+from eqforge.schemas.records.errata import VERDICTS, Decision
+from eqforge.sources.errata import read_decisions, with_earlier, write_lines
 from eqforge.sources.vlue import read_answer_list
 
 Row = dict[str, Any]
@@ -112,7 +112,7 @@ def import_votes(settings: Import) -> ReviewOutcome:
     )
     if votes.form == "decide":
         outcome, decisions = _decided(dataset, votes, first, outcome, settings)
-        write_decisions(str(settings.output), decisions)
+        write_lines(str(settings.output), decisions)
     else:
         outcome, rows = _rows(dataset, votes, first, outcome, settings, units)
         storage.write_bytes(str(settings.output), "".join(map(json_line, rows)).encode())

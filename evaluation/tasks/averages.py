@@ -18,7 +18,7 @@ from eqforge.evaluation.statistics.shares import ROUNDING, Interval, Share, diff
 from eqforge.evaluation.tables.render import Measure, ModelComparison, Rules
 from eqforge.evaluation.tables.report import Judged, measure
 from eqforge.evaluation.tables.samples import MACRO
-from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
+from eqforge.schemas.tables.benchmarks import EQBEN_SIZES
 
 EQBEN_DOMAINS = {
     "youcook2": ("youcook2",),

@@ -28,8 +28,8 @@ from eqforge.evaluation.tasks.averages import (
 from eqforge.evaluation.tasks.samples import TASKS, score_notes, without_errata
 from eqforge.models.arrays import TENSORS, read_array
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.tables.combined import PAIRS_NAME
-from eqforge.schemas.tables.eqben_subsets import EQBEN, EQBEN_SIZES, eqben_subset
+from eqforge.schemas.tables.benchmark_rows import PAIRS_NAME
+from eqforge.schemas.tables.benchmarks import EQBEN, EQBEN_SIZES, eqben_subset
 
 PAIRS: Final = replace(TASKS["pairs"], metrics=WINOGROUND)
 NEAR_CHANCE, FAR_ABOVE = 0.02, 0.05

@@ -23,7 +23,7 @@ from eqforge.evaluation.tables.report import Judged, as_measure, measure
 from eqforge.evaluation.tables.samples import EVERYTHING, read_samples, text_array
 from eqforge.evaluation.tasks.samples import TASKS, samples_report
 from eqforge.schemas.records.scenes import STEP_SIZE, STEP_UNITS
-from eqforge.schemas.tables.combined import PAIRS_NAME
+from eqforge.schemas.tables.benchmark_rows import PAIRS_NAME
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

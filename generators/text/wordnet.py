@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqforge.core.errors import InputError, MissingExtra
-from eqforge.core.files.cache import cache_folder
+from eqforge.core.files.disk import cache_folder
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader

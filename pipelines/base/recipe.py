@@ -19,8 +19,8 @@ from eqforge.pipelines.base.pipeline import MEDIA, Pipeline
 from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.pipelines.base.settings import Mode
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, run_of
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES
 
 OTHER_BYTES = "with other bytes than the recipe's"

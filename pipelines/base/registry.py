@@ -7,8 +7,8 @@ from eqforge.core import signals
 from eqforge.pipelines.base.pipeline import Pipeline
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.records.books import Stage
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 

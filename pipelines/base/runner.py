@@ -33,7 +33,7 @@ from eqforge.pipelines.base.recipe import commands_of
 from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, StageBooks, load_manifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage
-from eqforge.sources.decisions import left
+from eqforge.sources.errata import left
 from eqforge.transforms.dataset.census import Census, compare_media, note_census, take_census
 from eqforge.transforms.dataset.errata import stages_for
 from eqforge.transforms.dataset.finish import DatasetTarget

@@ -17,8 +17,7 @@ from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.pipeline import Configured, Input, Pipeline, files_of
 from eqforge.pipelines.base.settings import DatasetConfig, Mode, RunSettings, selection_of
 from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
-from eqforge.sources.caption_forms import Source
-from eqforge.sources.caption_sources import CaptionRecord
+from eqforge.sources.caption_sources import CaptionRecord, Source
 from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder

@@ -13,8 +13,7 @@ from eqforge.schemas.dataset import statements
 from eqforge.schemas.dataset.hugging_face import WHOLE, Configuration, configurations
 from eqforge.schemas.dataset.manifest import Certificate, InputFile, Manifest
 from eqforge.schemas.dataset.profile import Facts, Profile
-from eqforge.schemas.tables.datasets import dataset_type, table_type
-from eqforge.schemas.tables.meanings import meanings
+from eqforge.schemas.tables.datasets import dataset_type, meanings, table_type
 
 FILE_NAME: Final = "README.md"
 _FENCE: Final = "---"

@@ -21,9 +21,8 @@ from eqforge.schemas.dataset.manifest import DataFile, Manifest
 from eqforge.schemas.dataset.profile import Profile
 from eqforge.schemas.records.values import PictureSuffix
 from eqforge.schemas.tables.columns import IMAGE
-from eqforge.schemas.tables.datasets import table_type
+from eqforge.schemas.tables.datasets import meanings, summary, table_type
 from eqforge.schemas.tables.description import TableType
-from eqforge.schemas.tables.meanings import meanings, summary
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
 
 FILE_NAME: Final = "croissant.json"

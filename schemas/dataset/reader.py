@@ -19,9 +19,9 @@ from eqforge.core.files import storage
 from eqforge.core.files.table_file import ADVICE, TableFile, check_columns, open_table_file
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.dataset.manifest import FILE_NAME, DataFile, Manifest, read_manifest, settled
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.columns import is_of_type, lacks_values
-from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import known_columns, table_type
 from eqforge.schemas.tables.description import TableType
 

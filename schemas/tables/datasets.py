@@ -1,13 +1,15 @@
 """The datasets: each has a kind, which describes its tables."""
 
 import functools
+import inspect
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from eqforge.schemas.tables import citations
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.generated import EDITED_PAIRS, GENERATED_PAIRS
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
@@ -188,3 +190,31 @@ def known_columns(dataset: str, table: str, name: str) -> "tuple[pa.Field, ...]"
         return (own.schema.field(name),)
     others = (other.schema for other in TABLE_TYPES if other.name == table)
     return tuple(schema.field(name) for schema in others if name in schema.names)
+
+
+ENTRY = re.compile(r"^  (\w+(?:,\s+\w+)*):\s(.+?)(?=^  \w|\Z)", re.M | re.S)
+_SAME = re.compile(r"as in ([A-Z]\w+)")
+_RECORDS = {table.record.__name__: table.record for table in TABLE_TYPES}
+
+
+@functools.cache
+def meanings(record: type) -> Mapping[str, str]:
+    """Returns what the docstring of a record says about each field, without the final full stop.
+
+    "as in PairSample" stands for what the docstring of that record says of the same field.
+    """
+    _, _, said = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")
+    found: dict[str, str] = {}
+    for names, meaning in ENTRY.findall(said):
+        text = " ".join(meaning.split()).removesuffix(".").replace("None", "null")
+        for name in names.replace("\n", " ").split(","):
+            found[name.strip()] = text
+    for name, text in found.items():
+        if same := _SAME.match(text):
+            found[name] = meanings(_RECORDS[same[1]])[name] + text[same.end() :]
+    return found
+
+
+def summary(record: type) -> str:
+    """Returns the first paragraph of a record's docstring."""
+    return " ".join(inspect.cleandoc(record.__doc__ or "").partition("\n\n")[0].split())

@@ -22,7 +22,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from eqforge.core.files.checked import Node
-from eqforge.schemas.tables.eqben_subsets import EQBEN
+from eqforge.schemas.tables.benchmarks import EQBEN
 from eqforge.sources.benchmarks.form import (
     ORDER,
     BenchmarkItem,

@@ -1,17 +1,242 @@
-"""The items of a published benchmark, each with an id of its own."""
+"""Finds the files of a published benchmark, and yields its items, each with an id of its own."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import fnmatch
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Final
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import shown
-from eqforge.core.files.foreign_rows import with_names
+from eqforge.core.files.checked import Node, listed, load_json, name_of, names_of, shown
+from eqforge.core.files.foreign_rows import read_rows, with_names
 from eqforge.core.identity import short_digest
+from eqforge.core.visible import nearest
+from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
 from eqforge.sources.benchmarks.form import BenchmarkItem, Entry, Form
 from eqforge.sources.benchmarks.published import FORMS
-from eqforge.sources.benchmarks.recognise import form_of
-from eqforge.sources.benchmarks.records import NAMED, Columns, read_entries
+from eqforge.sources.benchmarks.recognise import form_of, found_in
+from eqforge.sources.hugging_face import RowFolder, row_folder
+from eqforge.sources.record_files import Record, read_json_lines, read_table
+
+SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow")
+_PACKED: Final = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+_SHEETS: Final = (".xlsx", ".xls", ".ods", ".numbers")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Columns:
+    """What the columns of somebody's table are called.
+
+    Attributes:
+      names: for a field of a form, the column that holds it.
+    """
+
+    names: tuple[tuple[str, str], ...] = ()
+
+    def named(self, value: Any) -> Any:
+        """Returns a record with its columns under the names of the form's fields.
+
+        A column that is called like a field that another column is becomes `own NAME`.
+        """
+        if not self.names or not isinstance(value, dict):
+            return value
+        columns = {column: field for field, column in self.names}
+        fields = set(columns.values())
+        return {
+            columns.get(name, f"own {name}" if name in fields else name): part
+            for name, part in value.items()
+        }
+
+    def check(self, seen: AbstractSet[str], source: Path) -> None:
+        """Checks that the columns are there.
+
+        Raises:
+          InputError: no record has one of them.
+        """
+        for field, column in self.names:
+            if column not in seen:
+                raise InputError(
+                    f"--columns {field}={column}: {source} has no column {name_of(column)!r}"
+                    f"{nearest(column, seen)}; there are {names_of(seen)}"
+                )
+
+
+NAMED: Final = Columns()
+"""Columns as the form calls them."""
+
+
+def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
+    """Returns the columns named by texts such as `caption_0=left_text`.
+
+    Raises:
+      InputError: a text has another form, or names no field of the form.
+    """
+    names = []
+    for text in texts:
+        field, mark, column = text.partition("=")
+        if not (mark and field and column):
+            raise InputError(f"--columns {text}: expected FIELD=COLUMN, such as {known[0]}=text")
+        if field not in known:
+            raise InputError(
+                f"--columns {text}: no field {name_of(field)!r}{nearest(field, known)}; there are "
+                f"{', '.join(known)}"
+            )
+        names.append((field, column))
+    for side in zip(*names, strict=True):
+        if len(set(side)) < len(side):
+            raise InputError(f"--columns: {max(side, key=side.count)!r} is named twice")
+    return Columns(names=tuple(names))
+
+
+def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
+    """Returns the files of a benchmark that a path names, in the order of their names.
+
+    Args:
+      source: a file, a folder of them, or a folder that Hugging Face's `datasets` reads or wrote.
+      forms: those of the benchmark; of a folder the files by their patterns are taken.
+
+    Raises:
+      InputError: there is no such file or folder, or none of its files is one of the benchmark.
+    """
+    if (rows := rows_of(source, forms)) is not None:
+        return rows.files
+    if source.is_file():
+        if source.suffix.lower() not in SUFFIXES:
+            raise InputError(
+                f"{source}: expected a file that ends in {', '.join(SUFFIXES)}{_way_in(source)}"
+            )
+        return [source]
+    if not source.is_dir():
+        raise InputError(f"{source}: no such file or folder")
+    files = _files_in(source, forms)
+    if not files:
+        wanted = ", ".join(_patterns(forms)) or f"files that end in {', '.join(SUFFIXES)}"
+        there = names_of(path.name for path in source.iterdir())
+        raise InputError(
+            f"{source}: expected {wanted}; found {there or 'nothing'}{_other_fields(source)}"
+        )
+    return files
+
+
+def _way_in(source: Path) -> str:
+    """Returns how a file of another kind becomes one that can be read; empty if nobody knows."""
+    if source.suffix.lower() in _PACKED:
+        return "; unpack it, and name the file or the folder"
+    return "; save its sheet as CSV" if source.suffix.lower() in _SHEETS else ""
+
+
+def _other_fields(source: Path) -> str:
+    """Returns what stands in the first file of a folder that has none of the wanted; or nothing."""
+    path = next(iter(_files_in(source, ())), None)
+    try:
+        entry = path and next(_of_file(path, ()), None)
+    except InputError:
+        return ""
+    return f"; {name_of(path.name)} has {found_in(entry.node.value)}" if path and entry else ""
+
+
+def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) -> Iterator[Entry]:
+    """Yields the records of a benchmark, each with its place.
+
+    Raises:
+      InputError: see `benchmark_files`; a file cannot be read, or a column that was named is not
+        there.
+    """
+    _check_columns(source, forms, columns)
+    for entry in _entries(source, forms):
+        value = columns.named(entry.node.value)
+        yield replace(entry, node=replace(entry.node, value=value))
+
+
+def _check_columns(source: Path, forms: Sequence[Form], columns: Columns) -> None:
+    """Checks that the columns that were named are there, as far as records have to be read."""
+    left = {column for _, column in columns.names}
+    seen: set[str] = set()
+    for entry in _entries(source, forms) if left else ():
+        if isinstance(entry.node.value, dict):
+            seen.update(map(str, entry.node.value))
+        if left <= seen:
+            return
+    columns.check(seen, source)
+
+
+def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
+    if (rows := rows_of(source, forms)) is not None:
+        for record in rows.rows("image", has_cells=True):
+            yield Entry(node=record.node(source.name))
+        return
+    root = source if source.is_dir() else source.parent
+    for path in benchmark_files(source, forms):
+        place = path.relative_to(root).as_posix()
+        for entry in _of_file(path, forms):
+            yield replace(entry, part=path.stem, place=place)
+
+
+def rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
+    """Returns the folder of Hugging Face's that a path names; None if it names files of its own."""
+    if source.is_file() or (source.is_dir() and _patterns(forms) and _files_in(source, forms)):
+        return None
+    return row_folder(source)
+
+
+def _patterns(forms: Sequence[Form]) -> list[str]:
+    return [pattern for form in forms for pattern in form.patterns]
+
+
+def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
+    """Returns the files of a folder and those below it, but not those of datasets of eqforge's."""
+    patterns = [f"*/{pattern}" for pattern in _patterns(forms)] or ["*"]
+    files = [path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES]
+    return sorted(
+        path
+        for path in files
+        if any(fnmatch.fnmatch(f"/{path.relative_to(source).as_posix()}", p) for p in patterns)
+        and not any(_is_dataset(source / part) for part in path.relative_to(source).parents)
+        and path.name != EXPORT_NOTE
+        and not any(fnmatch.fnmatch(path.name, p) for form in forms for p in form.ignored)
+        and path.is_file()
+    )
+
+
+def _is_dataset(folder: Path) -> bool:
+    return (folder / FILE_NAME).exists() or (folder / WORK).exists()
+
+
+def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
+    suffix = path.suffix.lower()
+    if suffix == ".json":
+        yield from _of_json(load_json(path), forms)
+    elif suffix in (".csv", ".tsv"):
+        numbers = [name for form in forms for name in form.numbers]
+        rows = read_table(path, set(), numbers, has_index=True, keeps_empty=True)
+        yield from _of_records(path, rows)
+    elif suffix in (".parquet", ".arrow"):
+        for number, row in enumerate(read_rows(path, has_cells=True), start=1):
+            yield Entry(node=Node(path.name, f"row {number}", row))
+    else:
+        yield from _of_records(path, read_json_lines(path))
+
+
+def _of_records(path: Path, records: Iterator[Record]) -> Iterator[Entry]:
+    problems = []
+    for record in records:
+        if record.problem:
+            problems.append(f"{path.name}: {record.where}: {record.problem}")
+        elif not problems:
+            yield Entry(node=record.node(path.name))
+    if problems:
+        raise InputError(listed(problems))
+
+
+def _of_json(root: Node, forms: Sequence[Form]) -> Iterator[Entry]:
+    own = next((form.entries for form in forms if form.entries is not None), None)
+    if own is not None:
+        yield from own(Entry(node=root))
+    elif isinstance(root.value, dict):
+        yield from (Entry(node=node, key=key) for key, node in root.items())
+    else:
+        yield from (Entry(node=node) for node in root.elements())
 
 
 def read_items(benchmark: str, source: Path, columns: Columns = NAMED) -> Iterator[BenchmarkItem]:
@@ -19,7 +244,7 @@ def read_items(benchmark: str, source: Path, columns: Columns = NAMED) -> Iterat
 
     Args:
       benchmark: a key of BENCHMARKS.
-      source: see `records.benchmark_files`.
+      source: see `benchmark_files`.
       columns: what the columns are called, of your own tables.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Benchmarks whose records hold several items: lists of captions, or of images.
+"""Benchmarks of which a record holds several items, or several records hold one.
 
   aro-order     {"image_path", "caption_options"}, the true caption first; made when ARO is run
   vl-checklist  [image, {"POS": [...], "NEG": [...]}]; the i-th NEG was made from the i-th POS
@@ -6,19 +6,31 @@
                 like this one, and stands in `annotation`
   bivlc         the repository's CSV names four drawn candidates for each negative; each is a pair,
                 and the four share their `source_id`
+  mmvp          a question with two options on each image; images that CLIP takes for one another
+                have consecutive numbers
+  mmvp-vlm      a statement of each image, and a type; two make a pair
+  natural-bench `test_set.json` has [question, image, answer, kind], four in a row for each group:
+                the first question on both images, then the second; the hub a row for each group
 
 Source: Yuksekgonul et al. 2023; github.com/mertyg/vision-language-models-are-bows,
   github.com/vinid/neg_clip. Zhao et al. 2022, "VL-CheckList"; github.com/om-ai-lab/VL-CheckList.
-  Miranda et al. 2024, "BiVLC"; github.com/IMirandaM/BiVLC.
+  Miranda et al. 2024, "BiVLC"; github.com/IMirandaM/BiVLC. Tong et al. 2024, "Eyes Wide Shut?";
+  huggingface.co/datasets/MMVP/MMVP and MMVP/MMVP_VLM, read as by github.com/tsb0601/MMVP,
+  scripts/evaluate_vlm.py. Li et al. 2024, "NaturalBench"; github.com/Baiqi-Li/NaturalBench,
+  huggingface.co/datasets/BaiqiL/NaturalBench.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from dataclasses import replace
+from itertools import groupby, product
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node
+from eqforge.core.identity import short_digest
 from eqforge.sources.benchmarks.form import (
     BenchmarkItem,
     Entry,
@@ -150,4 +162,180 @@ CANDIDATES_FORM: Final = Form(
     numbers=("index",),
     patterns=("*negative_imgs*.csv",),
     is_one_file=True,
+)
+
+
+QUESTION: Final = frozenset(("Index", "Question", "Options", "Correct Answer"))
+STATEMENT: Final = frozenset(("Question ID", "Type", "Statement"))
+_OPTION: Final = re.compile(r"\(([a-z])\)\s*([^()]*(?:\((?![a-z]\))[^()]*\)[^()]*)*)")
+
+
+def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields a question."""
+    node = entry.node
+    number = int(_number(node, "Index"))
+    options = {f"({m[1]})": m[2].strip() for m in _OPTION.finditer(node["Options"].text())}
+    answer = node["Correct Answer"].text().strip()
+    if answer not in options:
+        node["Correct Answer"].fail(f"one of the options {', '.join(options) or '(none)'}")
+    yield BenchmarkItem(
+        item_id=str(number),
+        group=str((number + 1) // 2),
+        images=(f"MMVP Images/{number}.jpg",),
+        texts=(node["Question"].text(),),
+        negatives=tuple(options.values()),
+        answer=options[answer],
+    )
+
+
+def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yields an entry for each two statements of a pair, by their numbers.
+
+    Raises:
+      InputError: a statement has no other of its type.
+    """
+    found: dict[int, Entry] = {}
+    for entry in entries:
+        number = int(_number(entry.node, "Question ID"))
+        if number in found:
+            raise InputError(f"{entry.node.file}: {entry.node.where}: {number} appears twice")
+        found[number] = entry
+    for number in sorted(found):
+        first, second = found.get(number), found.get(number + 1)
+        if number % 2 == 0 and number - 1 in found:
+            continue
+        types = [entry and entry.node["Type"].text() for entry in (first, second)]
+        assert first is not None
+        if number % 2 == 0 or second is None or types[0] != types[1]:
+            raise InputError(
+                f"{first.node.file}: {first.node.where}: statement {number} is one of a pair "
+                "whose other is missing or of another type"
+            )
+        node = first.node
+        yield replace(first, node=replace(node, value={"0": node.value, "1": second.node.value}))
+
+
+def read_statements(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields the pair of two statements."""
+    sides = [entry.node["0"], entry.node["1"]]
+    numbers = [_number(side, "Question ID") for side in sides]
+    kind = sides[0]["Type"].text()
+    folder = PurePosixPath("MLLM_VLM Images", kind)
+    yield BenchmarkItem(
+        item_id="-".join(numbers),
+        kind=kind,
+        images=tuple(str(folder / f"{number}.jpg") for number in numbers),
+        texts=tuple(side["Statement"].text() for side in sides),
+    )
+
+
+def _number(node: Node, name: str) -> str:
+    number = own_id(node, name) or ""
+    return number if number.isascii() and number.isdigit() else node[name].fail("a whole number")
+
+
+_FILE: Final = ("Questions.csv",)
+QUESTION_FORM: Final = Form(fields=QUESTION, read=read_question, patterns=_FILE, is_one_file=True)
+PAIR_FORM: Final = Form(
+    fields=STATEMENT, read=read_statements, joined=join_statements, patterns=_FILE, is_one_file=True
+)
+
+
+_SIDES: Final = tuple(product((0, 1), (0, 1)))  # question, image
+HUB: Final = frozenset(
+    (
+        *(f"{what}_{side}" for what in ("Image", "Question") for side in (0, 1)),
+        *(f"Image_{image}_Question_{question}" for question, image in _SIDES),
+    )
+)
+
+
+def join_groups(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yields an entry for each group of four records; rows of the hub as they are.
+
+    Raises:
+      InputError: records are missing, or stand in another order.
+    """
+    group: list[Entry] = []
+    for entry in entries:
+        if not isinstance(entry.node.value, list):
+            yield entry
+            continue
+        group.append(entry)
+        if len(group) == 4:
+            yield _group(group)
+            group = []
+    if group:
+        node = group[0].node
+        raise InputError(f"{node.file}: {node.where}: expected four records of a group")
+
+
+def _group(entries: list[Entry]) -> Entry:
+    first = entries[0].node
+    rows = [_texts_of(entry.node) for entry in entries]
+    questions, images = [[row[column] for row in rows] for column in (0, 1)]
+    if questions != [questions[0]] * 2 + [questions[2]] * 2 or images != [images[0], images[1]] * 2:
+        raise InputError(
+            f"{first.file}: {first.where}: expected four records of a group: a question on two "
+            "images, then another on the same two; are they in another order?"
+        )
+    return replace(entries[0], node=Node(first.file, first.where, rows))
+
+
+def _texts_of(node: Node) -> list[str]:
+    return [element.text() for element in node.elements()]
+
+
+def is_record(value: Any) -> bool:
+    """Tells whether a value is a question with its image, its answer and its kind."""
+    is_row = isinstance(value, list) and len(value) == 4
+    return is_row and all(isinstance(part, str) for part in value)
+
+
+def read_group(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields the four questions of a group."""
+    rows = entry.node.value
+    name = short_digest(rows)
+    for (question, image), row in zip(_SIDES, rows, strict=True):
+        yield BenchmarkItem(
+            item_id=f"{name}/q{question}i{image}",
+            kind=row[3],
+            group=name,
+            images=(row[1],),
+            texts=(row[0],),
+            answer=row[2],
+        )
+
+
+def read_hub(entry: Entry) -> Iterator[BenchmarkItem]:
+    """Yields the four questions of a row of the hub."""
+    node = entry.node
+    pictures = [picture(entry, f"Image_{side}") for side in (0, 1)]
+    name = record_id(entry, pictures[0][0], own_id(node, "Index"))
+    for question, image in _SIDES:
+        shown, cells = pictures[image]
+        yield BenchmarkItem(
+            item_id=f"{name}/q{question}i{image}",
+            split=text(node, "split", default="test"),
+            kind=text(node, "Question_Type"),
+            group=name,
+            images=(shown,),
+            cells=cells,
+            texts=(node[f"Question_{question}"].text(),),
+            answer=node[f"Image_{image}_Question_{question}"].text(),
+            annotation=rest(node, *HUB, "Index", "Question_Type", "split"),
+        )
+
+
+NATURAL_BENCH: Final = (
+    Form(
+        fields=frozenset(),
+        array="arrays of a question, an image, an answer and a kind",
+        is_array=is_record,
+        read=read_group,
+        joined=join_groups,
+        patterns=("test_set.json",),
+        is_one_file=True,
+    ),
+    Form(fields=HUB, read=read_hub, is_one_file=True),
 )

@@ -15,16 +15,149 @@ objects, or several of them make an item, a function in a module of its own read
   vismin           Awal et al. 2024; huggingface.co/datasets/mair-lab/vismin-bench
   conme            Huang et al. 2024; github.com/jmiemirza/ConMe, COMBINED_LLM. `image` is a path on
                    the authors' machine; the images are those of COCO's val2017
+
+Your own pairs, foils, rewordings or questions have the columns of eqforge's tables, or columns that
+are named. `id`, `split` and `kind` are optional, and so is the image of a foil or a question: a
+text without one is about none. What `eqforge export` wrote comes back as it was: such a row has the
+columns of eqforge's tables. Its id is that of the row without the name of its dataset, its picture
+has the name that it had in its source, and what had no column stands in `annotation` already.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final
+
+import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node
-from eqforge.sources.benchmarks import lists, mmvp, natural_bench, own, replace_swap
+from eqforge.schemas.records.scores import compact_json
+from eqforge.sources.benchmarks import lists, replace_swap
 from eqforge.sources.benchmarks.eqben import EQBEN_FORM
-from eqforge.sources.benchmarks.form import NOT_CONFIRMED, Entry, Fields, Form
+from eqforge.sources.benchmarks.form import (
+    NOT_CONFIRMED,
+    BenchmarkItem,
+    Entry,
+    Fields,
+    Form,
+    read_fields,
+)
+
+OPTIONAL: Final = ("id", "split", "kind", "image", "source_id", "group_id", "options")
+_OWN: Final = Fields(
+    ids=("id",),
+    kind=("kind",),
+    group=("group_id",),
+    negatives=("hard_negative",),
+    unnoted=OPTIONAL,
+    may_lack_image=True,
+)
+_TEXTS: Final = ("sample_id", "dataset", "annotation")
+"""The columns that rows of all datasets have."""
+_IDS: Final = ("item_id", "group_id")
+_PICTURES: Final = ("image", "image_0", "image_1")
+_NULLS: Final = (None, "null")
+"""Nothing, of a nested column; the second in an ImageFolder, where such columns are JSON."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exported:
+    """What a row says that is read in another way than a record of somebody's.
+
+    Attributes:
+      names: what its pictures are called in their source, by the columns of pictures.
+      annotation: of the row.
+      dataset: its name, where the row was none of your own.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    annotation: str
+    dataset: str = ""
+
+
+def as_own(entry: Entry) -> tuple[Entry, Exported | None]:
+    """Returns a record with the columns of your own, and the rest if an export wrote it."""
+    row = entry.node.value
+    if not _is_exported(row):
+        return entry, None
+    start = f"{row['dataset']}/"
+    own = {name: value for name, value in row.items() if name not in (*_TEXTS, *_IDS)}
+    own |= {"id": row["sample_id"].removeprefix(start)}
+    group = next((row[name] for name in _IDS if isinstance(row.get(name), str)), row["sample_id"])
+    own |= {"group_id": group.removeprefix(start)} if group != row["sample_id"] else {}
+    names = {each: own.pop(f"{each}_name", None) for each in _PICTURES}
+    for each in _PICTURES:
+        own.pop(f"{each}_id", None)
+    dataset = "" if row["dataset"].startswith("own-") else row["dataset"]
+    named = {column: name for column, name in names.items() if isinstance(name, str)}
+    said = Exported(names=named, annotation=row["annotation"], dataset=dataset)
+    return replace(entry, node=replace(entry.node, value=own)), said
+
+
+def _is_exported(row: Any) -> bool:
+    if not isinstance(row, dict) or "id" in row:
+        return False
+    return all(isinstance(row.get(name), str) for name in _TEXTS) and _object(row["annotation"])
+
+
+def _object(text: str) -> bool:
+    try:
+        msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> BenchmarkItem:
+    """Returns the item of an exported row with the names and the annotation that it had.
+
+    Args:
+      item: as it is read of the record without them; its annotation has the columns that are left.
+      said: what the row says beside.
+      columns: those of its pictures.
+    """
+    shown = tuple(
+        said.names.get(column, name) for column, name in zip(columns, item.images, strict=True)
+    )
+    left = msgspec.json.decode(item.annotation, type=dict[str, Any])
+    left = {name: value for name, value in left.items() if value not in _NULLS}
+    left |= {"dataset": said.dataset} if said.dataset else {}
+    own = msgspec.json.decode(said.annotation, type=dict[str, Any])
+    annotation = compact_json(left | own) if left else said.annotation
+    names = shown if shown != item.images else ()
+    return replace(item, shown=names, annotation=annotation)
+
+
+def _read(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
+    entry, exported = as_own(entry)
+    for item in read_fields(fields, entry):
+        yield item if exported is None else as_it_was(item, exported, fields.images)
+
+
+def _form(fields: Fields) -> tuple[Form]:
+    form = fields.form(optional=OPTIONAL, is_one_file=True)
+    return (replace(form, read=partial(_read, fields)),)
+
+
+OWN_FORMS: Final = {
+    "own-pairs": _form(
+        Fields(
+            images=("image_0", "image_1"),
+            texts=("caption_0", "caption_1"),
+            ids=("id",),
+            kind=("kind",),
+            source=("source_id",),
+            unnoted=OPTIONAL,
+        )
+    ),
+    "own-foils": _form(_OWN),
+    "own-rewordings": _form(replace(_OWN, texts=("caption", "hard_positive"))),
+    "own-questions": _form(
+        replace(_OWN, texts=("question",), negatives=(), answer=("answer",), options="options")
+    ),
+}
+
 
 CONFIRMED: Final = 2
 """Of three annotators of VALSE."""
@@ -121,10 +254,10 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         ).form(is_one_file=True),
         lists.CANDIDATES_FORM,
     ),
-    "natural-bench": natural_bench.FORMS,
+    "natural-bench": lists.NATURAL_BENCH,
     "vismin": (_pairs("text", "category").form(is_one_file=True),),
-    "mmvp": (mmvp.QUESTION_FORM,),
-    "mmvp-vlm": (mmvp.PAIR_FORM,),
+    "mmvp": (lists.QUESTION_FORM,),
+    "mmvp-vlm": (lists.PAIR_FORM,),
     "conme": (
         Fields(
             texts=("orig_pos",),
@@ -137,5 +270,5 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     ),
     "negclip": (lists.NEGCLIP_FORM,),
     "replace-swap": (replace_swap.FORM,),
-    **own.FORMS,
+    **OWN_FORMS,
 }

@@ -13,7 +13,7 @@ from eqforge.cli import main
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import load_json
 from eqforge.sources.caption_sources import read_captions
-from eqforge.sources.youcook2 import read_youcook2
+from eqforge.sources.captioned_videos import read_youcook2
 from tests.builds import books, reasons, rows
 from tests.faults import runs
 

@@ -14,8 +14,14 @@ from eqforge.evaluation.review.outcome import import_votes
 from eqforge.evaluation.review.plan import write_plan
 from eqforge.evaluation.review.protocols import protocol_of
 from eqforge.evaluation.review.settings import Import, Plan
-from eqforge.sources.decisions import decision_lines, disagreed, dropped, read_decisions
-from eqforge.sources.errata import read_errata, write_errata
+from eqforge.sources.errata import (
+    disagreed,
+    dropped,
+    lines_of,
+    read_decisions,
+    read_errata,
+    write_lines,
+)
 from tests.evaluation.review.reviews import decided
 from tests.fuzz import mutate
 from tests.fuzz.takes import Outcome, file_of
@@ -62,14 +68,14 @@ def _decisions(data: bytes, folder: Path) -> Outcome:
     found = read_decisions(path)
     dropped(path)
     disagreed(found)
-    again = file_of("".join(decision_lines(found)).encode(), folder, "again.jsonl")
+    again = file_of("".join(lines_of(found)).encode(), folder, "again.jsonl")
     assert read_decisions(again) == found, "decisions are others after writing"
     return "records" if found else "rejects"
 
 
 def _errata(data: bytes, folder: Path) -> Outcome:
     found = read_errata(file_of(data, folder, "errata.jsonl"))
-    write_errata(str(folder / "again.jsonl"), found)
+    write_lines(str(folder / "again.jsonl"), found)
     assert read_errata(folder / "again.jsonl") == found, "errata are others after writing"
     return "records" if found else "rejects"
 

@@ -35,13 +35,11 @@ from eqforge.models.score_matrix import MatrixFiles, read_table
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.action_genome import read_action_genome
-from eqforge.sources.caption_forms import Source
-from eqforge.sources.caption_sources import CaptionRecord, read_captions
-from eqforge.sources.gebplus import read_gebplus
+from eqforge.sources.caption_sources import CaptionRecord, Source, read_captions
+from eqforge.sources.captioned_videos import read_gebplus, read_youcook2
 from eqforge.sources.text_pairs import read_text_pairs
 from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.sources.vl_checklist import read_vl_checklist
-from eqforge.sources.youcook2 import read_youcook2
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.text.caption_edits import EditRules

@@ -8,7 +8,7 @@ import nltk
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.cache import cache_folder
+from eqforge.core.files.disk import cache_folder
 from eqforge.generators.text import wordnet as module
 from eqforge.generators.text.wordnet import (
     lexnames,

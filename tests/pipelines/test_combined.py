@@ -16,7 +16,7 @@ from eqforge.cli import main
 from eqforge.commands import verify
 from eqforge.schemas.dataset.manifest import load_manifest
 from eqforge.schemas.records.scores import Score
-from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.combine import merge_images
 from tests.builds import books, dataset_bytes, processes, rows, start, wait_for

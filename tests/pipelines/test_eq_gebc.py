@@ -19,7 +19,7 @@ from eqforge.generators.demo.workspace import Workspace
 from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines import eq_gebc
 from eqforge.schemas.dataset.manifest import load_manifest
-from eqforge.sources.gebplus import read_gebplus
+from eqforge.sources.captioned_videos import read_gebplus
 from tests.builds import books, ids, measured, reasons, rejected, rows
 
 PAIRS = [

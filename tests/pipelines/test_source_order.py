@@ -17,8 +17,7 @@ from eqforge.pipelines import (
 )
 from eqforge.pipelines.base.settings import RunSettings
 from eqforge.pipelines.base.text import select_captions, select_images
-from eqforge.sources.caption_forms import Source
-from eqforge.sources.caption_sources import read_captions
+from eqforge.sources.caption_sources import Source, read_captions
 from tests.builds import rows
 
 CAPTIONS = [

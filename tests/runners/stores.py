@@ -13,7 +13,7 @@ from typing import Any
 
 import fsspec
 
-from eqforge.core.files.cache import cache_folder
+from eqforge.core.files.disk import cache_folder
 from tests.runners.tiers import free_ports, wait_for_port
 
 SERVERS = {

@@ -95,7 +95,7 @@ def hosts(tmp_path: Path) -> Iterator[tuple[Host, Host]]:
     need("flink-cluster", JAR, FLINK_HOME)
     if os.geteuid() != 0 or shutil.which("ip") is None:
         pytest.skip("network namespaces need root and the program ip")
-    from eqforge.core.files.cache import cache_folder
+    from eqforge.core.files.disk import cache_folder
 
     first, second = (Host(name, tmp_path, cache_folder()) for name in ADDRESSES)
     with two_hosts():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.core.files.cache import cache_folder
+from eqforge.core.files.disk import cache_folder
 from tests.builds import dataset_bytes, finished_work, reasons, wait_for
 from tests.builds import start as start_eqforge
 from tests.faults.runs import SETTINGS, Inputs, make_inputs

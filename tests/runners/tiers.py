@@ -13,7 +13,7 @@ from pathlib import Path
 import apache_beam as beam
 import pytest
 
-from eqforge.core.files.cache import cache_folder
+from eqforge.core.files.disk import cache_folder
 from tests.builds import environment
 
 ROOT = Path(__file__).parents[2]

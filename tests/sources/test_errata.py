@@ -1,3 +1,4 @@
+import json
 import random
 from pathlib import Path
 
@@ -5,7 +6,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.schemas.records.errata import Erratum
-from eqforge.sources.errata import errata_lines, read_errata, write_errata
+from eqforge.sources.errata import lines_of, read_errata, write_lines
 
 DROP = Erratum(id="d/1", action="drop", reason="says the same", who="Ada", when="2026-11-23")
 CORRECT = Erratum(
@@ -19,52 +20,33 @@ def test_what_is_written_is_read_whatever_its_order(tmp_path: Path) -> None:
     path = tmp_path / "errata.jsonl"
     for seed in range(3):
         random.Random(seed).shuffle(errata)
-        assert write_errata(str(path), errata) == 3
+        assert write_lines(str(path), errata) == 3
         assert read_errata(path) == tuple(sorted(errata))
-        lines = list(errata_lines(errata))
+        lines = list(lines_of(errata))
         random.Random(seed).shuffle(lines)
         path.write_text("\n".join(lines))
         assert read_errata(path) == tuple(sorted(errata))
+
+
+def line(**changes: str) -> str:
+    return json.dumps({"id": "a", "action": "drop", "reason": "b", "who": "c"} | changes)
 
 
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
         (['{"id": "a", "action": "drop", "who": "b"}'], "line 1: the field 'reason' is missing"),
-        (['{"id": "a", "action": "erase", "reason": "b", "who": "c"}'], "line 1: action: "),
-        (['{"id": " ", "action": "drop", "reason": "b", "who": "c"}'], "line 1: id: expected"),
-        (['{"id": "a", "action": "correct", "reason": "b", "who": "c"}'], "column: the action"),
-        (
-            ['{"id": "a", "action": "drop", "reason": "b", "who": "c", "text": "d"}'],
-            "text: the action 'drop' has none",
-        ),
-        (
-            ['{"id": "a", "action": "note", "reason": "b", "who": "c", "when": "May"}'],
-            "when: expected a day such as 2026-11-23, found 'May'",
-        ),
-        (['{"id": "a", "action": "drop", "reason": "b", "who": "c"}'] * 2, "says what line 1 says"),
-        (
-            [
-                '{"id": "a", "action": "drop", "reason": "b", "who": "c"}',
-                '{"id": "a", "action": "drop", "reason": "d", "who": "c"}',
-            ],
-            "lines 1 and 2: 'a' appears twice",
-        ),
-        (
-            [
-                '{"id": "a", "action": "correct", "column": "x", "text": "y", '
-                '"reason": "b", "who": "c"}',
-                '{"id": "a", "action": "drop", "reason": "d", "who": "c"}',
-            ],
-            "line 1: 'a' is dropped, too",
-        ),
+        ([line(action="erase")], "line 1: action: "),
+        ([line(action="cut")], "expected drop, correct, note"),
+        ([line(id=" ")], "line 1: id: expected"),
+        ([line(action="correct")], "column: the action"),
+        ([line(text="d")], "text: the action 'drop' has none"),
+        ([line(action="note", when="May")], "when: expected a day such as 2026-11-23, found 'May'"),
+        ([line()] * 2, "says what line 1 says"),
+        ([line(), line(reason="d")], "lines 1 and 2: 'a' appears twice"),
+        ([line(action="correct", column="x", text="y"), line()], "line 1: 'a' is dropped, too"),
         (["[1]"], "line 1: expected an object"),
         (["{"], "line 1: not valid JSON"),
-        (
-            ['{"id": "a", "action": "cut", "reason": "b", "who": "c"}'],
-            "expected drop, correct, note",
-        ),
-        (["\x00"], "line 1: not valid JSON"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from eqforge.sources.caption_forms import detect_source
-from eqforge.sources.caption_sources import CaptionRecord, read_captions
+from eqforge.sources.caption_sources import CaptionRecord, detect_source, read_captions
 
 Rows = list[dict[str, Any]]
 ROWS: Rows = [

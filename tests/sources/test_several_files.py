@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.sources.several_files import read_files
-from eqforge.sources.youcook2 import read_youcook2
+from eqforge.sources.captioned_videos import read_files, read_youcook2
 
 VIDEO = {"duration": 9.0, "subset": "training", "recipe_type": "1", "annotations": []}
 

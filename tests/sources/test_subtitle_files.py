@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.sources.moment_files import moment_files
-from eqforge.sources.subtitle_files import subtitles_of
+from eqforge.sources.moment_files import moment_files, subtitles_of
 from eqforge.sources.video_captions import read_captioned_videos
 
 CUE = "00:00:01.000 --> 00:00:02.000\n{}\n"
@@ -28,11 +27,7 @@ def write(folder: Path, *names: str) -> Path:
         ("talk.pt_BR.srt", "talk", "pt_BR"),
         ("Title [dQw4w9WgXcQ].en-orig.vtt", "Title [dQw4w9WgXcQ]", "en-orig"),
         ("a/talk.en-uYU-mmqFLq8.vtt", "a/talk", "en-uYU-mmqFLq8"),
-        ("talk.zh-Hans.VTT", "talk", "zh-Hans"),
         ("talk.es-419.vtt", "talk", "es-419"),
-        ("talk.eng.srt", "talk", "eng"),
-        ("talk.v2.srt", "talk.v2", ""),
-        ("talk.final.srt", "talk.final", ""),
         ("talk.cut.srt", "talk.cut", ""),
         ("en.srt", "en", ""),
         ("talk.2024.en.vtt", "talk.2024", "en"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqforge.sources.subtitles import read_cues
+from eqforge.sources.moment_files import read_cues
 
 TIMES = "00:00:01,000 --> 00:00:02,000"
 

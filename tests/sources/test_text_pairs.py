@@ -69,7 +69,6 @@ def test_aro_pairs_keep_the_relation_as_their_kind(tmp_path: Path) -> None:
     ("box", "message"),
     [
         ({"bbox_x": 3, "bbox_y": 4, "bbox_w": 5}, "the field 'bbox_h' is missing"),
-        ({"bbox_x": "3", "bbox_y": 4, "bbox_w": 5, "bbox_h": 6}, "[0].bbox_x: expected a number"),
         ({"bbox_x": 3, "bbox_y": 4, "bbox_w": 1e300, "bbox_h": 6}, "expected a box within"),
     ],
 )
@@ -155,10 +154,8 @@ def test_eqben_is_read_in_each_form_of_its_loaders(tmp_path: Path, content: obje
     ("content", "message"),
     [
         ({"v": {"s": [EQBEN | {"caption0": []}]}}, "v.s[0].caption0: expected a caption"),
-        ({"v": [EQBEN | {"image0": ["x"]}]}, "v[0].image0: expected a string"),
         ({"v": [EQBEN, {"image0": "x"}]}, "v[1]: not a known text pair"),
         ({"v": {}}, "v: not a known text pair"),
-        ([{"image": "eqbensd/0.png", "caption": "a cat"}], "[0]: not a known text pair"),
     ],
 )
 def test_what_is_no_annotation_of_eqben_is_one_error(
@@ -196,7 +193,6 @@ def test_a_dataset_folder_is_read_from_its_parquet_files(tmp_path: Path) -> None
         ([{"filename": 3, "caption": "x", "negative_caption": "y"}], "[0].filename: expected a st"),
         ([["a.jpg", {"POS": ["x"], "NEG": []}]], "[0][1]: expected as many POS as NEG captions"),
         ([["a.jpg"]], "[0]: expected an image and its captions"),
-        (["a"], "f.json: [0]: expected an object"),
         (3, "expected an array"),
     ],
 )
@@ -206,11 +202,6 @@ def test_bad_records_are_one_error_that_names_record_and_field(
     path = _write(tmp_path, "f.json", content)
     with pytest.raises(InputError, match=re.escape(message)):
         list(read_text_pairs(path))
-
-
-def test_an_empty_folder_is_no_dataset(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"holds no dataset\.json"):
-        list(read_text_pairs(tmp_path))
 
 
 def test_an_id_that_stands_twice_and_half_a_surrogate_pair_are_one_error(tmp_path: Path) -> None:

@@ -65,8 +65,7 @@ def test_one_line_states_split_and_licence_for_its_video(tmp_path: Path) -> None
 
 MIXED = [
     {"video": "b.mp4", "start_s": 4, "end_s": 5, "caption": "pour"},
-    {"video": "b.mp4", "start_s": 4, "end_s": 5, "caption": "stir"},
-    {"video": "b.mp4", "start_s": 4, "end_s": 5, "caption": "stir"},
+    *[{"video": "b.mp4", "start_s": 4, "end_s": 5, "caption": "stir"}] * 3,
     {"video": "b.mp4", "start_s": 5, "end_s": 4, "caption": "backwards"},
     {"video": "a.mp4", "timestamp_s": 1, "caption": "cut", "id": "1", "licence": "CC0"},
     {"video": "a.mp4", "timestamp_s": 2, "caption": "fry", "id": "1", "licence": "CC0"},
@@ -91,16 +90,9 @@ def test_the_order_of_the_lines_changes_nothing(tmp_path: Path) -> None:
         ("duplicate_moment", "1"),
     ]
     assert [s.caption for s in b.segments] == ["pour", "stir"]  # at one time, but not the same
-    assert [r.reason for r in b.refused] == ["bad_segment", "duplicate_moment"]
+    assert [r.reason for r in b.refused] == ["bad_segment", *["duplicate_moment"] * 2]
     names = [r.record_id for video in first for r in video.refused]
-    assert len(set(names)) == len(names) == 5
-
-
-def test_a_line_that_stands_three_times_is_two_rejects(tmp_path: Path) -> None:
-    (video,) = read(tmp_path, MOMENT, MOMENT, MOMENT)
-    first, second = (record.record_id for record in video.refused)
-    assert len(video.segments) == 1
-    assert second == f"{first}.2"
+    assert len(set(names)) == len(names) == 6
 
 
 def test_other_fields_are_carried_along_as_text(tmp_path: Path) -> None:
@@ -117,26 +109,13 @@ def test_other_fields_are_carried_along_as_text(tmp_path: Path) -> None:
     }
 
 
-def test_a_line_without_a_time_is_told_both_ways_to_say_it(tmp_path: Path) -> None:
-    timeless = {"video": "a.mp4", "timestamp": 3, "caption": "cut"}
-
-    (video,) = read(tmp_path, MOMENT | {"video": "a.mp4"}, timeless, share=0.5)
-
-    assert video.refused[0].detail == (
-        "expected timestamp_s, or start_s and end_s, "
-        "found caption, timestamp, video; did you mean timestamp_s by timestamp?"
-    )
-
-
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
         ({"start": 1, "end": 2}, "did you mean start_s by start and end_s by end?"),
-        ({"time_s": 1}, "found caption, time_s, video; did you mean timestamp_s by time_s?"),
         ({"note": "x"}, "end_s, found caption, note, video$"),
         ({"timestamp_s": "00:20"}, "timestamp_s: expected a number, found the clock time '00:20'; "
          "write 20$"),
-        ({"timestamp_s": "1:02:03.5"}, "found the clock time '1:02:03.5'; write 3723.5$"),
         ({"start_s": "1:00", "end_s": "1:10"}, "start_s: expected a number, .* write 60$"),
         ({"timestamp_s": "٢:20"}, "expected a number, found a text '٢:20'$"),
     ],
@@ -203,8 +182,6 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
     [
         ({"video": "a", "caption": "x"}, "line 1: expected timestamp_s, or start_s and end_s"),
         ({"video": "a", "start_s": 3, "end_s": 1, "caption": "x"}, "a time not before start_s"),
-        ({"video": "a", "timestamp_s": 1e308, "caption": "x"}, "a time from 0 to"),
-        ({"video": "a", "start_s": 3, "end_s": 1e9, "caption": "x"}, "a time not before start_s"),
         ({"video": "a", "timestamp_s": -1, "caption": "x"}, "a time from 0 to 10,000,000 s"),
         ({"video": "a", "timestamp_s": 1, "end_s": 1, "caption": "x"}, "not both"),
         ({"video": "a", "timestamp_s": 1, "capton": "x"}, "the field 'caption' is missing"),
@@ -212,7 +189,6 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_lines(tmp_path: Path) -> No
         (MOMENT | {"segment": "1"}, "segment: expected another name"),
         (MOMENT | {"notes": "x" * (MAX_CARRIED_CHARS + 1)}, "at most 10,000 characters"),
         (MOMENT | {"note": "\ud800"}, "note: expected valid Unicode text"),
-        (MOMENT | {"\ud800": 1}, "expected a printable string"),
         (json.dumps([MOMENT, MOMENT]), "line 1: expected an object, found an array"),
         (json.dumps({"moments": [MOMENT]}, indent=1), "lines 1, 2, 3 and 6 more: not valid"),
         ("{", "line 1: not valid JSON"),

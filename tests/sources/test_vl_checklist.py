@@ -36,17 +36,8 @@ def test_names_do_not_depend_on_where_a_record_stands(tmp_path: Path) -> None:
     [
         ("{}", "size.json: expected a list, found an object"),
         ('[["a.jpg", {"POS": ["x"]}]]', "size.json: [0][1]: the field 'NEG' is missing; found POS"),
-        (
-            '[["a.jpg", {"POS": "x", "NEG": ["y"]}]]',
-            "size.json: [0][1].POS: expected a list, found a text 'x'",
-        ),
         ('[["a.jpg", {"POS": ["x", "z"], "NEG": ["y"]}]]', "found 2 POS and 1 NEG"),
-        ('[["a.jpg", {"POS": [], "NEG": []}]]', "found 0 POS and 0 NEG"),
         ('[["", {"POS": ["x"], "NEG": ["y"]}]]', "[0][0]: expected the path of an image"),
-        (
-            '[["a.jpg", {"POS": ["x"], "NEG": ["y"]}, 3]]',
-            "size.json: [0]: expected a list of length 2, found 3",
-        ),
     ],
 )
 def test_bad_files_are_one_error_that_names_record_and_field(
@@ -61,10 +52,8 @@ def test_bad_files_are_one_error_that_names_record_and_field(
 @pytest.mark.parametrize(
     ("file", "records"),
     [
-        ("Attribute/vg/action.json", 1892),
         ("Attribute/vg/color.json", 11569),
         ("Relation/vg/spatial.json", 30650),
-        ("Relation/swig_action.json", 25150),
         ("Object/Size/swig_size/swig_destination/swig_destination_small.json", 9),
     ],
 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sample_rank
 from eqforge.schemas.dataset.compare import digests
-from eqforge.schemas.tables.combined import PAIRS_NAME
+from eqforge.schemas.tables.benchmark_rows import PAIRS_NAME
 from eqforge.schemas.tables.datasets import dataset_type
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.transforms.dataset.part_pictures import Part

@@ -13,12 +13,18 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.errata import Erratum
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import spans_of
-from eqforge.schemas.tables.combined import CombinedPair
+from eqforge.schemas.tables.benchmark_rows import CombinedPair
 from eqforge.schemas.tables.datasets import dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.texts import Judgement
-from eqforge.sources.decisions import dropped, told_decisions
-from eqforge.sources.errata import check_columns, read_errata, told, unknown
+from eqforge.sources.errata import (
+    check_columns,
+    dropped,
+    read_errata,
+    told,
+    told_decisions,
+    unknown,
+)
 
 ERRATA_STAGE: Final = Stage(
     "errata", {"erratum": "The file of --errata says that the sample is to be dropped."}

@@ -30,8 +30,8 @@ from eqforge.schemas.dataset.recipe import (
     recorded_schema,
     tables_of,
 )
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.columns import IMAGE, with_metadata
-from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.export.card import DEFAULT, Files, write_card, write_description
 from eqforge.transforms.export.formats import RECIPE, Writer

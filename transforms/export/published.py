@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 
 from eqforge.core.errors import InputError
 from eqforge.core.visible import counted, visible
-from eqforge.schemas.tables.eqben_subsets import EQBEN_FOLDERS, EQBEN_SIZES, eqben_subset
+from eqforge.schemas.tables.benchmarks import EQBEN_FOLDERS, EQBEN_SIZES, eqben_subset
 from eqforge.sources.benchmarks import eqben
 from eqforge.sources.benchmarks.form import Fields, source_order, write_fields
 from eqforge.sources.benchmarks.lists import write_checklist

@@ -11,8 +11,7 @@ from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
 from eqforge.generators.text.lexicon import Kind
 from eqforge.sources.caption_sources import CaptionRecord, read_captions
 from eqforge.sources.own_captions import caption_files
-from eqforge.sources.pair_records import pair_files
-from eqforge.sources.text_pairs import TextPair, read_text_pairs
+from eqforge.sources.text_pairs import TextPair, pair_files, read_text_pairs
 from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
 
 FOLDERS: Final[Mapping[str, str]] = {"attribute": "Attribute/vg", "relation": "Relation/vg"}

@@ -102,7 +102,7 @@ def lint_command(settings: LintSettings) -> int:
 def _write_errata(url: str, reports: Iterable[LintReport], kinds: Collection[str]) -> None:
     """Writes the errata that drop the records with findings of some kinds, and says how many."""
     from eqforge.generators.text.lints.command import errata_of, of_samples
-    from eqforge.sources.errata import write_errata
+    from eqforge.sources.errata import write_lines
 
     found = (
         finding
@@ -111,7 +111,7 @@ def _write_errata(url: str, reports: Iterable[LintReport], kinds: Collection[str
             (f for f in report.findings if f.kind in kinds), Path(report.path)
         )
     )
-    number = write_errata(url, errata_of(found))
+    number = write_lines(url, errata_of(found))
     print(visible(f"{url}: {counted(number, 'records')} to drop"))
 
 

@@ -21,7 +21,7 @@ from eqforge.schemas.dataset.manifest import MAX_BYTES, DataFile, settled
 from eqforge.schemas.dataset.reader import Dataset, read_records
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.values import SCHEMA_VERSION
-from eqforge.schemas.tables.combined import COMBINED
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.datasets import TYPES, dataset_type, table_type
 from eqforge.schemas.tables.description import TableType
 from eqforge.sources.labelled_captions import dataset_captions

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from eqforge.core.errors import EqforgeError
-from eqforge.core.files.cache import cache_folder
+from eqforge.core.files.disk import cache_folder
 from eqforge.core.sandbox import landlock, probe
 from eqforge.core.sandbox.cage import VARIABLE
 from eqforge.core.shell import shell

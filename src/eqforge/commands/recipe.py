@@ -31,8 +31,8 @@ from eqforge.pipelines.base.runner import BuildReport, build_dataset
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe, sources_of
+from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.tables.combined import COMBINED
 from eqforge.schemas.tables.datasets import DATASETS
 from eqforge.transforms.export.rows import check_files
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.core.files.copies import copies_folder, room_for
+from eqforge.core.files.found_file import copies_folder, room_for
 from tests.builds import environment, wait_for
 
 KB = 1000
@@ -54,7 +54,7 @@ def test_together_they_keep_to_the_limit() -> None:
 
 _HOLD = """
 import sys
-from eqforge.core.files.copies import room_for
+from eqforge.core.files.found_file import room_for
 with room_for(9_000, "", 10_000):
     print("held", flush=True)
     sys.stdin.read()

@@ -11,8 +11,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node
-from eqforge.core.files.pickled import read_members
-from eqforge.sources.action_genome import read_action_genome
+from eqforge.sources.action_genome import read_action_genome, read_members
 
 
 def read(path: Path) -> Any:

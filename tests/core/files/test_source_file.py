@@ -10,8 +10,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.sources.action_genome import read_action_genome
-from eqforge.sources.gebplus import read_gebplus
-from eqforge.sources.youcook2 import read_youcook2
+from eqforge.sources.captioned_videos import read_gebplus, read_youcook2
 
 
 def write(path: Path, value: Any) -> Path:

@@ -26,14 +26,14 @@ from eqforge.evaluation.review.units import check_fits, units_of
 from eqforge.evaluation.review.votes import first_votes
 from eqforge.schemas.dataset.manifest import Manifest, read_manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.records.reviews import Decision, Tally
+from eqforge.schemas.records.errata import Decision, Tally
 from eqforge.schemas.tables.texts import (
     PERTURBED_TABLE,
     TRAINING_TABLE,
     PerturbedCaption,
     TrainingCaption,
 )
-from eqforge.sources.decisions import disagreed, read_decisions, with_earlier
+from eqforge.sources.errata import disagreed, read_decisions, with_earlier
 from eqforge.transforms.dataset.table import Table
 from tests.builds import write_shard
 from tests.evaluation.review import reviews

@@ -10,7 +10,7 @@ from eqforge.evaluation.statistics.bootstrap import (
 )
 from eqforge.evaluation.statistics.comparison import compare_paired, exchange_test
 from eqforge.evaluation.tasks.averages import domains, eqben_average, macro, micro
-from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
+from eqforge.schemas.tables.benchmarks import EQBEN_SIZES
 
 RN50 = {  # EqBen, table 3, CLIP (RN-50), per cent; its average stands as 33.28
     "sd": (90.09, 85.92, 79.11),

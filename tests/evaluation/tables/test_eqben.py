@@ -14,7 +14,7 @@ from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.settings import MetricsSettings, Order
 from eqforge.evaluation.tasks.eqben import eqben_report, read_vector, unshuffle
-from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES
+from eqforge.schemas.tables.benchmarks import EQBEN_SIZES
 from tests.evaluation.written import rows_by
 from tests.statuses import status_of
 

@@ -20,7 +20,7 @@ from eqforge.evaluation.tasks.eqben import (
     is_eqben,
 )
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.tables.eqben_subsets import EQBEN_SIZES, eqben_subset
+from eqforge.schemas.tables.benchmarks import EQBEN_SIZES, eqben_subset
 from eqforge.transforms.export.names import key_of
 from tests.builds import rows
 from tests.pipelines.test_combined import EQBEN, OLD

@@ -14,9 +14,8 @@ from eqforge.core.errors import InputError
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks.form import NOT_CONFIRMED, BenchmarkItem
-from eqforge.sources.benchmarks.items import read_items
+from eqforge.sources.benchmarks.items import NAMED, parse_columns, read_items
 from eqforge.sources.benchmarks.published import FORMS
-from eqforge.sources.benchmarks.records import NAMED, parse_columns
 from tests.published import CAPTION, COLUMNS, FOIL, ITEMS, REWORDED, SOURCES
 
 DATA = Path(os.environ.get("EQFORGE_TEST_DATA", ""))
@@ -129,14 +128,6 @@ def test_equal_records_are_kept_and_told_apart(tmp_path: Path) -> None:
     assert Counter(item.group for item in found) == dict.fromkeys({i.group for i in found}, 2)
 
 
-def test_an_id_of_two_records_is_an_error(tmp_path: Path) -> None:
-    rows = [{"id": 1, "caption": text, "hard_negative": FOIL} for text in ("a", "b")]
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(rows))
-    with pytest.raises(InputError, match=r"is that of .*mine\.json: .*, which says something else"):
-        list(read_items("own-foils", path))
-
-
 def test_an_id_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
     for name in ("test", "train"):
         (tmp_path / f"{name}.csv").write_text(f"id,caption,hard_negative\n1,{name},b\n")
@@ -161,7 +152,6 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("winoground", "x.json", SUGAR, "this is the form of `eqforge import sugar-crepe`"),
         ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil; the nearest"),
         ("valse", "x.json", "[]", "holds no record"),
-        ("valse", "x.json", "[[1]]", "expected the fields"),
         ("natural-bench", "x.json", '[["q", "i", "a", "k"]]', "four records of a group"),
         ("mmvp-vlm", "x.csv", STATEMENTS, "whose other is missing"),
         ("mmvp", "x.csv", QUESTION, "one of the options"),
@@ -170,14 +160,9 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
         ("eqben", "x.json", EQBEN, "a caption"),
         ("own-foils", "x.txt", "a", "expected a file that ends in"),
         ("own-foils", "x.zip", "a", "unpack it, and name the file or the folder"),
-        ("own-foils", "x.xlsx", "a", "save its sheet as CSV"),
         ("own-foils", "x.json", "", "x.json: is empty"),
         ("own-foils", "x.json", POINTER, "x.json: is a pointer of Git LFS"),
-        ("own-foils", "x.csv", POINTER, "x.csv: is a pointer of Git LFS"),
-        ("own-foils", "x.parquet", POINTER, "x.parquet: is a pointer of Git LFS"),
         ("own-foils", "x.csv", "text,hard_negative\na,b\n", "say so: --columns caption=YOURS"),
-        ("own-foils", "x.json", SUGAR, "this is the form of `eqforge import sugar-crepe`$"),
-        ("own-foils", "x.csv", 'caption,hard_negative\n"a', "not valid CSV"),
         ("aro-order", "x.json", '[{"image_path": "", "caption_options": [""]}]', "a true caption"),
         ("replace-swap", "x.json", ARO, "expected the folder that holds data and swapped_data"),
     ],

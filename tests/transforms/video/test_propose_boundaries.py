@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.records.clips import Clip
-from eqforge.sources.gebplus import Boundary, BoundaryVideo
+from eqforge.sources.captioned_videos import Boundary, BoundaryVideo
 from eqforge.transforms.video.propose.boundaries import (
     BOUNDARIES_STAGE,
     BoundaryRules,

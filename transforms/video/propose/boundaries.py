@@ -16,7 +16,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.scores import Rejection
-from eqforge.sources.gebplus import Boundary, BoundaryVideo
+from eqforge.sources.captioned_videos import Boundary, BoundaryVideo
 
 BOUNDARIES_STAGE = Stage(
     "boundaries",
