@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -22,6 +23,7 @@ from eqforge.generators.scenes.claims import (
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.records.scenes import Grade, SceneObject, ScenePair, SceneSpec
+from tests.scene_reading import misread
 
 SIDES = ("left", "right")
 
@@ -119,6 +121,16 @@ def test_steps_of_a_ladder_differ_in_what_is_compared_alone(ladders: list[list[S
                     assert all(name.startswith(("+left", "+right")) for name in changed)
                 else:
                     assert all(name.endswith(fields[one.change]) for name in changed)
+
+
+def test_captions_of_ladders_are_read_as_they_were_meant(
+    library: AssetLibrary, ladders: list[list[ScenePair]]
+) -> None:
+    words = {name: each.words for name, each in library.assets.items() if each.words is not None}
+    for pair in (pair for group in ladders for pair in group):
+        assert [*misread(pair, words)] == []
+        first, second = pair.captions
+        assert [*misread(replace(pair, captions=(second, first)), words)]
 
 
 def test_a_pair_of_a_group_does_not_depend_on_the_others(
