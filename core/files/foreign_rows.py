@@ -7,7 +7,7 @@ the bytes are. Columns of other bytes are left out.
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -115,8 +115,9 @@ def _answers(path: Path, reader: str, **arguments: Any) -> Iterator[Any]:
 def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memoryview]:
     """Yields arrays of pairs as JSON: a row, and by their columns the names of its pictures."""
     part, size = [], 0
-    for batch in _parquet(stream, has_cells) if is_parquet else _arrow(stream):
-        for row in _rows_of(batch, has_cells):
+    for schema, batch in _parquet(stream, has_cells) if is_parquet else _arrow(stream):
+        held = [f.name for f in schema if _is_media(f.type) and f.type.num_fields > 1]
+        for row in _rows_of(batch, held if has_cells else []):
             part.append(json.dumps(row))
             size += len(part[-1])
             if size > _PART_CHARS:
@@ -144,7 +145,7 @@ def _groups_of(
 ) -> Iterator[tuple[int, "Iterable[pa.RecordBatch]"]]:
     """Yields the number of rows of each row group, or batch of Arrow's, and a column of them."""
     if not is_parquet:
-        yield from ((batch.num_rows, [batch.select([column])]) for batch in _arrow(stream))
+        yield from ((batch.num_rows, [batch.select([column])]) for _, batch in _arrow(stream))
         return
     from eqforge.core.files.table_file import open_parquet
 
@@ -155,7 +156,7 @@ def _groups_of(
         yield opened.metadata.row_group(number).num_rows, batches
 
 
-def _parquet(stream: IO[bytes], has_cells: bool) -> "Iterator[pa.RecordBatch]":
+def _parquet(stream: IO[bytes], has_cells: bool) -> "Iterator[tuple[pa.Schema, pa.RecordBatch]]":
     from eqforge.core.files.table_file import has_no_null, open_parquet
 
     opened = open_parquet(stream)
@@ -170,12 +171,15 @@ def _parquet(stream: IO[bytes], has_cells: bool) -> "Iterator[pa.RecordBatch]":
                 continue
             path, data = f"{field.name}.path", f"{field.name}.bytes"
             columns.append(path)
+            if field.type.num_fields == 1:  # a path alone, which names a file
+                continue
             if has_cells and not all(has_no_null(opened, number, each) for each in (path, data)):
                 columns.append(data)  # else each row surely has a picture, and its name
-        yield from opened.iter_batches(_ROWS, [number], columns, use_threads=False)
+        for batch in opened.iter_batches(_ROWS, [number], columns, use_threads=False):
+            yield schema, batch
 
 
-def _arrow(stream: IO[bytes]) -> "Iterator[pa.RecordBatch]":
+def _arrow(stream: IO[bytes]) -> "Iterator[tuple[pa.Schema, pa.RecordBatch]]":
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())  # others reserve address space for nothing
@@ -192,7 +196,7 @@ def _arrow(stream: IO[bytes]) -> "Iterator[pa.RecordBatch]":
         count += batch.num_rows
         _check_rows(count, stream)
         batch.validate(full=True)
-        yield batch.select(names)
+        yield reader.schema, batch.select(names)
 
 
 def _check_names(schema: "pa.Schema") -> None:
@@ -235,7 +239,7 @@ def _field(column: "pa.Array", name: str) -> "pa.Array":
 
 
 def _rows_of(
-    batch: "pa.RecordBatch", has_cells: bool
+    batch: "pa.RecordBatch", held: Sequence[str]
 ) -> Iterator[tuple[Mapping[str, Any], dict[str, str]]]:
     media = {field.name: field.type for field in batch.schema if _is_media(field.type)}
     values = {
@@ -249,7 +253,7 @@ def _rows_of(
         # pandas writes NaN where there is nothing.
         row = {name: v for name, v in found.items() if v is not None and v == v}
         pictures: dict[str, str] = {}
-        for name in media if has_cells else ():
+        for name in held:
             content = data[name][number].as_py() if name in data else b""
             if content or name not in data:
                 pictures[name] = row.get(name) or sha256_hex(content)
