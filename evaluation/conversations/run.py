@@ -33,8 +33,8 @@ from eqforge.evaluation.conversations.answers import (
     rows_of,
     write_rows,
 )
-from eqforge.evaluation.conversations.command import ConverseSettings
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_answer
+from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.models.chat_model import ChatModel, QuestionTooLong, load_chat_model
