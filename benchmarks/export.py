@@ -158,8 +158,8 @@ def _sample(number: int, first: str, second: str) -> PairSample:
 
 def export(dataset: Path, form: str, output: Path) -> float:
     """Exports a dataset; returns the seconds."""
-    from eqforge.transforms.export.formats import ExportSettings
     from eqforge.transforms.export.run import export_dataset
+    from eqforge.transforms.export.settings import ExportSettings
 
     started = time.perf_counter()
     export_dataset(open_dataset(str(dataset)), ExportSettings(format=form), str(output))
