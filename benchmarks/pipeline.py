@@ -29,7 +29,7 @@ from eqforge.pipelines.base.video import make_video_pairs, video_settings
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
-from eqforge.transforms.video.rules import VideoPairRules
+from eqforge.transforms.video.extract import VideoPairRules
 
 CLIPS = ("demoCoffee1.mp4", "demoKitchn2.mp4", "demoGuests3.mp4")
 MOMENTS = 10

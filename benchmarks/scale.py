@@ -67,9 +67,8 @@ from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 from eqforge.transforms.engines import run as runners
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
-from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.extract import VideoPairRules, extract_frames
 from eqforge.transforms.video.images import score_images
-from eqforge.transforms.video.rules import VideoPairRules
 from eqforge.transforms.video.steps import (
     DropFrames,
     DropPairs,

@@ -13,9 +13,10 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files.source_file import BoundedReader, open_plain
-from eqforge.core.late import numpy as np
 from eqforge.core.visible import shortened
 from eqforge.models.pretrained import import_torch
 

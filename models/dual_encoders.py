@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from eqforge.core.errors import InputError
-from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import (
     Preprocessor,
     Weights,

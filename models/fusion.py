@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.models.dual_encoders import CaptionTokenizer
 from eqforge.models.pretrained import (
     Preprocessor,

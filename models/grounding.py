@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
+import numpy as np
+from PIL import Image
+
 from eqforge.models.pretrained import Weights, check_device, import_torch, load_model, unloadable
 
 if TYPE_CHECKING:

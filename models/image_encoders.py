@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from eqforge.core.errors import InputError
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.identity import fingerprint
-from eqforge.core.late import numpy as np
 from eqforge.models.dual_encoders import ARCHITECTURES
 from eqforge.models.pretrained import (
     Weights,

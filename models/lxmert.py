@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
-from eqforge.core.late import numpy as np
 from eqforge.models.dual_encoders import CaptionTokenizer
 from eqforge.models.fusion import match_classes, run_head
 from eqforge.models.pretrained import (

@@ -12,10 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
-from eqforge.core.late import numpy as np
 from eqforge.models.dual_encoders import CENTRE, Sigmoid, compare_vectors
 from eqforge.models.pretrained import Weights, check_device, import_torch, onto_device, stack_pixels
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, Vectors, match_vectors

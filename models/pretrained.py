@@ -12,10 +12,11 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint, sha256_hex
-from eqforge.core.late import numpy as np
 from eqforge.models.scorer import Identity, Picture
 
 if TYPE_CHECKING:

@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import read_text_lines, shown
 from eqforge.core.identity import fingerprint
-from eqforge.core.late import numpy as np
 from eqforge.models.arrays import read_array
 from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture
 

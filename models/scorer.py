@@ -17,7 +17,8 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.schemas.records.scores import Identity as Identity
 
 if TYPE_CHECKING:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
-from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import (
     Weights,
     check_vocabulary,

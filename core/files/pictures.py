@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from eqforge.core.late import ExifTags, Image, ImageOps
-from eqforge.core.late import numpy as np
+import numpy as np
+from PIL import ExifTags, Image, ImageOps
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.files.typed_json import decode, read_bytes
-from eqforge.core.late import numpy as np
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES, Numbers, percentile_interval
 from eqforge.schemas.records.scores import Identity
 

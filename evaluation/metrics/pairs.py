@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.evaluation.metrics.ties import (
     Credits,
     Flags,

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from eqforge.core.late import numpy as np
+import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

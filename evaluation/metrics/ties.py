@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from eqforge.core.late import numpy as np
+import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

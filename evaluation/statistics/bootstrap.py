@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.evaluation.statistics.shares import LEVEL, NO_INTERVAL, Interval, Share
 
 if TYPE_CHECKING:

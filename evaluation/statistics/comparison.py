@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.evaluation.statistics.bootstrap import (
     RESAMPLES,
     Numbers,

@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from eqforge.core.late import numpy as np
+import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from eqforge.core.errors import InputError
-from eqforge.core.late import numpy as np
 from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.statistics.bootstrap import Resampled, resample_means
 from eqforge.evaluation.statistics.comparison import Comparison, compare_paired

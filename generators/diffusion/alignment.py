@@ -26,8 +26,9 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from eqforge.core.errors import InputError
-from eqforge.core.late import numpy as np
 from eqforge.generators.diffusion.settings import WordName
 
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")  # noqa: RUF001 - the typographic apostrophe

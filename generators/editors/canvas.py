@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
+import numpy as np
+from PIL import Image
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

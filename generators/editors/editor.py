@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
+import numpy as np
+from PIL import Image
+
 from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
 from eqforge.generators.diffusion.alignment import check_length
 from eqforge.generators.diffusion.load import (
     ModelIndex,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.capitals import sentence_capitals
+from eqforge.generators.text.perturbations.synonyms import sentence_capitals
 from eqforge.generators.text.words import Span, word_edit
 
 _ARTICLES = frozenset({"the", "an", "a"})

@@ -4,7 +4,8 @@ import math
 from dataclasses import dataclass, replace
 from random import Random
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG, relation_holds
 from eqforge.generators.scenes.compose import (
     PIVOT_M,

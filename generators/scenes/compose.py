@@ -4,7 +4,8 @@ import math
 from dataclasses import replace
 from random import Random
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG
 from eqforge.generators.scenes.framing import Standpoint, Subjects, frame
 from eqforge.generators.scenes.legible import is_counted, is_related, share

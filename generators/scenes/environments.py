@@ -16,9 +16,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from eqforge.core.errors import InputError
-from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.records.scenes import Environment, SceneCamera, Sun, Vector

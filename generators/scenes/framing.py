@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.generators.scenes.settings import MAX_STEP_BACK, SceneSettings
 from eqforge.generators.scenes.view import DECIMALS, Points, camera_axes, project, silhouette
 from eqforge.schemas.records.scenes import SceneCamera, Vector

@@ -4,7 +4,8 @@ The gates measure the same on the renderings. The limits here have a reserve, si
 its box only in part: nearly all that passes here passes there.
 """
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.generators.scenes.claims import COMPARED, names_of, side_margin
 from eqforge.generators.scenes.framing import FILL
 from eqforge.generators.scenes.pieces import MIN_NAMED, StagedDraft

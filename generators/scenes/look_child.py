@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from eqforge.core.errors import InputError
-from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.blender import import_mesh
 from eqforge.generators.scenes.palette import shown_colours
 from eqforge.generators.scenes.surfaces import Seen, name_in_file, seen_colours

@@ -11,7 +11,8 @@ object out of its instance mask; a refraction by an index of 1 does the same and
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.generators.scenes.surfaces import changed_slots
 from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.schemas.records.scenes import Vector
 
 if TYPE_CHECKING:

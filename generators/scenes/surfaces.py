@@ -5,8 +5,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from eqforge.core.errors import InputError
-from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.palette import (
     decoded,
     encoded,

@@ -10,8 +10,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
-from eqforge.core.late import numpy as np
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.environments import draw_environment, place_of
 from eqforge.generators.scenes.palette import encoded

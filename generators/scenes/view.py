@@ -11,7 +11,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
 if TYPE_CHECKING:

@@ -23,9 +23,10 @@ from dataclasses import dataclass
 from itertools import combinations, count, pairwise
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import numpy as np
+
 from eqforge.core.errors import MissingExtra
 from eqforge.core.identity import bucket, derive_seed
-from eqforge.core.late import numpy as np
 from eqforge.core.ticker import Ticker
 from eqforge.core.word_model import WORD, WordModel, words_of
 

@@ -23,7 +23,8 @@ import functools
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import word_set

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.pipelines.base.settings import DatasetConfig
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.frames import FrameSettings

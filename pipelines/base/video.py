@@ -36,12 +36,11 @@ from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, images_of
-from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.extract import PairFilters, VideoPairRules, extract_frames
 from eqforge.transforms.video.images import drop_frames, score_images
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
 from eqforge.transforms.video.pictures import FrameFolder, FramePicture, needs_rate, rate_missing
 from eqforge.transforms.video.propose.segments import TOO_FEW
-from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 
 if TYPE_CHECKING:
     from eqforge.transforms.video.frames.extract import FrameExtractor

@@ -6,8 +6,9 @@ import dataclasses
 import io
 from typing import TYPE_CHECKING, Any
 
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
+import numpy as np
+from PIL import Image
+
 from eqforge.schemas.records.frames import FrameSettings
 
 if TYPE_CHECKING:

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+from PIL import Image
+
 from eqforge.core.files.find_file import MissingFile
 from eqforge.core.files.objects import STORE_REASONS, FetchFailed
 from eqforge.core.files.pictures import (
@@ -20,8 +23,6 @@ from eqforge.core.files.pictures import (
 from eqforge.core.files.source_file import SourceChanged
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import CornerBox

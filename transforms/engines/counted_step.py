@@ -1,8 +1,9 @@
 """A step of a pipeline whose elements are counted for the progress that a build shows."""
 
 import abc
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, get_type_hints
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_type_hints
 
 import apache_beam as beam
 
@@ -47,3 +48,27 @@ class CountedStep(beam.PTransform, Generic[Rules]):
         made = self.make(element)
         progress.count(self.progress_folder, self.counted, self.size(element))
         return made
+
+
+class Resource(Protocol):
+    """What is closed when a worker ends; pickled before it is used first."""
+
+    def close(self) -> None: ...
+
+
+class WithResource(beam.DoFn):
+    """Holds one resource for each worker.
+
+    Args:
+      resource: what is held.
+      make: yields what an element becomes, with the help of the resource.
+    """
+
+    def __init__(self, resource: Resource, make: Callable[[Any, Any], Iterator[Any]]) -> None:
+        self.resource, self.make = resource, make
+
+    def process(self, element: Any) -> Iterator[Any]:
+        return self.make(element, self.resource)
+
+    def teardown(self) -> None:
+        self.resource.close()

@@ -12,8 +12,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from eqforge.core.errors import InputError
-from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.image_filter import check_pixels, import_cv2

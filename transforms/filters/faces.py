@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from eqforge.core.errors import InputError, MissingExtra
-from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.image_filter import ImageFilter, check_pixels, import_cv2
 

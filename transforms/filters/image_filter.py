@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import numpy as np
+from PIL import Image
+
 from eqforge.core.errors import MissingExtra
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
 from eqforge.schemas.records.scores import Rejection, Score
 
 if TYPE_CHECKING:

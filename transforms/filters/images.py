@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
 from eqforge.core.files import pictures
-from eqforge.core.late import numpy as np
 from eqforge.core.versions import versions_of
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score

@@ -10,8 +10,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
+import numpy as np
+from PIL import Image
+
 from eqforge.core.ranges import check_range
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.filters.image_filter import check_pixels, mean_luma, scale_to

@@ -12,9 +12,10 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
-from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
 from eqforge.core.versions import versions_of
 from eqforge.models.scorer import Identity, Picture

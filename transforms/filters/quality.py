@@ -6,8 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
+import numpy as np
+from PIL import Image
+
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 from eqforge.transforms.filters.image_filter import ImageFilter, check_pixels, mean_luma, scale_to
 

@@ -11,9 +11,10 @@ import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.pictures import read_pixels
-from eqforge.core.late import numpy as np
 from eqforge.core.versions import versions_of
 from eqforge.generators.editors.canvas import composite
 from eqforge.generators.editors.editor import Edited, Editor, EditRequest

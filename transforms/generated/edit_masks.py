@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from PIL import Image, ImageOps
+
 from eqforge.core.errors import InputError
 from eqforge.core.files.pictures import MAX_PIXELS, BadImage, TooManyPixels, opened
 from eqforge.core.files.source_folder import SourceFolder
-from eqforge.core.late import Image, ImageOps
-from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
 from eqforge.generators.editors.canvas import grow
 from eqforge.models.grounding import VERSION, Detection, Grounder, weights_of

@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from PIL import Image
+
 from eqforge.core.files import storage
 from eqforge.core.files.pictures import opened, read_pixels
-from eqforge.core.late import Image
-from eqforge.core.late import numpy as np
 from eqforge.core.ranges import check_range
 from eqforge.core.versions import versions_of
 from eqforge.generators.text import words

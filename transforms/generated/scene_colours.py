@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.generators.scenes.palette import PALETTE, SHADES, are_distinct, encoded
 from eqforge.schemas.records.scenes import Overlap, RenderedObject, SurfaceMaterial
 from eqforge.transforms.filters import lab

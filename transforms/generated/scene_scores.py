@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from eqforge.core.late import numpy as np
+import numpy as np
+
 from eqforge.generators.scenes.claims import COMPARED, names_of, side_margin, step_size
 from eqforge.schemas.records.scenes import (
     STEP_SIZE,

@@ -7,9 +7,8 @@ import apache_beam as beam
 
 from eqforge.generators.diffusion.prompts import PromptPair
 from eqforge.transforms.engines import progress
-from eqforge.transforms.engines.counted_step import CountedStep
+from eqforge.transforms.engines.counted_step import CountedStep, WithResource
 from eqforge.transforms.engines.placement import on_gpu, with_render_memory
-from eqforge.transforms.engines.with_resource import WithResource
 from eqforge.transforms.generated.diffuse import DRAWN, DiffuseRules, diffuse_pair
 from eqforge.transforms.generated.draw_work import Drawings, choose_best
 from eqforge.transforms.generated.edit import EDITED, edit_photograph

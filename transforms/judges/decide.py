@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from eqforge.core.files.pictures import read_pixels
-from eqforge.core.late import numpy as np
 from eqforge.generators.text.rule_precision import precision_of
 from eqforge.schemas.records.judgements import OF_RULES, OF_SOURCE, QUESTIONS, JudgeAnswer, Part
 from eqforge.schemas.records.scores import Identity, Rejection

@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
+import numpy as np
+
 from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.source_file import unchanged
-from eqforge.core.late import numpy as np
 from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Memory, Question, ask
 from eqforge.models.chat_model import ChatModel, load_chat_model

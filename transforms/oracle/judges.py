@@ -15,9 +15,10 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
-from eqforge.core.late import numpy as np
 from eqforge.core.versions import versions_of
 from eqforge.core.visible import nearest
 from eqforge.models.scorer import Identity

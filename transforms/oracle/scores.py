@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
+import numpy as np
+
 from eqforge.core.errors import BuildError
-from eqforge.core.late import numpy as np
 from eqforge.models.pretrained import one_thread
 from eqforge.models.scorer import Identity, Picture, Scorer
 from eqforge.schemas.records.scores import Rejection, Score, compact_json

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from eqforge.core.files import pictures
 from eqforge.core.files.found_file import FoundFile
 from eqforge.core.files.objects import FetchFailed
@@ -13,7 +15,6 @@ from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.core.files.source_file import SourceChanged
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
-from eqforge.core.late import numpy as np
 from eqforge.core.versions import versions_of
 from eqforge.generators.simat.crops import CropSettings, crop_box
 from eqforge.schemas.records.frames import FrameSettings

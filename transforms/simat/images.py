@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from eqforge.core.files.pictures import read_pixels
-from eqforge.core.late import numpy as np
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.pairs import ImageRow

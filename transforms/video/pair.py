@@ -18,7 +18,7 @@ from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
 from eqforge.transforms.oracle.scores import Answer, Question, ask
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, MeasuredPair
-from eqforge.transforms.video.rules import PairFilters
+from eqforge.transforms.video.extract import PairFilters
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

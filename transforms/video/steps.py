@@ -8,14 +8,13 @@ import apache_beam as beam
 
 from eqforge.schemas.records.clips import Clip
 from eqforge.transforms.engines import progress
+from eqforge.transforms.engines.counted_step import WithResource
 from eqforge.transforms.engines.placement import on_gpu
-from eqforge.transforms.engines.with_resource import WithResource
 from eqforge.transforms.video.clip_work import ClipWork
-from eqforge.transforms.video.extract import extract_frames
+from eqforge.transforms.video.extract import VideoPairRules, extract_frames
 from eqforge.transforms.video.frames.extract import FrameExtractor
 from eqforge.transforms.video.images import drop_frames, score_images
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
-from eqforge.transforms.video.rules import VideoPairRules
 
 
 @dataclass

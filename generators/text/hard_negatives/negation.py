@@ -8,13 +8,12 @@ import random
 from collections.abc import Iterator
 
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.capitals import raised, sentence_capitals
 from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.records import HardNegative
-from eqforge.generators.text.perturbations.synonyms import match_case
+from eqforge.generators.text.perturbations.synonyms import match_case, raised, sentence_capitals
 from eqforge.generators.text.words import DENIALS, word_set
 from eqforge.schemas.records.scores import Rejection
 

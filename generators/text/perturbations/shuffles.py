@@ -18,10 +18,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
-from eqforge.generators.text.capitals import lowered, raised, sentence_capitals
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_function_phrase
 from eqforge.generators.text.perturbations.record import Reason
+from eqforge.generators.text.perturbations.synonyms import lowered, raised, sentence_capitals
 from eqforge.generators.text.tokenizer import MARKS
 
 _WORD = re.compile(rf"\w(?:\S*[\w{MARKS}])?")

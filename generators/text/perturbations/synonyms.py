@@ -10,16 +10,17 @@ takes the number, degree and letter case of the word, and an article before it i
 
 import functools
 import random
+import re
 from collections.abc import Sequence
+from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
 from eqforge.generators.text.articles import article_for
-from eqforge.generators.text.capitals import raised
 from eqforge.generators.text.caption_synonyms import ANY_NOUN, PartOfSpeech, caption_synonyms
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.fixed_expressions import is_in_fixed_expression, is_in_function_phrase
 from eqforge.generators.text.inflection import inflect_word
-from eqforge.generators.text.parts import inflect_engine
+from eqforge.generators.text.parts import english, inflect_engine
 from eqforge.generators.text.perturbations.record import Reason
 
 _TAGS: dict[PartOfSpeech, tuple[str, ...]] = {"n": ("NN", "NNS"), "a": ("JJ", "JJR", "JJS")}
@@ -190,3 +191,59 @@ def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
     if is_adjective(tokens[index]):
         return False
     return any(token is not None and is_noun(token) for token in (before, after))
+
+
+_SENTENCE_ENDS: Final = frozenset((".", "!", "?", "\u2026", ".."))
+_HAS_SENTENCES: Final = re.compile(r"[.!?\u2026]\W*\w")
+
+
+def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
+    """Returns which words have the capital of their sentence, and whether they keep it elsewhere.
+
+    Captions in capitals throughout, or with one in every word, have none of that kind. A name
+    behind a full stop need not start a sentence ("St. Louis") and is left out.
+
+    Returns:
+      By the first character of the word: whether it is a name, an acronym or "I".
+    """
+    found: dict[int, bool] = {}
+    if analysis.text.isupper() or analysis.text.istitle():
+        return found
+    is_first = begins = True
+    for token in analysis.tokens:
+        if token.text in _SENTENCE_ENDS:
+            begins = True
+        elif begins and is_word(token):
+            if token.text[0].isupper():
+                is_own = _has_own_capital(token)
+                if is_first or not is_own:
+                    found[token.start] = is_own
+            if is_first and not _HAS_SENTENCES.search(analysis.text):
+                break
+            is_first = begins = False
+    return found
+
+
+def raised(word: str) -> str:
+    """Returns a word with a capital, where no other letter of it is one: "iPhone" stays."""
+    return _with_first(word, word[0].upper())
+
+
+def lowered(word: str) -> str:
+    """Returns a word without its capital, where no other letter of it is one: "TV" stays."""
+    return _with_first(word, word[0].lower())
+
+
+def _with_first(word: str, letter: str) -> str:
+    """Returns a word with its first letter in another case, if that can be undone."""
+    is_undone = word[0] in (letter.upper(), letter.lower())
+    return letter + word[1:] if is_undone and word[1:] == word[1:].lower() else word
+
+
+def _has_own_capital(token: Token) -> bool:
+    """Tells whether a word has a capital wherever it stands: a name, "Asian", "I", "T-shirt"."""
+    word = token.text
+    if token.tag.startswith("NNP") or (word != "A" and not word[1:2].isalpha()):
+        return True
+    lexicon = english().lexicon
+    return word in lexicon and word.lower() not in lexicon

@@ -19,8 +19,8 @@ from eqforge.generators.text.rewordings.clauses import (
     read_subject,
     with_first_verb,
 )
+from eqforge.generators.text.rewordings.introduced import can_do, fits_behind
 from eqforge.generators.text.rewordings.nominals import Nominal
-from eqforge.generators.text.rewordings.participles import can_do, fits_behind
 from eqforge.generators.text.rewordings.records import (
     Edits,
     Rule,

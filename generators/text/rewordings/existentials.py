@@ -15,6 +15,8 @@ from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.rewordings.clauses import finite_verbs, is_one_sentence
 from eqforge.generators.text.rewordings.introduced import (
     PLACES,
+    describes,
+    has_second_participle,
     is_active,
     is_single_phrase,
     new_nominal,
@@ -22,7 +24,6 @@ from eqforge.generators.text.rewordings.introduced import (
     whole_nominal,
 )
 from eqforge.generators.text.rewordings.nominals import Nominal
-from eqforge.generators.text.rewordings.participles import describes, has_second_participle
 from eqforge.generators.text.rewordings.records import (
     Edits,
     Rule,

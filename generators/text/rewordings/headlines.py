@@ -23,13 +23,13 @@ from eqforge.generators.text.rewordings.clauses import (
     read_subject,
     with_first_verb,
 )
-from eqforge.generators.text.rewordings.nominals import names_living
-from eqforge.generators.text.rewordings.participles import (
+from eqforge.generators.text.rewordings.introduced import (
     describes,
     fits_behind,
     has_second_participle,
     may_describe,
 )
+from eqforge.generators.text.rewordings.nominals import names_living
 from eqforge.generators.text.rewordings.records import (
     Edits,
     Rule,

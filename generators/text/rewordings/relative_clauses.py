@@ -24,13 +24,13 @@ from eqforge.generators.text.rewordings.clauses import (
     read_subject,
     with_first_verb,
 )
-from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from, nominals
-from eqforge.generators.text.rewordings.participles import (
+from eqforge.generators.text.rewordings.introduced import (
     CONTENTS,
     describes,
     has_second_participle,
     may_describe,
 )
+from eqforge.generators.text.rewordings.nominals import Nominal, nominal_from, nominals
 from eqforge.generators.text.rewordings.records import (
     Edits,
     Rule,

@@ -16,7 +16,7 @@ from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
 from eqforge.transforms.simat.crops import Cutter
-from eqforge.transforms.video.rules import PairFilters
+from eqforge.transforms.video.extract import PairFilters
 
 IMAGES = ImageFilters()
 FILTERS = [sys.modules[type(getattr(IMAGES, each.name)).__module__] for each in fields(IMAGES)]

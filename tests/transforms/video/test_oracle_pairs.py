@@ -26,8 +26,8 @@ from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.oracle import scores as oracle_scores
 from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
+from eqforge.transforms.video.extract import PairFilters, VideoPairRules
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
-from eqforge.transforms.video.rules import PairFilters, VideoPairRules
 from eqforge.transforms.video.steps import DropPairs, MatchCaptions, MeasurePairs
 from tests.samples import IMAGE
 from tests.tiny_models import save_blip

@@ -26,8 +26,8 @@ from eqforge.transforms.video.clip_work import (
     images_of,
     samples_of,
 )
+from eqforge.transforms.video.extract import PairFilters
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs
-from eqforge.transforms.video.rules import PairFilters
 from tests.samples import IMAGE
 
 NO_CUTS = CutSettings()
