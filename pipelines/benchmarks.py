@@ -132,7 +132,7 @@ class ImportBenchmark(TextPipeline[Config]):
         return {name: number for name, number in counts.items() if number}
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.benchmarks.items import ImportItems
+        from eqforge.transforms.benchmarks.steps import ImportItems
         from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
 
         folder = self.image_folder()

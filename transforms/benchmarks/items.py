@@ -25,7 +25,6 @@ from eqforge.transforms.dataset.image_folder import (
     store_image,
 )
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.engines.counted_step import CountedStep
 
 ANY_LENGTH: Final = CaptionSettings(max_chars=None, max_tokens=None)
 ITEMS_STAGE: Final = Stage(
@@ -184,15 +183,3 @@ def sample_row(
     if record is BenchmarkFoil:
         return BenchmarkFoil(**common)
     return BenchmarkRewording(**common, hard_positive=item.texts[1])
-
-
-class ImportItems(CountedStep[BenchmarkRules]):
-    """Imports batches of items."""
-
-    counted = "imported"
-
-    def size(self, batch: BenchmarkBatch) -> int:
-        return len(batch.items)
-
-    def make(self, batch: BenchmarkBatch) -> BenchmarkWork:
-        return import_batch(batch, self.rules)
