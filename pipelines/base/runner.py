@@ -87,9 +87,9 @@ def build_dataset(
     options = engine.pipeline_options(beam_args, pipeline.run.workers)
     placement.check_reach(options, pipeline.run.output)
     elsewhere = devices_elsewhere() if placement.is_dataflow(options) else contextlib.nullcontext()
-    output, is_run = pipeline.run.output, True
-    with _stopped_unless_complete(output), run_folder(), one_content(), elsewhere:
-        is_run = _plan_and_run(pipeline, options)
+    is_run = True
+    with contextlib.ExitStack() as outermost, run_folder(), one_content(), elsewhere:
+        is_run = _plan_and_run(pipeline, options, outermost)
     with signals.ignored():
         return _report(pipeline, options, is_run, tell)
 
@@ -121,13 +121,16 @@ def _report(
     )
 
 
-def _plan_and_run(pipeline: Pipeline[Any], options: PipelineOptions) -> bool:
+def _plan_and_run(
+    pipeline: Pipeline[Any], options: PipelineOptions, outermost: contextlib.ExitStack
+) -> bool:
     """Plans a dataset and runs its pipeline; returns False if it was finished already."""
     run = pipeline.run
     fetch_inputs()
     pipeline.check()
     header = header_of(pipeline)
     check_output(run, header)
+    outermost.enter_context(_stopped_unless_complete(run.output))
     with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
         # Mistakes in the annotations show here, before anything is written to the output.
         plan = write_plan(pipeline.plan(), f"{scratch}/plan", pipeline.measure)
@@ -259,7 +262,9 @@ class _Job:
 def _stopped_unless_complete(output: str) -> Iterator[None]:
     """Ignores Ctrl-C in the block once the manifest, which is written last, is in place."""
     manifest = storage.join(output, FILE_NAME)
-    before = storage.info(manifest)
+    before = None
+    with contextlib.suppress(OSError):  # the lock will say what is wrong with the folder
+        before = storage.info(manifest)
     try:
         yield
     except KeyboardInterrupt:

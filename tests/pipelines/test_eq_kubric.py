@@ -20,7 +20,7 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import verify
-from eqforge.commands.picture_checks import check_proofs, check_specs
+from eqforge.commands.picture_checks import check_draws, check_proofs, check_specs
 from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.generators.scenes.settings import SceneSettings
@@ -106,6 +106,20 @@ def test_verify_finds_scenes_that_differ_in_more_than_they_say(
     (line,) = check_specs(open_dataset(str(copy)))
 
     assert line.startswith(f"sample {first['sample_id']}: its scenes do not differ in ")
+
+
+def test_verify_finds_captions_that_are_not_those_of_their_scenes(
+    dataset: Path, tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(dataset, tmp_path / "out"))
+    file = next(file for file in sorted((copy / "data").glob("samples-*")) if pq.read_table(file))
+    (first, *others) = pq.read_table(file).to_pylist()
+    swapped = first | {"caption_0": first["caption_1"], "caption_1": first["caption_0"]}
+    rewrite(copy, f"data/{file.name}", lambda _: [swapped, *others])
+
+    (line,) = check_draws(open_dataset(str(copy)))
+
+    assert line == f"sample {first['sample_id']}: its captions are not those of its scenes"
 
 
 Rows = list[dict[str, Any]]

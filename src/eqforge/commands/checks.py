@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from eqforge.commands.picture_checks import check_locks, check_proofs, check_specs
+from eqforge.commands.picture_checks import check_draws, check_locks, check_proofs, check_specs
 from eqforge.core.errors import InputError
 from eqforge.core.files import digests, storage
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
@@ -306,6 +306,7 @@ CHECKS: dict[str, Callable[[Dataset], Iterator[str]]] = {
     "images": check_images,
     "captions": check_captions,
     "specs": check_specs,
+    "draws": check_draws,
     "locks": check_locks,
     "proofs": check_proofs,
     "lints of error level": check_lints,

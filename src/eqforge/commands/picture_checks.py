@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.ticker import ticked
+from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.claims import differs_as_declared
+from eqforge.generators.scenes.propose import DATASET, SceneProposer
+from eqforge.generators.scenes.settings import SceneSettings
+from eqforge.schemas.dataset.manifest import run_of
 from eqforge.schemas.dataset.reader import Dataset
-from eqforge.schemas.records.scenes import RenderedObject
+from eqforge.schemas.records.scenes import RenderedObject, ScenePair
 from eqforge.transforms.generated import scene_scores
 from eqforge.transforms.generated.pairs import read_numbers
 from eqforge.transforms.generated.render import scene_pair_of
@@ -91,6 +95,34 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
                 )
         for name in sorted(found.keys() - stored.keys()):
             yield f"sample {sample}: its score {name} is missing"
+
+
+def check_draws(dataset: Dataset) -> Iterator[str]:
+    """Yield a line for every rendered pair whose captions are not those of its scenes.
+
+    Its seed draws both again. Where it draws other scenes, as another version of eqforge may, and
+    where an erratum corrected a caption, nothing is compared.
+    """
+    manifest = dataset.manifest
+    if manifest.dataset != DATASET or manifest.config.get("assets") != BUILTIN:
+        return
+    proposer = SceneProposer(
+        msgspec.convert(manifest.config["scenes"], SceneSettings),
+        AssetLibrary(BUILTIN, ""),
+        "paper" if manifest.mode == "paper" else "corrected",
+        run_of(manifest.config)["seed"],
+    )
+    corrected = {erratum.id for erratum in manifest.errata}
+    for row in _rendered(dataset):
+        kind, number = row["kind"], int(row["sample_id"].rpartition("/")[2])
+        stored = scene_pair_of(row)
+        if proposer.captions(kind, number) == stored.captions or stored.sample_id in corrected:
+            continue
+        drawn = proposer.pair(kind, number)
+        if not isinstance(drawn, ScenePair):
+            continue
+        if (drawn.scenes, drawn.claims) == (stored.scenes, stored.claims):
+            yield f"sample {stored.sample_id}: its captions are not those of its scenes"
 
 
 def why_not_proved(dataset: Dataset) -> str:
