@@ -73,7 +73,7 @@ def with_names(row: Any) -> Any:
 
 
 def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]]:
-    """Yields the rows of an `.arrow` or `.parquet` file by column, without those that are null.
+    """Yields the rows of an `.arrow` or `.parquet` file by column; null rows are left out.
 
     Dates, times and decimals are text, as `str` writes them.
 

@@ -164,7 +164,7 @@ class TrimmedClips:
         """Returns the name under which a video, or the one clip of it, lies below the folder.
 
         A file or a folder of frames that has the video's own name comes first. Clips are looked for
-        in the folder, in folders of classes, and in those of splits that hold folders of classes.
+        in the folder itself, in class folders, and in split folders that hold class folders.
         Where there is neither, or the folder is that of a web server, the name is the video's.
 
         Raises:

@@ -93,7 +93,7 @@ class AnswersManifest:
 class Answered:
     """The number that an answer gives the left image, None if it could not be parsed.
 
-    `orders` are those of images and captions, each `01` or `10`.
+    `orders` says how images and captions were ordered, each `01` or `10`.
     """
 
     sample_id: str

@@ -312,7 +312,7 @@ def _given(row: Row, column: str) -> Spans | None:
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> Spans:
-    """Return spans in order, those that overlap as one."""
+    """Return spans in order, with overlapping ones merged."""
     merged: Spans = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

@@ -127,7 +127,7 @@ def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
 
 
 def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, output: str) -> None:
-    """Write the pictures and masks that some panes show; those that the dataset lacks are left."""
+    """Write the pictures and masks that some panes show; skip what the dataset lacks."""
     panes = list(panes)
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     if wanted and dataset.files("images"):

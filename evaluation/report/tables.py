@@ -80,7 +80,7 @@ class TablePage:
 
 @dataclass(kw_only=True, slots=True)
 class Facet:
-    """A column of few values: those of each item."""
+    """A column of few distinct values, with the value of each item."""
 
     title: str
     kept: bool = False

@@ -237,7 +237,7 @@ def decide(
     votes: First, rule: Rule, reviewers: Sequence[Reviewer], asked: int = 0
 ) -> list[Decision]:
     """Return a decision on each item; `asked` is how many were asked about it, 0 if unknown."""
-    # The share of repeats that each answers alike, by Laplace's rule: one half without repeats.
+    # How often a reviewer gives a repeat the same answer (Laplace's rule; 1/2 without repeats).
     weights = {each.name: (each.same + 1) / (each.repeats + 2) for each in reviewers}
     found = []
     for item, own in votes.items():
