@@ -54,7 +54,7 @@ def lexnames() -> str:
 def open_wordnet() -> "WordNetCorpusReader":
     """Returns NLTK's WordNet reader, opened once per process and location."""
     with WORDNET_LOCK:
-        return _open(_find())
+        return _open(_remembered(DEBIAN_FOLDER, cache_folder(), *_folders()))
 
 
 @functools.lru_cache(maxsize=2)
@@ -137,6 +137,12 @@ def _find() -> Any:
             continue
     _allow(DEBIAN_FOLDER)
     return nltk.data.FileSystemPathPointer(str(DEBIAN_FOLDER))
+
+
+@functools.lru_cache(maxsize=8)
+def _remembered(*folders: Path | str) -> Any:
+    """Return `_find()`, asking the disk once for each set of folders: captions ask at each word."""
+    return _find()
 
 
 def _allow(folder: Path) -> None:
