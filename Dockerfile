@@ -21,7 +21,7 @@ COPY requirements requirements
 RUN python3 -m venv venv \
     && awk '/^[a-z]/ { wanted = /^setuptools==/ } wanted' requirements/base.lock >/tmp/setuptools.lock \
     && for lock in /tmp/setuptools.lock requirements/base.lock $(printf 'requirements/%s.lock ' ${EXTRAS:-base}); do \
-        venv/bin/pip install --quiet --no-compile --no-cache-dir --no-deps --require-hashes --no-build-isolation -r "$lock" || exit 1; \
+        venv/bin/pip install --quiet --no-cache-dir --no-deps --require-hashes --no-build-isolation -r "$lock" || exit 1; \
     done
 
 COPY pyproject.toml setup.py README.md LICENSE ./
@@ -34,7 +34,7 @@ COPY pipelines pipelines
 COPY schemas schemas
 COPY sources sources
 COPY transforms transforms
-RUN venv/bin/pip install --quiet --no-compile --no-cache-dir --no-deps --no-build-isolation .
+RUN venv/bin/pip install --quiet --no-cache-dir --no-deps --no-build-isolation .
 
 # WordNet is kept here, whichever user a container runs as; without it the demo leaves out what needs it.
 ENV EQFORGE_CACHE=/opt/eqforge/cache PATH=/opt/eqforge/venv/bin:$PATH

@@ -75,14 +75,14 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Pairs of moments of your own captioned videos.",
         "your own captioned videos",
         "",
-        "any pairs that change 2 to 30 % of the picture",
+        "pairs in which 2 to 30 % of the image changes",
     ),
     "eq-sd": KnownDataset(
         GENERATED_PAIRS,
         "Pairs drawn by a diffusion model of two prompts that differ in one thing.",
         "nothing but a diffusion model",
         "1,513 pairs, chosen by people",
-        "as many as asked for; others are drawn for those that filters refuse",
+        "any number; rejected pairs are replaced automatically",
         citations.EQBEN,
     ),
     "eq-edit": KnownDataset(
@@ -90,14 +90,14 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "Pairs of a photograph and an edit of it that shows its hard negative.",
         "your own captioned photographs and an editor of pictures",
         "",
-        "one for each caption that has a negative, less those that filters refuse",
+        "one per caption that has a negative, minus rejected pairs",
     ),
     "eq-kubric": KnownDataset(
         GENERATED_PAIRS,
         "Rendered pairs that differ in an attribute, a count or a place.",
         "nothing: scenes are made up and rendered with Blender",
         "6,000 pairs",
-        "as many as asked for; others are drawn for those that filters refuse",
+        "any number; rejected pairs are replaced automatically",
         citations.EQBEN,
     ),
     "hard-positives": KnownDataset(
