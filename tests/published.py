@@ -109,6 +109,8 @@ def _eqben(subset: str, number: int, suffix: str = ".png") -> dict[str, Any]:
 def _valse(votes: int, number: int) -> dict[str, Any]:
     return {
         "dataset": "SWiG",
+        "split": "train",
+        "original_split": "train",
         "linguistic_phenomena": "actions",
         "image_file": f"{number}.jpg",
         "caption": CAPTION,

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -160,26 +160,34 @@ BIVLC_SCORES: Final[Mapping[str, tuple[str, str]]] = {
 _FLAGS: Final = {"True": True, "False": False}
 
 
-def read_bivlc(path: Path) -> dict[tuple[str, str], tuple[bool, ...]]:
-    """Read a CSV of results that BiVLC's code writes, a row a pair.
+class BivlcRow(NamedTuple):
+    """A pair of BiVLC's results, and whether its text, image and group score are won."""
 
-    Its rows have no id. A pair is found by its caption and its negative caption.
+    captions: tuple[str, str]
+    kind: str
+    won: tuple[bool, ...]
+    where: str
 
-    Returns:
-      For each pair whether its text, image and group score are won.
+
+def read_bivlc(path: Path) -> list[BivlcRow]:
+    """Read a CSV of results that BiVLC's code writes: a row per pair, without ids.
 
     Source: github.com/IMirandaM/BiVLC, `results`.
     """
-    found: dict[tuple[str, str], tuple[bool, ...]] = {}
+    found = []
     wanted = ("caption", "negative_caption", "type", "subtype", "group_score")
     for line, row in enumerate(csv_rows(path), start=2):
         where = f"{path}: line {line}"
         if missing := [n for n in (*wanted, *sum(BIVLC_SCORES.values(), ())) if row.get(n) is None]:
             raise InputError(f"{where}: there is no {missing[0]}")
-        key = (row["caption"], row["negative_caption"])
-        if key in found:
-            raise InputError(f"{where}: a second row of the caption {shown(key[0])}")
-        found[key] = tuple(_won(row, name, where) for name in BIVLC_SCORES)
+        found.append(
+            BivlcRow(
+                captions=(row["caption"], row["negative_caption"]),
+                kind=f"{row['type']}_{row['subtype']}",
+                won=tuple(_won(row, name, where) for name in BIVLC_SCORES),
+                where=where,
+            )
+        )
     if not found:
         raise InputError(f"{path}: holds no rows")
     return found

@@ -50,8 +50,10 @@ class _Asked:
     notes: tuple[str, ...]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield id and texts of each sample."""
-        for batch in self.dataset.batches("samples", ["sample_id", *self.form.columns], 10_000):
+        """Yield id, texts and, where there is one, the kind of each sample."""
+        kind = [name for name in self.dataset.columns("samples") if name == "kind"]
+        columns = ["sample_id", *self.form.columns, *kind]
+        for batch in self.dataset.batches("samples", columns, 10_000):
             yield from batch.to_pylist()
 
     def check_missing(self, path: Path, told: Mapping[str, Any], why: str = "") -> None:
@@ -160,20 +162,22 @@ def _part(asked: _Asked, path: Path) -> _Part:
 
 
 def _of_captions(asked: _Asked, path: Path) -> _Part:
-    """Join results without ids by the captions of the pairs."""
+    """Join results without ids by captions and kind; pairs with the same of both, in order."""
     results = read_bivlc(path)
     if asked.form.kind != "pairs":
         raise InputError(f"{path}: results of pairs, but {asked.dataset.folder} has none")
-    ids: dict[tuple[str, str], str] = {}
+    waiting: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in asked.rows():
-        key = (row["caption_0"], row["caption_1"])
-        if ids.setdefault(key, row["sample_id"]) != row["sample_id"] and key in results:
-            raise InputError(
-                f"{path}: {shown(ids[key])} and {shown(row['sample_id'])} have the same captions: "
-                "a row without an id can be of either"
-            )
-    check_known(path, results, ids, "rows are of captions")
-    told = {ids[key]: right for key, right in results.items()}
+        waiting.setdefault((row["caption_0"], row["caption_1"]), []).append(row)
+    check_known(path, [each.captions for each in results], waiting, "rows are of captions")
+    told: dict[str, tuple[bool, ...]] = {}
+    for each in results:
+        pairs = waiting[each.captions]
+        if not pairs:
+            raise InputError(f"{each.where}: one row too many of {shown(each.captions[0])}")
+        row = next((pair for pair in pairs if pair.get("kind") == each.kind), pairs[0])
+        pairs.remove(row)
+        told[row["sample_id"]] = each.won
     asked.check_missing(path, told)
 
     def judge(rows: list[tuple[bool, ...]]) -> tuple[dict[str, Credits], dict[str, float]]:

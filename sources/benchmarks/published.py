@@ -224,8 +224,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Fields(
             images=("image_file",),
             negatives=("foil",),
-            split=("split", "original_split"),
-            noted=("original_split",),
+            split=(),  # what the record calls its split is that of the dataset it was made from
             check=_valse,
         ).form("mturk"),
     ),

@@ -92,6 +92,10 @@ def test_images_of_a_folder(images: Path, tmp_path: Path) -> None:
         "valse/existence/x_1": sha256_hex(picture(1)),
         "valse/foil-it/1": sha256_hex(picture(3)),
     }
+    # VALSE is one test set; its own `split` names that of the source dataset.
+    for row in rows(out, "samples"):
+        assert row["split"] == "test"
+        assert json.loads(row["annotation"])["original_split"] == "train"
     whole = imported("valse", tmp_path, tmp_path / "whole", "--images", images, "--unconfirmed")
     assert rejected(whole, "image_missing") == ["valse/existence/x_2"]
     # A second time nothing is done; without the record of files, digests tell the same.

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
+from eqforge import cli
 from eqforge.evaluation.harnesses.table import shares_right
 from eqforge.evaluation.tables.command import main as command
 from eqforge.schemas.dataset.reader import open_dataset
@@ -79,7 +81,7 @@ def _other_score(rows: list[dict[str, str]]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows.append(rows[0]), "line 6: a second row of the caption 'caption 2'"),
+        (lambda rows: rows.append(rows[0]), "line 6: one row too many of 'caption 2'"),
         (lambda rows: rows.pop(), "1 of 4 samples have not all answers"),
         (lambda rows: rows[0].update(caption="strange"), "1 of 4 rows are of captions"),
         (lambda rows: rows[0].update(text_score="0.5"), "expected True or False, found '0.5'"),
@@ -95,15 +97,26 @@ def test_rows_that_do_not_fit_are_errors(
     assert message in capsys.readouterr().err
 
 
-def test_rows_of_captions_that_two_pairs_share_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_pairs_with_the_same_captions_get_their_rows_by_kind_and_then_in_order(
+    tmp_path: Path,
 ) -> None:
-    tables = pair_tables(1)
-    for row in tables["samples"]:
-        row |= {"caption_0": "caption 2", "caption_1": "négatif 2"}
-    dataset = write_pairs(tmp_path / "d", tables)
-    assert main([str(dataset), str(write_rows(tmp_path / "r.csv", bivlc_rows()[:1]))]) == 2
-    assert "a row without an id can be of either" in capsys.readouterr().err
+    """All four published files hold one pair of captions twice."""
+    pair = {"caption_0": "caption 2", "caption_1": "négatif 2", "image_0": "0.png"}
+    samples = [
+        pair | {"id": str(n), "image_1": f"{n}.png", "kind": kind}
+        for n, kind in enumerate(("add_obj", "swap_obj", "add_obj"))
+    ]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, samples)))
+    for n in range(3):
+        Image.new("RGB", (8, 8), (n, 0, 0)).save(tmp_path / f"{n}.png")
+    dataset = tmp_path / "d"
+    source = [str(tmp_path / "pairs.jsonl"), "--images", str(tmp_path)]
+    assert cli.main(["import", "own-pairs", *source, "--output", str(dataset)]) == 0
+    rows = [bivlc_row("caption 2", "négatif 2", *won) for won in ((False,) * 4, (True,) * 4) * 2]
+    rows = rows[:3]
+    rows[2]["type"] = "swap"
+    shares = shares_right(open_dataset(str(dataset)), write_rows(tmp_path / "r.csv", rows))
+    assert {name[-1]: share for name, share in shares.items()} == {"0": 0, "2": 1, "1": 0}
 
 
 def test_bivlcs_published_rows_give_its_shares(data_folder: Path, tmp_path: Path) -> None:
