@@ -24,12 +24,13 @@ import pyarrow.parquet as pq
 
 from eqforge.generators.demo.workspace import make_workspace
 from eqforge.pipelines import eq_video
-from eqforge.pipelines.base.settings import RunSettings
-from eqforge.pipelines.base.video import make_video_pairs, video_settings
+from eqforge.pipelines.base.pipeline import RunSettings
+from eqforge.pipelines.base.video import measure_clip, score_clip, video_settings
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
 from eqforge.transforms.video.extract import VideoPairRules
+from eqforge.transforms.video.pair import drop_pairs
 
 CLIPS = ("demoCoffee1.mp4", "demoKitchn2.mp4", "demoGuests3.mp4")
 MOMENTS = 10
@@ -89,7 +90,8 @@ _EXTRACTORS: list = []
 def _make(rules: VideoPairRules, clip: Clip) -> ClipWork:
     if not _EXTRACTORS:
         _EXTRACTORS.append(rules.extractor())
-    return make_video_pairs(clip, rules, _EXTRACTORS[0])
+    scored = score_clip(clip, rules, _EXTRACTORS[0])
+    return drop_pairs(measure_clip(scored, rules), rules.pair_filters)
 
 
 def time_beam(folder: Path, output: Path, workers: int) -> float:

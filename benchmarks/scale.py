@@ -45,8 +45,8 @@ from PIL import Image
 from eqforge.core.identity import bucket, sha256_hex
 from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS
 from eqforge.pipelines import eq_youcook2, retrieval_perturbations
+from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.pipelines.base.runner import build_dataset
-from eqforge.pipelines.base.settings import RunSettings
 from eqforge.pipelines.base.video import VideoSettings
 from eqforge.schemas.dataset.manifest import Manifest, load_manifest
 from eqforge.schemas.records.books import Reject

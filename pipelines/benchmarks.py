@@ -13,8 +13,7 @@ import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.shell import MediaRoot
-from eqforge.pipelines.base.pipeline import Input, Target, files_of
-from eqforge.pipelines.base.settings import DatasetConfig, Mode
+from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Mode, Target, files_of
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_groups, whole_groups
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks.items import (

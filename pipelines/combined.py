@@ -16,10 +16,16 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.visible import visible
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Input, NamedFile, Pipeline, Target
+from eqforge.pipelines.base.pipeline import (
+    DatasetConfig,
+    Input,
+    Mode,
+    NamedFile,
+    Pipeline,
+    Target,
+    stage_of,
+)
 from eqforge.pipelines.base.recipe import DIGITS
-from eqforge.pipelines.base.registry import stage_of
-from eqforge.pipelines.base.settings import DatasetConfig, Mode
 from eqforge.schemas.dataset.manifest import FILE_NAME, Certificate, PartManifest, as_parts
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINED
@@ -101,8 +107,7 @@ class Combined(Pipeline[Config]):
         self._own_warnings = (*_untold(self.name, opened), *_uncertified(parts))
 
     def check(self) -> None:
-        """Checks the share of samples, and prints the warnings that the parts have not."""
-        _ = self.selection
+        """Print the warnings that the parts have not."""
         for warning in self._own_warnings:
             print(visible(f"WARNING: {warning}"), file=sys.stderr)
 
@@ -132,7 +137,7 @@ class Combined(Pipeline[Config]):
         from eqforge.transforms.dataset.errata import by_sample, errata_of
 
         errata = errata_of(self.run.errata, self.name, self.run.decisions)
-        found = list(plan_pieces(self.rules, self.selection, by_sample(errata).dropped))
+        found = list(plan_pieces(self.rules, self.run.selection, by_sample(errata).dropped))
         return iter(found if any(piece.table == SAMPLES for piece in found) else ())
 
     def measure(self, piece: "Piece") -> dict[str, int]:

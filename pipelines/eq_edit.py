@@ -22,9 +22,7 @@ from eqforge.generators.editors.settings import EditorSettings
 from eqforge.generators.text.hard_negatives.records import NegativeKind
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.drawn import JUDGED_STAGES, DrawnPipeline, DrawnSettings
-from eqforge.pipelines.base.pilot import PilotUnit
-from eqforge.pipelines.base.pipeline import Target
-from eqforge.pipelines.base.settings import Mode
+from eqforge.pipelines.base.pipeline import Mode, PilotUnit, Target, expect
 from eqforge.pipelines.base.text import CaptionDataset, TextPipeline, select_images, whole_groups
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.generated import EDITED_PAIRS
@@ -119,8 +117,7 @@ class EqEdit(DrawnPipeline[Config], TextPipeline[Config]):
         config = self.config
         if not config.negative_kinds:
             raise InputError("--negative-kinds: name at least one kind")
-        if config.max_side is not None and config.max_side < 1:
-            raise InputError(f"--max-side {config.max_side}: expected 1 or more")
+        expect(config, "max_side", config.max_side is None or config.max_side >= 1, "1 or more")
         if config.masks is not None:
             self.folder("masks").check("masks")
         self.check_captions()

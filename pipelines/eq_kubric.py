@@ -33,9 +33,14 @@ from eqforge.pipelines.base.generated import (
     select_pairs,
     try_making,
 )
-from eqforge.pipelines.base.pilot import PilotCost, PilotUnit
-from eqforge.pipelines.base.pipeline import Target
-from eqforge.pipelines.base.settings import DatasetConfig, Mode, check_seconds
+from eqforge.pipelines.base.pipeline import (
+    DatasetConfig,
+    Mode,
+    PilotCost,
+    PilotUnit,
+    Target,
+    expect,
+)
 from eqforge.schemas.records.scenes import RenderSettings, ScenePair
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.filters.faces import FACES
@@ -117,7 +122,8 @@ class EqKubric(GeneratedPipeline[Config]):
         return (self.library.url,)
 
     def check(self) -> None:
-        check_seconds("render_timeout_s", self.config.render_timeout_s)
+        timeout_s = self.config.render_timeout_s
+        expect(self.config, "render_timeout_s", timeout_s > 0, "more than 0 seconds")
         check_installed()
         _ = self.proposer
         self.prepare_models()

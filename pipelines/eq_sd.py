@@ -30,15 +30,9 @@ from eqforge.generators.diffusion.settings import DiffusionSettings, check_preci
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, Vocabulary, load_vocabulary
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.drawn import (
-    JUDGED_STAGES,
-    DrawnPipeline,
-    DrawnSettings,
-)
+from eqforge.pipelines.base.drawn import JUDGED_STAGES, DrawnPipeline, DrawnSettings
 from eqforge.pipelines.base.generated import DrawSettings, Numbers, select_pairs
-from eqforge.pipelines.base.pilot import PilotUnit
-from eqforge.pipelines.base.pipeline import Target
-from eqforge.pipelines.base.settings import DatasetConfig, Mode
+from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, PilotUnit, Target
 from eqforge.transforms.generated.diffuse import (
     DRAWINGS_STAGE,
     DRAWN,

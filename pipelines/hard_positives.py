@@ -26,11 +26,9 @@ from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.language_model import ModelSettings
-from eqforge.pipelines.base.pipeline import Input, Target, files_of
-from eqforge.pipelines.base.settings import DatasetConfig, RunSettings
+from eqforge.pipelines.base.pipeline import DatasetConfig, Input, RunSettings, Target, files_of
 from eqforge.pipelines.base.text import select_images
-from eqforge.pipelines.base.written import WrittenPipeline
+from eqforge.pipelines.base.written import ModelSettings, WrittenPipeline
 from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles

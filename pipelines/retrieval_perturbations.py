@@ -13,13 +13,11 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Target
-from eqforge.pipelines.base.settings import Mode
+from eqforge.pipelines.base.pipeline import Mode, Target, expect
 from eqforge.pipelines.base.text import (
     CaptionDataset,
     TextPipeline,
     batch_captions,
-    check_at_least,
     language_of_mode,
     select_captions,
 )
@@ -56,7 +54,7 @@ class RetrievalPerturbations(TextPipeline[Config]):
         return language_of_mode(mode)
 
     def check(self) -> None:
-        check_at_least("--max-synonyms", self.config.max_synonyms, 1)
+        expect(self.config, "max_synonyms", self.config.max_synonyms >= 1, "1 or more")
         self.check_captions()
 
     def plan(self) -> Iterator[CaptionBatch]:

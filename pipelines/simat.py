@@ -25,8 +25,7 @@ from eqforge.generators.simat.crops import CropSettings
 from eqforge.generators.simat.queries import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Target
-from eqforge.pipelines.base.settings import DatasetConfig, Mode
+from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, Target
 from eqforge.pipelines.base.text import TextPipeline
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.pairs import IMAGES_TABLE
@@ -106,7 +105,6 @@ class Simat(TextPipeline[Config]):
         config = self.config
         config.check_source()
         self.check_images()
-        _ = self.selection
         if config.images is None:
             for spec in specs_of(config.choices.oracle):
                 if spec.kind not in ("matrix", "oscar"):
@@ -123,7 +121,7 @@ class Simat(TextPipeline[Config]):
             seed=self.run.seed,
             **config.read(),
         )
-        yield from select_planned(plan_images(config.regions(), rules), self.selection)
+        yield from select_planned(plan_images(config.regions(), rules), self.run.selection)
 
     def images_of(self, image: PlannedImage) -> tuple[str, ...]:
         return image.paths if image.regions else ()

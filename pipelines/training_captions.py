@@ -17,10 +17,9 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.language_model import ModelSettings
 from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.text import BATCH, CaptionDataset, select_images, whole_groups
-from eqforge.pipelines.base.written import WrittenPipeline
+from eqforge.pipelines.base.written import ModelSettings, WrittenPipeline
 from eqforge.schemas.tables.texts import TRAINING_TABLE
 from eqforge.sources.caption_sources import read_captions
 from eqforge.transforms.dataset.plan import PlanFiles

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from eqforge.core.errors import InputError
 from eqforge.core.shell import MediaRoot
 from eqforge.pipelines.base.command import Main
-from eqforge.pipelines.base.pipeline import Target
-from eqforge.pipelines.base.settings import DatasetConfig
-from eqforge.pipelines.base.text import BATCH, TextPipeline, check_at_least, select_captions
+from eqforge.pipelines.base.pipeline import DatasetConfig, Target, expect
+from eqforge.pipelines.base.text import BATCH, TextPipeline, select_captions
 from eqforge.schemas.tables.vlue import FINDINGS_TABLE, ITEMS_TABLE, TASK_TABLES, TASKS, Task
 from eqforge.sources.vlue import read_answer_list, read_vlue
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
@@ -97,7 +96,7 @@ class Vlue(TextPipeline[Config]):
             if self.config.vqa is None:
                 raise InputError("--answer-list: there is nothing to look up without --vqa FILE")
             read_answer_list(self.config.answer_list)
-        check_at_least("--min-words", self.config.min_words, 0)
+        expect(self.config, "min_words", self.config.min_words >= 0, "0 or more")
         self.check_images()
 
     def plan(self) -> Iterator[VlueBatch]:

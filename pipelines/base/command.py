@@ -1,19 +1,27 @@
-"""The command line of a dataset's pipeline, made from its configuration."""
+"""The command lines of a dataset's pipeline: build, import, combine and plan."""
 
 import contextlib
 import itertools
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from eqforge.core import shell, signals
 from eqforge.core.console import ConsoleOptions, DocumentOptions, give, session
-from eqforge.core.errors import reported_errors
+from eqforge.core.errors import InputError, reported_errors
+from eqforge.core.files.source_file import one_content
+from eqforge.core.presets import COMMAND_LINE
 from eqforge.core.urls import copied_urls
-from eqforge.pipelines.base.pipeline import Pipeline
-from eqforge.pipelines.base.settings import Mode
+from eqforge.core.visible import in_lines
+from eqforge.pipelines.base.pipeline import Mode, Pipeline
 from eqforge.transforms.engines.run_folder import private_folder
+
+if TYPE_CHECKING:
+    from eqforge.schemas.dataset.manifest import Manifest
+
+UNNAMED = "no folder"
+"""Stands for the output of a plan that names none; it is never read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +32,22 @@ class Main:
     command: str = "build"
 
     def __call__(self, argv: Sequence[str]) -> int:
-        """Builds the dataset as its command line says; returns the exit status."""
         return build_command(self.pipeline, argv, self.command)
 
 
-def import_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
-    """Imports a benchmark as its command line says; returns the exit status."""
-    return build_command(pipeline, argv, "import")
+@dataclass(frozen=True, kw_only=True)
+class PlanOptions(DocumentOptions):
+    """What is printed, where settings come from, and how the cost is estimated."""
+
+    pilot: int | None = None
+    """Also build so many of the plan's records in a temporary folder, estimate time and storage,
+    and show the scores that a setting limits."""
 
 
 def build_command(
     pipeline: type[Pipeline[Any]], argv: Sequence[str], command: str = "build"
 ) -> int:
-    """Builds a dataset as its command line says; returns the exit status."""
+    """Build a dataset as its command line says; return the exit status."""
     rest = contextlib.ExitStack()
     with reported_errors(goes_on=True), rest, session(), inputs_from_stores():
         program = f"eqforge {command} {pipeline.name}".rstrip()
@@ -50,6 +61,58 @@ def build_command(
     return 2
 
 
+def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
+    """Print what a build would make and cost; return the exit status."""
+    with reported_errors(), one_content(), session(keeps_output=True), inputs_from_stores():
+        line, _ = parse_line(
+            pipeline,
+            argv,
+            f"eqforge plan {pipeline.name}",
+            "Shows what a build would try and what the plan refuses. --output may be left out.",
+            console_of(pipeline),
+            lambda mode: with_output(pipeline.usual(mode)),
+        )
+        print_plan(pipeline, line)
+        return 0
+    return 2
+
+
+def with_output(config: Any) -> Any:
+    """Return a configuration that need not name an output, as a plan writes nothing."""
+    return replace(config, run=replace(config.run, output=UNNAMED))
+
+
+def console_of(pipeline: type[Pipeline[Any]]) -> type[DocumentOptions]:
+    """Return the options of a plan's output, which name a pilot where the dataset has one."""
+    return DocumentOptions if pipeline.pilot is None else PlanOptions
+
+
+def print_plan(
+    pipeline: type[Pipeline[Any]], line: shell.CommandLine, recipe: "Manifest | None" = None
+) -> None:
+    """Print what the build of a command line, or of a recipe, would make and cost."""
+    from eqforge.pipelines.base.plan import plan_dataset
+
+    unit, options = pipeline.pilot, line.console
+    pilots = 0
+    if unit is not None:
+        pilots = unit.number if options.pilot is None else options.pilot
+        if pilots < 0:
+            raise InputError(f"--pilot {pilots}: expected a number of {unit.records}")
+    # A plan writes nothing; given the build's folder, it also checks that this is free.
+    report = plan_dataset(
+        pipeline(line.settings),
+        pilots,
+        checks_output="output" in line.sources,
+        tell=lambda lines: print(in_lines(lines)),
+        recipe=recipe,
+    )
+    for name, source in line.sources.items():
+        if source != COMMAND_LINE:
+            print(in_lines([f"  --{name} is set by {source}"]))
+    give(replace(report, sources=line.sources))
+
+
 def parse_line(
     pipeline: type[Pipeline[Any]],
     argv: Sequence[str],
@@ -58,7 +121,7 @@ def parse_line(
     console: type[ConsoleOptions] = DocumentOptions,
     default: Callable[[Mode], Any] | None = None,
 ) -> tuple[shell.CommandLine, list[str]]:
-    """Returns a parsed command line, and Beam's arguments after `--`.
+    """Return a parsed command line, and Beam's arguments after `--`.
 
     Args:
       pipeline: the dataset.
@@ -67,32 +130,28 @@ def parse_line(
       note: added to the help.
       console: the options of the output.
       default: returns the configuration of an empty command line in a mode.
-
-    Raises:
-      InputError, SystemExit: see shell.parse_line.
     """
     split = list(argv).index("--") if "--" in argv else len(argv)
-    usual = default or (lambda mode: pipeline.usual(mode))
+    usual = default or pipeline.usual
+
+    def default_of(own: Sequence[str]) -> Any:
+        given = [value for flag, value in itertools.pairwise(own) if flag == "--mode"]
+        given += [text.partition("=")[2] for text in own if text.startswith("--mode=")]
+        return usual("paper" if given[-1:] == ["paper"] else "corrected")
+
     line = shell.parse_line(
         pipeline.Config,
         argv[:split],
         prog=program,
         description=f"{pipeline.Config.__doc__} {note}".strip(),
         console=console,
-        default=lambda own: usual(_mode_of(own)),
+        default=default_of,
     )
     return line, list(argv[split + 1 :])
 
 
-def _mode_of(arguments: Sequence[str]) -> Mode:
-    """Returns the mode that a command line asks for, before it is parsed: defaults depend on it."""
-    given = [value for flag, value in itertools.pairwise(arguments) if flag == "--mode"]
-    given += [text.partition("=")[2] for text in arguments if text.startswith("--mode=")]
-    return "paper" if given[-1:] == ["paper"] else "corrected"
-
-
 @contextlib.contextmanager
 def inputs_from_stores() -> Iterator[None]:
-    """Lets the options of a dataset that name a file take URLs in the block; see `copied_urls`."""
+    """Let the options of a dataset that name a file take URLs in the block; see `copied_urls`."""
     with private_folder(tempfile.gettempdir()) as folder, copied_urls(folder):
         yield

@@ -11,9 +11,7 @@ from tyro.conf import OmitArgPrefixes
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.generators.diffusion.settings import TINY
 from eqforge.pipelines.base.generated import GeneratedPipeline, PairFilters, try_making
-from eqforge.pipelines.base.pilot import PilotCost
-from eqforge.pipelines.base.pipeline import Configured
-from eqforge.pipelines.base.settings import Mode
+from eqforge.pipelines.base.pipeline import Configured, Mode, PilotCost
 from eqforge.schemas.records.books import Stage
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.plan import PlanFiles
@@ -39,7 +37,6 @@ class DrawnSettings(PairFilters):
 
     @classmethod
     def of_mode(cls, mode: Mode) -> Self:
-        """Return the settings of a mode: in paper mode nothing is refused."""
         if mode == "paper":
             return cls.off(distinct_captions=False)
         # Of 600 pairs of unrelated photographs 96 % differ in more than 0.8 of their area. JPEG of
@@ -61,7 +58,6 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
 
     @property
     def model(self) -> str:
-        """The model that draws."""
         raise NotImplementedError
 
     def load(self) -> None:
@@ -80,7 +76,8 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
         """Look for photographs and load the models, so that a mistake shows before any work."""
         super().confirm(plan)
         self.load()
-        self.warn_of_tiny()
+        if self.model == TINY:
+            print(f"\n*** {self._tiny_warning} ***\n", file=sys.stderr)
 
     def try_records(self, records: Sequence[Any], folder: str) -> PilotCost:
         rules = self.rules(folder)
@@ -116,7 +113,6 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
             )
 
     def generated_rules(self, work: str, **others: Any) -> GeneratedRules:
-        """Return how drawn pairs are measured and judged."""
         settings = self.config.settings
         plausibility = prepare_plausibility(settings.plausibility)
         return super().generated_rules(
@@ -124,14 +120,8 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
         )
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:
-        """Yield the photographs, if there are some, and the files of a model that is a folder."""
         yield from super().media(plan)
         yield from model_files(self.model)
-
-    def warn_of_tiny(self) -> None:
-        """Print the warning of a tiny model, which has to be seen before any work."""
-        if self.model == TINY:
-            print(f"\n*** {self._tiny_warning} ***\n", file=sys.stderr)
 
     @property
     def _tiny_warning(self) -> str:
@@ -141,7 +131,6 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
         )
 
     def warnings(self) -> Iterator[str]:
-        """Yield what a user should know of the models that draw and that measure."""
         settings = self.config.settings
         if self.model == TINY:
             yield self._tiny_warning
@@ -159,7 +148,6 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
             )
 
     def used_stages(self) -> tuple[Stage, ...]:
-        """Returns the stages that pairs go through."""
         settings = self.config.settings
         used = {
             PROMPTS_STAGE.name: settings.plausibility.plausibility is not None,

@@ -1,8 +1,8 @@
-"""Datasets whose pairs are made: which are made, until as many are kept as were asked for.
+"""Datasets of generated pairs, drawn until as many are kept as were asked for.
 
-Which draws are kept depends on nothing but their kind and number, so the last one that a dataset
-needs is the same on any runner. Rounds find it: each makes and judges the next draws of every kind
-that lacks pairs. What they made is remembered, and the build itself takes it from there.
+Whether a draw is kept depends on its kind and number alone, so the last one that a dataset needs is
+the same on any runner. Rounds find it: each makes and judges the next draws of every kind that
+lacks pairs. The build itself reuses what they made.
 """
 
 import math
@@ -16,18 +16,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from tyro.conf import OmitArgPrefixes
 
-from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.identity import is_sampled
 from eqforge.core.ranges import check_range
-from eqforge.pipelines.base.pilot import PilotCost, yield_of
-from eqforge.pipelines.base.pipeline import Configured, Pipeline, RunPlan, Target
-from eqforge.pipelines.base.settings import RunSettings, selection_of
+from eqforge.pipelines.base.pipeline import (
+    Configured,
+    PilotCost,
+    Pipeline,
+    RunPlan,
+    RunSettings,
+    Target,
+)
 from eqforge.schemas.records.books import is_failure
 from eqforge.schemas.tables.description import DatasetType
 from eqforge.schemas.tables.generated import GENERATED_PAIRS
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.dataset.plan import PlanFiles, Selection, no_sample, write_plan
+from eqforge.transforms.dataset.plan import PlanFiles, Selection, select_whole, write_plan
 from eqforge.transforms.dataset.table import Table
 from eqforge.transforms.dataset.tables import generated_tables
 from eqforge.transforms.filters.images import ImageFilters
@@ -57,7 +60,6 @@ class DrawSettings:
     most so many draws for each of them. 1 draws no others."""
 
     def __post_init__(self) -> None:
-        """Check the range."""
         check_range("max_draws_per_pair", self.max_draws_per_pair, 1, 1000)
 
 
@@ -75,27 +77,15 @@ class PairFilters(ImageFilters):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawn:
-    """The draws of one kind that a dataset takes.
-
-    Attributes:
-      number: how many there are, from the first on.
-      kept: how many of them are kept.
-      wanted: how many were to be kept.
-    """
+    """How many draws of one kind a dataset takes, from the first on, and how many it keeps."""
 
     number: int
     kept: int
-    wanted: int
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Judged:
-    """What became of some draws.
-
-    Attributes:
-      kept: ids of the pairs that were kept.
-      failed: how many draws ended in an exception.
-    """
+    """The ids of the pairs that were kept of some draws, and how many ended in an exception."""
 
     kept: tuple[str, ...]
     failed: int = 0
@@ -119,7 +109,7 @@ class GeneratedPipeline(Pipeline[Configured]):
         return generated_tables(pairs, run.samples_per_file, run.images_per_file, media, self.type)
 
     def make(self, root: "beam.Pipeline", target: Target) -> "beam.PCollection[PairWork]":
-        """Wires what makes and judges the pairs of a plan."""
+        """Wire what makes and judges the pairs of a plan."""
         raise NotImplementedError
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
@@ -128,15 +118,15 @@ class GeneratedPipeline(Pipeline[Configured]):
         _ = self.make(root, target) | WriteDataset(target.dataset)
 
     def wanted(self) -> dict[str, int]:
-        """Returns how many pairs of each kind are to be kept; none where the inputs say it."""
+        """Number of pairs of each kind to keep; empty where the inputs say it."""
         return {}
 
     def supply(self, kind: str) -> int:
-        """Return how many pairs of a kind there are to draw."""
+        """Number of distinct pairs of a kind."""
         raise NotImplementedError
 
     def most(self) -> dict[str, int]:
-        """Return how many pairs of each kind may be drawn: what settings allow, if there are."""
+        """Number of pairs of each kind that may be drawn."""
         return {
             kind: min(int(count * self.config.draws.max_draws_per_pair), self.supply(kind))
             if count
@@ -165,23 +155,21 @@ class GeneratedPipeline(Pipeline[Configured]):
         )
 
     def drawn(self, numbers: Numbers) -> Iterator[Any]:
-        """Yields the plan's records of some draws."""
+        """Yield the plan's records of some draws."""
         raise NotImplementedError
 
     def sample_id(self, kind: str, number: int) -> str:
-        """Return the id of the sample that a draw of a kind and number becomes."""
         return f"{self.name}/{kind}/{number:06d}"
 
     def plan(self) -> Iterator[Any]:
-        """Yields the pairs that the run settings select."""
         counts = self.most() if self.run.only else self.wanted()
         return self.drawn({kind: range(count) for kind, count in counts.items()})
 
     def settle(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
-        """Returns the plan with as many draws as are needed to keep what was asked for."""
+        """Return the plan with as many draws as are needed to keep what was asked for."""
         wanted, most = self.wanted(), self.most()
         # Of a part of the draws, those that are refused are not replaced.
-        if self.selection != Selection() or all(most[kind] <= wanted[kind] for kind in wanted):
+        if self.run.selection != Selection() or all(most[kind] <= wanted[kind] for kind in wanted):
             return plan
         folder = storage.join(self.work, "draws")
         noted = storage.join(folder, "judged.json")
@@ -196,16 +184,16 @@ class GeneratedPipeline(Pipeline[Configured]):
             first = min(some.start for some in numbers.values())
             if first:
                 more = ", ".join(f"{len(some):,} of {kind}" for kind, some in numbers.items())
-                self._tell(f"drawing more in place of refused pairs: {more}")
+                self._print(f"drawing more in place of refused pairs: {more}")
             run(written(numbers, f"draws-{first}"), "draws", wire)
             return msgspec.json.decode(storage.read_bytes(noted), type=Judged)
 
         drawn = draw_until_kept(wanted, most, self.sample_id, judge, self.run.max_error_rate)
         storage.delete_folder(folder)
         for kind, found in drawn.items():
-            if found.kept < found.wanted and found.number >= most[kind]:
-                self._tell(
-                    f"WARNING: {found.kept:,} of {found.wanted:,} pairs of {kind} were kept of "
+            if found.kept < wanted[kind] and found.number >= most[kind]:
+                self._print(
+                    f"WARNING: {found.kept:,} of {wanted[kind]:,} pairs of {kind} were kept of "
                     f"{found.number:,} drawn; --max-draws-per-pair allows more"
                 )
         settled = written({kind: range(each.number) for kind, each in drawn.items()}, "settled")
@@ -213,7 +201,7 @@ class GeneratedPipeline(Pipeline[Configured]):
             print(self.described(settled), file=sys.stderr)
         return settled
 
-    def _tell(self, message: str) -> None:
+    def _print(self, message: str) -> None:
         print(f"{self.name}: {message}", file=sys.stderr)
 
 
@@ -224,13 +212,11 @@ def draw_until_kept(
     judge: Callable[[Numbers], Judged],
     max_error_rate: float = 1.0,
 ) -> dict[str, Drawn]:
-    """Returns how many draws of each kind give as many kept pairs as are wanted.
-
-    Where the most draws that are allowed do not give as many, it is these.
+    """Return how many draws of each kind give the wanted number of pairs, up to `most`.
 
     Args:
-      wanted: how many pairs of each kind are to be kept.
-      most: how many may be drawn of each kind.
+      wanted: pairs of each kind to keep.
+      most: draws allowed of each kind.
       sample_id: the id of the sample that a draw of a kind and number becomes.
       judge: makes and judges draws.
       max_error_rate: the share of the draws that may end in an exception; beyond, no more are made.
@@ -245,13 +231,12 @@ def draw_until_kept(
             done[kind] = numbers.stop
         if failed > max_error_rate * sum(done.values()):
             break
-    return {kind: _drawn(done[kind], kept[kind], number) for kind, number in wanted.items()}
-
-
-def _drawn(done: int, kept: list[int], wanted: int) -> Drawn:
-    is_enough = 0 < wanted <= len(kept)
-    number = kept[wanted - 1] + 1 if is_enough else done
-    return Drawn(number=number, kept=min(len(kept), wanted), wanted=wanted)
+    found = {}
+    for kind, number in wanted.items():
+        is_enough = 0 < number <= len(kept[kind])
+        drawn = kept[kind][number - 1] + 1 if is_enough else done[kind]
+        found[kind] = Drawn(number=drawn, kept=min(len(kept[kind]), number))
+    return found
 
 
 def _ahead(
@@ -260,10 +245,10 @@ def _ahead(
     done: Mapping[str, int],
     kept: Mapping[str, list[int]],
 ) -> dict[str, range]:
-    """Returns the draws of the next round: as many as will do at the share that was kept so far.
+    """Return the draws of the next round: as many as will do at the share that was kept so far.
 
-    They are no more than there were before, so that a kind of which hardly any are kept is not
-    drawn to the end at once.
+    A round at most doubles the draws, so that a kind of which hardly any are kept is not drawn to
+    the end at once.
     """
     found = {}
     for kind, number in wanted.items():
@@ -277,7 +262,7 @@ def _ahead(
 
 
 def note_judged(works: "beam.PCollection[PairWork]", url: str) -> None:
-    """Wires the note of what became of some draws."""
+    """Wire the note of what became of some draws."""
     import apache_beam as beam
 
     _ = (
@@ -305,22 +290,10 @@ def _write(url: str, judged: Iterable[Judged]) -> None:
 def select_pairs(
     pairs: Iterable[Planned], sample_id: Callable[[Planned], str], run: RunSettings
 ) -> Iterator[Planned]:
-    """Yields the pairs of a plan that the run settings select."""
-    selection = selection_of(run)
-    missing, left = set(selection.only), selection.limit
-    seen: list[str] = []
-    for pair in pairs:
-        name = sample_id(pair)
-        seen += [name] * bool(selection.only)
-        if selection.only and name not in selection.only:
-            continue
-        if left == 0 or not is_sampled(name, selection.sample):
-            continue
-        left = None if left is None else left - 1
-        missing.discard(name)
+    """Yield the pairs of a plan that the run settings select."""
+    groups = ((sample_id(pair), (pair,)) for pair in pairs)
+    for (pair,) in select_whole(groups, run.selection, sample_id):
         yield pair
-    if missing:
-        raise InputError(no_sample(min(missing), seen))
 
 
 def try_making(
@@ -328,13 +301,7 @@ def try_making(
     make: Callable[[Loaded], Iterable[PairWork]],
     rules: GeneratedRules,
 ) -> PilotCost:
-    """Make and measure the pairs of a pilot, and return what that took and what they become.
-
-    Args:
-      load: starts what makes them, which counts once.
-      make: yields the measured pairs.
-      rules: how they are judged.
-    """
+    """Make, measure and judge the pairs of a pilot; the time of `load` counts once."""
     started = time.perf_counter()
     maker = load()
     loaded = time.perf_counter()
@@ -346,10 +313,8 @@ def try_making(
         seconds=seconds,
         num_bytes=sum(work.made.num_bytes for work in works if work.made is not None),
         start_s=loaded - started,
-        made=yield_of(
-            sum(work.made is not None for work in decided),
-            (reject for work in decided for reject in work.rejects),
-            (image.scores for found, _ in measured for image in found.images),
-            ((found.measures, scores) for found, scores in measured),
-        ),
+        kept=sum(work.made is not None for work in decided),
+        rejects=[reject for work in decided for reject in work.rejects],
+        images=[image.scores for found, _ in measured for image in found.images],
+        pairs=[(found.measures, scores) for found, scores in measured],
     )

@@ -1,4 +1,4 @@
-"""What tells a dataset from others, and what may be in its folder before it is built."""
+"""What distinguishes a dataset from others, and what its folder may hold before a build."""
 
 import os
 import sys
@@ -17,8 +17,14 @@ from eqforge.core.identity import fingerprint
 from eqforge.core.urls import public
 from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
-from eqforge.pipelines.base.pipeline import MEDIA, Input, NamedFile, Pipeline
-from eqforge.pipelines.base.settings import DatasetConfig, RunSettings
+from eqforge.pipelines.base.pipeline import (
+    MEDIA,
+    DatasetConfig,
+    Input,
+    NamedFile,
+    Pipeline,
+    RunSettings,
+)
 from eqforge.schemas.dataset.manifest import (
     FILE_NAME,
     IDENTITY,
@@ -76,10 +82,10 @@ _WRITTEN = ("data", WORK, f"{WORK}/shards", NEXT, f"{NEXT}/data")
 
 
 def header_of(pipeline: Pipeline[Any]) -> Manifest:
-    """Returns the manifest of a configuration before anything is built.
+    """Return the manifest of a configuration before anything is built.
 
     Raises:
-      InputError: an input file is missing or cannot be read, or an erratum is none.
+      InputError: an input file is missing or cannot be read, or an erratum is wrong.
     """
     run = pipeline.run
     judged = (file for file in (run.errata, run.decisions) if file is not None)
@@ -88,7 +94,15 @@ def header_of(pipeline: Pipeline[Any]) -> Manifest:
         mode=pipeline.config.mode,
         config=settings_of_rows(pipeline.config),
         inputs=[input_file(path) for path in (*pipeline.inputs(), *judged)],
-        versions=_versions(),
+        versions={
+            "schema": SCHEMA_VERSION,
+            "python": ".".join(map(str, sys.version_info[:3])),
+            # What these measure goes into columns, which unlike scores carry no version.
+            "decoder": pictures.VERSION,
+            "minimality": minimality.VERSION,
+            "words": words.VERSION,
+            **versions_of(*VERSIONED),
+        },
         stages={},
         tables={},
         warnings=list(pipeline.warnings()),
@@ -98,15 +112,23 @@ def header_of(pipeline: Pipeline[Any]) -> Manifest:
 
 
 def settings_of_rows(config: DatasetConfig) -> dict[str, Any]:
-    """Returns the settings that shape the rows, as a manifest has them: paths are cut to names."""
-    return without_places(msgspec.to_builtins(config, enc_hook=_name_of))
+    """Return the settings that shape the rows, as a manifest has them: paths are cut to names."""
+
+    def name_of(value: Any) -> str:
+        if isinstance(value, Path):
+            return value.name
+        raise TypeError(f"no setting can be a {type(value).__name__}")
+
+    return without_places(msgspec.to_builtins(config, enc_hook=name_of))
 
 
 def without_places(values: dict[str, Any]) -> dict[str, Any]:
-    """Returns settings without those that leave no trace in the rows, and without folders."""
+    """Return settings without those that leave no trace in the rows, and without folders."""
     kept: dict[str, Any] = {}
     for name, value in values.items():
-        if name in NOT_OF_THE_ROWS or _OFF.get(name, ...) == value or _judges_nothing(name, value):
+        if name in NOT_OF_THE_ROWS or _OFF.get(name, ...) == value:
+            continue
+        if name == "judging" and not value["verify"] and value["probability_min"] is None:
             continue
         if isinstance(value, dict):
             kept[name] = without_places(value)
@@ -129,22 +151,8 @@ def without_places(values: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _judges_nothing(name: str, value: Any) -> bool:
-    return name == "judging" and not value["verify"] and value["probability_min"] is None
-
-
-def _name_of(value: Any) -> str:
-    if isinstance(value, Path):
-        return value.name
-    raise TypeError(f"no setting can be a {type(value).__name__}")
-
-
 def input_file(path: Input) -> InputFile:
-    """Returns an input file as a manifest has it.
-
-    Raises:
-      InputError: it is missing or cannot be read.
-    """
+    """Return an input file as a manifest has it; raise an InputError if it cannot be read."""
     if isinstance(path, NamedFile):
         return replace(input_file(path.url), name=path.name)
     url = str(path)
@@ -157,33 +165,23 @@ def input_file(path: Input) -> InputFile:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _versions() -> dict[str, str]:
-    found = {"schema": SCHEMA_VERSION, "python": ".".join(map(str, sys.version_info[:3]))}
-    # What these measure goes into columns, which unlike scores carry no version.
-    found |= {"decoder": pictures.VERSION, "minimality": minimality.VERSION, "words": words.VERSION}
-    return found | versions_of(*VERSIONED)
-
-
 def identity(header: Manifest) -> list[Any]:
-    """Returns what tells one dataset from another, in the types of a manifest that was read."""
+    """Return what distinguishes a dataset, in the types of a manifest that was read."""
     found = [header.dataset, header.mode, header.config, header.inputs]
     return msgspec.json.decode(msgspec.json.encode(found))
 
 
 def plan_name(header: Manifest) -> str:
-    """Returns the name of the folder, among the plans of a work folder, of a dataset's own plan."""
+    """Name the folder of a dataset's own plan, among the plans of a work folder."""
     return fingerprint(identity(header))[:16]
 
 
 def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
-    """Refuses an output folder that holds something else.
+    """Reject an output folder that holds something else.
 
     Returns:
       The manifest of the finished dataset in the folder, which has the same settings, inputs and
       versions unless it may be replaced; None if there is none.
-
-    Raises:
-      InputError: the message says which folder and why.
     """
     if not run.output:
         raise InputError("--output is empty; expected a folder or URL")
@@ -197,19 +195,19 @@ def check_output(run: RunSettings, header: Manifest) -> Manifest | None:
             for name, version in ({**dict.fromkeys(there.versions), **header.versions}).items()
             if there.versions.get(name) != version
         ]
-        _check_same(run, "holds", there.dataset, identity(there), header, others)
+        _check_same(run, "holds", identity(there), header, others)
         return there
     if storage.exists(started):
         known = _read_identity(run, started)
         if known is not None:
-            _check_same(run, "holds an unfinished build of", known[0], known, header)
+            _check_same(run, "holds an unfinished build of", known, header)
     else:
         _check_free(run.output)
     return None
 
 
 def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
-    """Returns the identity of an unfinished build; None if it is damaged and may be overwritten."""
+    """Read the identity of an unfinished build; None if it is damaged and may be overwritten."""
     try:
         form = tuple[str, str, dict[str, Any], list[dict[str, Any]]]
         return list(msgspec.json.decode(storage.read_bytes(url), type=form))
@@ -223,13 +221,9 @@ def _read_identity(run: RunSettings, url: str) -> list[Any] | None:
 
 
 def _check_same(
-    run: RunSettings,
-    what: str,
-    dataset: str,
-    there: list[Any],
-    header: Manifest,
-    others: Iterable[str] = (),
+    run: RunSettings, what: str, there: list[Any], header: Manifest, others: Iterable[str] = ()
 ) -> None:
+    dataset = there[0]
     if dataset != header.dataset:
         raise InputError(f"--output {run.output}: {what} {dataset}; name another folder")
     found = [*_differences(there, identity(header)), *others]
@@ -241,7 +235,7 @@ def _check_same(
 
 
 def refuse(run: RunSettings, what: str, differences: Sequence[str]) -> None:
-    """Refuses to replace a dataset made from something else, unless `overwrite` is set."""
+    """Reject the replacement of a dataset made from something else, unless `overwrite` is set."""
     if differences and not run.overwrite:
         number = len(differences) - SHOWN_DIFFERENCES
         more = [f"and {number} more"] * (number > 0)
@@ -253,7 +247,7 @@ def refuse(run: RunSettings, what: str, differences: Sequence[str]) -> None:
 
 
 def _differences(there: list[Any], here: list[Any]) -> Iterator[str]:
-    """Yields the differences of two identities, such as `--max-side 512 there, 256 here`."""
+    """Yield the differences of two identities, such as `--max-side 512 there, 256 here`."""
     _, mode_there, config_there, inputs_there = there
     _, mode_here, config_here, inputs_here = here
     old = {"mode": mode_there, **_flat(config_there)}
@@ -274,7 +268,7 @@ def _value(config: dict[str, Any], name: str) -> str:
 
 
 def _flat(config: dict[str, Any]) -> dict[str, Any]:
-    """Returns settings by the name of their flag, which does not name their group."""
+    """Return settings by the name of their flag, which does not name their group."""
     found: dict[str, Any] = {}
     for name, value in config.items():
         found |= _flat(value) if isinstance(value, dict) else {name: value}
@@ -299,13 +293,13 @@ def _is_half_written(name: str) -> bool:
 
 
 def claim_output(output: str, header: Manifest) -> None:
-    """Records the dataset's identity in its folder, and removes half-written files."""
+    """Record the dataset's identity in its folder, and remove half-written files."""
     remove_half_written(output)
     storage.write_bytes(storage.join(output, WORK, IDENTITY), msgspec.json.encode(identity(header)))
 
 
 def remove_half_written(output: str) -> None:
-    """Removes the files that a killed run left half-written; finished ones are kept."""
+    """Remove the files that a killed run left half-written; finished ones are kept."""
     for folder in (output, *(storage.join(output, name) for name in _WRITTEN)):
         for name in filter(_is_half_written, storage.list_files(folder)):
             storage.delete(storage.join(folder, name))

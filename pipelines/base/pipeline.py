@@ -1,32 +1,146 @@
-"""What a dataset's pipeline has to say, and its command line."""
+"""A dataset: its settings, its inputs, and the hooks that a build of it calls."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import tyro
+from tyro.conf import OmitArgPrefixes
 
+from eqforge.core import signals
+from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.files.found_file import CACHE_GB
 from eqforge.core.files.source_folder import SourceFolder
+from eqforge.core.ranges import check_workers
 from eqforge.core.visible import counted
-from eqforge.pipelines.base.pilot import PilotCost, PilotUnit
-from eqforge.pipelines.base.settings import DatasetConfig, Mode, RunSettings, selection_of
-from eqforge.schemas.dataset.manifest import WORK, Certificate, PartManifest
-from eqforge.schemas.records.books import Stage
+from eqforge.schemas.dataset.manifest import WORK, Certificate, Manifest, PartManifest
+from eqforge.schemas.records.books import Reject, Stage
+from eqforge.schemas.records.scores import Score
+from eqforge.schemas.tables.benchmark_rows import COMBINED
+from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.datasets import TYPES
 from eqforge.transforms.dataset.census import Medium
+from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, Selection
 from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.filters.minimality import PairMeasures
 
 if TYPE_CHECKING:
     import apache_beam as beam
 
     from eqforge.schemas.dataset.reader import Dataset
 
+Mode = Literal["paper", "corrected"]
+
 MEDIA = ("videos", "images", "masks")
 """Options that name a folder of media."""
+
+
+def expect(settings: Any, name: str, is_right: bool, rule: str) -> None:
+    """Raise an InputError that names a setting, its value and the rule, unless it is right."""
+    if not is_right:
+        flag = name.replace("_", "-")
+        raise InputError(f"--{flag} {getattr(settings, name)}: expected {rule}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSettings:
+    """Where the dataset goes, which part of it is built, and with how many processes."""
+
+    output: str
+    """Folder or URL of the dataset. A build that was interrupted goes on where it stopped."""
+
+    overwrite: bool = False
+    """Build again over the finished dataset that the output folder holds, whatever its settings,
+    inputs and versions were. It stays complete until the new one is, and takes its place. Without
+    it, a dataset that would become the same is left alone, and another one is refused."""
+
+    only: tuple[str, ...] = ()
+    """Build these samples alone, by id, into a folder of their own; their rows are the same as in
+    the whole dataset."""
+
+    limit: int | None = None
+    """At most so many candidates, from the beginning of the plan."""
+
+    sample: str = "100%"
+    """Share of the videos, images or scenes, such as 1%, chosen by a hash of their ids."""
+
+    follow_links: bool = False
+    """Follow symbolic links that lead out of the folder of videos or images; without it what lies
+    behind them is refused. Links that stay inside the folder are always followed; stores have
+    none."""
+
+    cache_gb: float = CACHE_GB
+    """Room for copies of videos and images from stores, for all processes of a machine together.
+    A copy is deleted as soon as it was read; they lie in the folder `copies` of $EQFORGE_CACHE."""
+
+    errata: Path | None = None
+    """JSON lines of what is wrong with single samples, by id: each is dropped, one of its texts is
+    corrected, or something is noted. Dropped samples are rejects of the stage errata, and the card
+    lists all; eqforge lint --errata writes such a file."""
+
+    decisions: Path | None = None
+    """JSON lines of what people decided, by id, as eqforge review import writes them: samples that
+    they drop are rejects of the stage review."""
+
+    workers: int = 1
+    """Processes of the local runner."""
+
+    seed: int = 0
+    """Seed of the run; every random choice derives from it and a record's id."""
+
+    max_error_rate: float = 0.01
+    """The run fails when more than this share of a stage's candidates end in an exception, or
+    cannot be downloaded from their store."""
+
+    samples_per_file: int = 50_000
+    """Candidates for each samples file."""
+
+    images_per_file: int = 4_000
+    """Images for each images file."""
+
+    def __post_init__(self) -> None:
+        check_workers(self.workers)
+        rate, share = self.max_error_rate, self._share
+        expect(self, "max_error_rate", 0 <= rate <= 1, "a share from 0 to 1")
+        expect(self, "samples_per_file", self.samples_per_file >= 1, "1 or more")
+        expect(self, "images_per_file", self.images_per_file >= 1, "1 or more")
+        expect(self, "cache_gb", self.cache_gb > 0, "more than 0")
+        expect(self, "limit", self.limit is None or self.limit >= 0, "0 or more")
+        is_share = share is not None and 0 <= share <= 1
+        expect(self, "sample", is_share, "a share such as 1% or 12.5%")
+
+    @property
+    def _share(self) -> float | None:
+        """The share that `sample` names; None if it is no percentage."""
+        number, sign, rest = self.sample.partition("%")
+        try:
+            return float(number) / 100 if sign and not rest else None
+        except ValueError:
+            return None
+
+    @property
+    def selection(self) -> Selection:
+        """The part of the plan that is built."""
+        return Selection(only=self.only, limit=self.limit, sample=self._share or 0.0)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DatasetConfig:
+    """What every dataset is configured with."""
+
+    mode: Mode = "corrected"
+    """paper: as the published dataset was made, its defects included. corrected: without them. The
+    mode sets the defaults shown here; every setting can be given beside it."""
+
+    run: OmitArgPrefixes[RunSettings]
+
 
 Configured = TypeVar("Configured", bound=DatasetConfig)
 
@@ -43,7 +157,7 @@ Input: TypeAlias = Path | str | NamedFile
 
 
 def files_of(path: Path, files: Iterable[Path]) -> Iterator[Input]:
-    """Yields the files that a path stands for: itself, or those of a folder."""
+    """Yield the files that a path stands for: itself, or those of a folder."""
     for file in files:
         folder = path if file.is_relative_to(path) else path.parent  # of which it is a split
         yield file if file == path else NamedFile(file.relative_to(folder).as_posix(), str(file))
@@ -66,6 +180,57 @@ class Target:
 
 RunPlan: TypeAlias = "Callable[[PlanFiles, str, Callable[[beam.Pipeline, Target], None]], None]"
 """Runs what a function wires for a plan, whose files are copied to a folder for workers."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotUnit:
+    """In what a pilot of `eqforge plan` is counted.
+
+    Attributes:
+      records: what the plan's records are called.
+      number: how many are built unless `--pilot` says otherwise.
+      unit: the count of `Pipeline.measure` that the cost is proportional to.
+      clock: what the seconds are measured on, such as `one core`.
+    """
+
+    records: str
+    number: int
+    unit: str
+    clock: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotCost:
+    """What the records of a pilot cost, and what became of them.
+
+    Attributes:
+      seconds: wall-clock time of its records.
+      num_bytes: size of the images it stored, in bytes.
+      start_s: start-up time of a process before its first record, in seconds.
+      kept: pairs that became samples.
+      rejects: everything that was refused.
+      images: the scores of each image.
+      pairs: the measures and the other scores of each pair.
+    """
+
+    seconds: float
+    num_bytes: int
+    start_s: float = 0.0
+    kept: int
+    rejects: Sequence[Reject]
+    images: Sequence[Sequence[Score]]
+    pairs: Sequence[tuple[PairMeasures, Sequence[Score]]]
+
+    def values(self) -> dict[str, list[float]]:
+        """Return what was measured before any limit was applied, by the score's name."""
+        rows = [{score.name: score.value for score in scores} for scores in self.images]
+        rows += [asdict(found) | {s.name: s.value for s in scores} for found, scores in self.pairs]
+        values: dict[str, list[float]] = {}
+        for row in rows:
+            for name, value in row.items():
+                if value is not None:
+                    values.setdefault(name, []).append(float(value))
+        return values
 
 
 class Pipeline(Generic[Configured]):
@@ -93,12 +258,12 @@ class Pipeline(Generic[Configured]):
 
     @classmethod
     def defaults(cls, mode: Mode) -> dict[str, Any]:
-        """Returns the fields of the configuration that a mode sets."""
+        """Return the fields of the configuration that a mode sets."""
         return {}
 
     @classmethod
     def usual(cls, mode: Mode = "corrected") -> Any:
-        """Returns the configuration of an empty command line, without its required fields."""
+        """Return the configuration of an empty command line, without its required fields."""
         values: dict[str, Any] = {
             field.name: tyro.MISSING
             for field in dataclasses.fields(cls.Config)
@@ -113,11 +278,6 @@ class Pipeline(Generic[Configured]):
         return self.config.run
 
     @property
-    def selection(self) -> Selection:
-        """The part of the plan that is built."""
-        return selection_of(self.run)
-
-    @property
     def work(self) -> str:
         """The folder or URL of finished work."""
         return storage.join(self.run.output, WORK)
@@ -128,21 +288,20 @@ class Pipeline(Generic[Configured]):
         return storage.join(self.work, "media")
 
     def place(self, option: str) -> str | None:
-        """Returns the folder or URL of media that an option names; None if it names none."""
         return getattr(self.config, option, None)
 
     def folder(self, option: str) -> SourceFolder:
-        """Returns a folder of media, for the process that starts a run."""
+        """Return a folder of media, for the process that starts a run."""
         root, run = self.place(option), self.run
         assert root is not None
         return SourceFolder(root, follow_links=run.follow_links, cache_gb=run.cache_gb)
 
     def shared_folder(self, option: str) -> SourceFolder:
-        """Returns the same folder for the workers of a run, which need not list it again."""
+        """Return the same folder for the workers of a run, which need not list it again."""
         return replace(self.folder(option), index=self._index(option))
 
     def share_folders(self) -> None:
-        """Writes the lists of all folders of media down for the workers of a run."""
+        """Write the lists of all folders of media down for the workers of a run."""
         for option in MEDIA:
             if self.place(option) is not None:
                 self.folder(option).share(self._index(option))
@@ -151,47 +310,47 @@ class Pipeline(Generic[Configured]):
         return storage.join(self.work, f"list-of-{option}.json")
 
     def inputs(self) -> Iterable[Input]:
-        """Yields the files that the plan is made from: those that the settings name."""
+        """Yield the files that the plan is made from: those that the settings name."""
         for field in dataclasses.fields(self.config):
             value = getattr(self.config, field.name)
-            values = sorted(value) if _are_paths(value) else [value]
-            yield from (each for each in values if isinstance(each, Path))
+            values = value if isinstance(value, tuple) else (value,)
+            yield from sorted(each for each in values if isinstance(each, Path))
 
     def check(self) -> None:
         """Raises InputError or MissingExtra if a build could not run; reads no annotations."""
 
     def plan(self) -> Iterator[Any]:
-        """Yields the records of the selected plan; reads the annotations, opens no media."""
+        """Yield the records of the selected plan; reads the annotations, opens no media."""
         raise NotImplementedError
 
     def measure(self, record: Any) -> dict[str, int]:
-        """Returns what a record adds to the plan's counts."""
+        """Return what a record adds to the plan's counts."""
         raise NotImplementedError
 
     def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
-        """Returns the tables, sized for a plan."""
+        """Return the tables, sized for a plan."""
         raise NotImplementedError
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
-        """Wires the Beam pipeline."""
+        """Wire the Beam pipeline."""
         raise NotImplementedError
 
     def media(self, plan: PlanFiles) -> Iterable[Medium]:
-        """Yields the files that a plan needs besides the inputs; opens none."""
+        """Yield the files that a plan needs besides the inputs; opens none."""
         return ()
 
     def confirm(self, plan: PlanFiles) -> None:
         """Raises InputError if a plan cannot be built; does not read the media."""
 
     def prepare(self, plan: PlanFiles) -> None:
-        """Does what comes before the runner, in its process; a stopped run goes on there."""
+        """Do what comes before the runner, in its process; a stopped run resumes there."""
 
     def settle(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
-        """Returns the plan that is built; `run` makes and judges some records before."""
+        """Return the plan that is built; `run` makes and judges some records before."""
         return plan
 
     def described(self, plan: PlanFiles) -> str:
-        """Returns a one-line summary of a plan."""
+        """Return a one-line summary of a plan."""
         counts = [
             f"{count:,} refused by the plan" if what == "rejects" else counted(count, what)
             for what, count in plan.counts.items()
@@ -199,37 +358,61 @@ class Pipeline(Generic[Configured]):
         return f"{self.name}: {', '.join(counts)}"
 
     def used_stages(self) -> tuple[Stage, ...]:
-        """Returns the stages that a build with this configuration has."""
+        """Return the stages that a build with this configuration has."""
         return self.stages
 
     def warnings(self) -> Iterable[str]:
-        """Yields what a user should know before trusting the dataset, for the manifest."""
+        """Yield what a user should know before trusting the dataset, for the manifest."""
         return ()
 
     def parts(self) -> Iterable[PartManifest]:
-        """Yields the datasets that it is made of, as the manifest has them."""
+        """Yield the datasets that it is made of, as the manifest has them."""
         return ()
 
     def certificate(self) -> "Callable[[Dataset], Certificate] | None":
-        """Returns what measures the certificate of the manifest; None for none."""
+        """Return what measures the certificate of the manifest; None for none."""
         return None
 
     def report(self, records: Iterable[Any]) -> Iterator[str]:
-        """Yields the lines that `eqforge plan` prints about a plan."""
-        counts: dict[str, int] = {}
+        """Yield the lines that `eqforge plan` prints about a plan."""
+        counts = Counter[str]()
         for record in records:
-            for what, count in self.measure(record).items():
-                counts[what] = counts.get(what, 0) + count
+            counts.update(self.measure(record))
         yield from (f"{what:>20}  {count:>12,}" for what, count in counts.items())
 
     def is_fit(self, record: Any) -> bool:
-        """Tells whether a pilot can build a record and it is worth it."""
+        """Say whether a pilot can build a record and it is worth it."""
         return True
 
     def try_records(self, records: Sequence[Any], folder: str) -> PilotCost:
-        """Builds records in a temporary work folder, and returns what that cost."""
+        """Build records in a temporary work folder; return what that cost."""
         raise NotImplementedError
 
 
-def _are_paths(value: Any) -> bool:
-    return isinstance(value, tuple) and all(isinstance(each, Path) for each in value)
+def pipeline_of(dataset: str) -> type[Pipeline[Any]]:
+    """Import the module of a known dataset, and only that one; return its pipeline."""
+    with signals.idle():  # an exception may break a half-imported library
+        found: type[Pipeline[Any]]
+        if dataset in BENCHMARKS:
+            found = import_module("eqforge.pipelines.benchmarks").pipeline_of(dataset)
+        else:
+            module = "combined" if dataset in COMBINED else dataset.replace("-", "_")
+            found = import_module(f"eqforge.pipelines.{module}").main.pipeline
+        return found
+
+
+def stages_of(dataset: str) -> dict[str, Stage]:
+    """Return the stages of a dataset by name; none if no pipeline has the dataset's name."""
+    known = pipeline_of(dataset).stages if dataset in TYPES else ()
+    return {stage.name: stage for stage in (*known, REVIEW_STAGE, ERRATA_STAGE) if known}
+
+
+def stage_of(manifest: Manifest, name: str) -> Stage | None:
+    """Return a stage of a dataset, also one that a part brought as `PART: STAGE`; else None."""
+    known = [stages_of(manifest.dataset).get(name)]
+    known += [
+        stages_of(part.dataset).get(name.removeprefix(f"{part.name}: "))
+        for part in manifest.parts
+        if name.startswith(f"{part.name}: ")
+    ]
+    return next((stage for stage in known if stage is not None), None)

@@ -1,43 +1,74 @@
-"""`eqforge plan`: what a build would make, and what it would cost."""
+"""`eqforge plan`: what a build would make, what a pilot of it cost, and what its limits drop."""
 
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from eqforge.core.console import DocumentOptions, give, session
-from eqforge.core.errors import InputError, reported_errors
+import numpy as np
+
 from eqforge.core.files.input_copies import fetch_inputs
-from eqforge.core.files.source_file import one_content
-from eqforge.core.presets import COMMAND_LINE
-from eqforge.core.shell import CommandLine
-from eqforge.core.visible import counted, in_lines
-from eqforge.pipelines.base.command import inputs_from_stores, parse_line
+from eqforge.core.visible import counted
 from eqforge.pipelines.base.identity import check_output, header_of
-from eqforge.pipelines.base.pilot import (
-    PilotReport,
-    PilotUnit,
-    filter_lines,
-    histogram_lines,
-    histograms,
-)
-from eqforge.pipelines.base.pipeline import Pipeline
+from eqforge.pipelines.base.pipeline import DatasetConfig, PilotUnit, Pipeline
 from eqforge.pipelines.base.recipe import OTHER_BYTES, changed_inputs, named_line
 from eqforge.schemas.dataset.manifest import Manifest
+from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.engines.run_folder import run_folder
 
-UNNAMED = "no folder"
-"""Stands for the output of a plan that names none; it is never read."""
+_FILTERS = ("settings", "choices")  # the fields of a dataset's configuration that hold them
+_SWITCHES = ("distinct_captions", "drop_synonyms", "oracle")
+BINS = 24
+HEIGHTS = " ▁▂▃▄▅▆▇█"
+
+_ENDINGS = ("", "_fraction", "_mean")
+_REACHED = ("cut_histogram_change", "cut_registered_points")
+"""Scores whose limits refuse what reaches them, if it reaches all that are set."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PlanOptions(DocumentOptions):
-    """What is printed, where settings come from, and how the cost is estimated."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreHistogram:
+    """How a pilot's values of one score are distributed, and what its limits do.
 
-    pilot: int | None = None
-    """Also build so many of the plan's records in a temporary folder, estimate time and storage,
-    and show the scores that a setting limits."""
+    Attributes:
+      score: the score's name, as in the rows of the dataset.
+      edges: of the bins, ascending, one more than there are bins; limits lie among them.
+      counts: values in each bin; only the last bin holds its upper edge.
+      limits: the options that limit the score; null where one is off.
+      dropped: the values that the limits refuse.
+    """
+
+    score: str
+    edges: tuple[float, ...]
+    counts: tuple[int, ...]
+    limits: dict[str, float | None]
+    dropped: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PilotReport:
+    """What a pilot cost and gave.
+
+    Attributes:
+      records: how many records were built, such as videos.
+      seconds: what that took.
+      num_bytes: the size of the images that were stored.
+      total_seconds: what all records would take, scaled up, and the start of the process.
+      total_bytes: the size of all images.
+      kept: pairs that became samples.
+      rejects: what was refused, by stage and reason as `pairs: camera_cut`.
+      scores: the histograms of the scores that a setting limits.
+    """
+
+    records: int
+    seconds: float
+    num_bytes: int
+    total_seconds: float
+    total_bytes: float
+    kept: int
+    rejects: dict[str, int]
+    scores: tuple[ScoreHistogram, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,68 +97,6 @@ class PlanReport:
     changed_inputs: tuple[str, ...] = ()
 
 
-def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
-    """Prints what a build would make and cost; returns the exit status."""
-    with reported_errors(), one_content(), session(keeps_output=True), inputs_from_stores():
-        line, _ = parse_line(
-            pipeline,
-            argv,
-            f"eqforge plan {pipeline.name}",
-            "Shows what a build would try and what the plan refuses. --output may be left out.",
-            console_of(pipeline),
-            lambda mode: with_output(pipeline.usual(mode)),
-        )
-        tell_plan(pipeline, line)
-        return 0
-    return 2
-
-
-def with_output(config: Any) -> Any:
-    """Returns a configuration that need not name an output, as a plan writes nothing."""
-    return replace(config, run=replace(config.run, output=UNNAMED))
-
-
-def console_of(pipeline: type[Pipeline[Any]]) -> type[DocumentOptions]:
-    """Returns the options of a plan's output, which name a pilot where the dataset has one."""
-    return DocumentOptions if pipeline.pilot is None else PlanOptions
-
-
-def tell_plan(
-    pipeline: type[Pipeline[Any]], line: CommandLine, recipe: Manifest | None = None
-) -> None:
-    """Prints what the build of a command line would make and cost.
-
-    Args:
-      pipeline: the dataset.
-      line: the command line.
-      recipe: that which sets what the command line does not; None without one.
-
-    Raises:
-      InputError: an input, a setting or the output folder is wrong.
-    """
-    # A plan writes nothing; given the build's folder, it also checks that this is free.
-    report = plan_dataset(
-        pipeline(line.settings),
-        _pilots(pipeline.pilot, line.console),
-        checks_output="output" in line.sources,
-        tell=lambda lines: print(in_lines(lines)),
-        recipe=recipe,
-    )
-    for name, source in line.sources.items():
-        if source != COMMAND_LINE:
-            print(in_lines([f"  --{name} is set by {source}"]))
-    give(replace(report, sources=line.sources))
-
-
-def _pilots(pilot: PilotUnit | None, options: Any) -> int:
-    """Returns how many records the pilot builds."""
-    if pilot is None or options.pilot is None:
-        return 0 if pilot is None else pilot.number
-    if options.pilot < 0:
-        raise InputError(f"--pilot {options.pilot}: expected a number of {pilot.records}")
-    return int(options.pilot)
-
-
 def plan_dataset(
     pipeline: Pipeline[Any],
     pilots: int,
@@ -136,7 +105,7 @@ def plan_dataset(
     tell: Callable[[Iterable[str]], None] = lambda lines: None,
     recipe: Manifest | None = None,
 ) -> PlanReport:
-    """Plans a dataset: reads the annotations and writes nothing; opens media only for a pilot.
+    """Plan a dataset: read the annotations and write nothing; open media only for a pilot.
 
     Args:
       pipeline: the dataset, with its settings.
@@ -186,45 +155,139 @@ def plan_dataset(
 
 
 def _forecast(
-    pipeline: Pipeline[Any],
-    pilot: PilotUnit,
-    counts: Mapping[str, int],
-    records: Sequence[Any],
+    pipeline: Pipeline[Any], pilot: PilotUnit, counts: Counter[str], records: Sequence[Any]
 ) -> tuple[PilotReport, tuple[str, ...]]:
-    """Builds a plan's pilots; returns their cost and yield, scaled up to a build, and in words."""
+    """Build a plan's pilots; return their cost and yield, scaled up to a build, and in words."""
     with run_folder(), tempfile.TemporaryDirectory(prefix="eqforge-pilot-") as folder:
         cost = pipeline.try_records(records, folder)
     built: Counter[str] = Counter()
     for record in records:
         built.update(pipeline.measure(record))
-    scale = counts.get(pilot.unit, 0) / max(1, built[pilot.unit])
+    scale = counts[pilot.unit] / max(1, built[pilot.unit])
     found = PilotReport(
         records=len(records),
         seconds=cost.seconds,
         num_bytes=cost.num_bytes,
         total_seconds=cost.seconds * scale + cost.start_s,
         total_bytes=cost.num_bytes * scale,
-        kept=cost.made.kept,
-        rejects=cost.made.rejects,
-        scores=tuple(histograms(pipeline.config, cost.made.values)),
+        kept=cost.kept,
+        rejects=dict(Counter(f"{reject.stage}: {reject.reason}" for reject in cost.rejects)),
+        scores=tuple(histograms(pipeline.config, cost.values())),
     )
     what = counted(len(records), pilot.records)
     if pilot.unit != pilot.records:
         what += f", {counted(built[pilot.unit], pilot.unit)}"
     refused = ", ".join(f"{reason} {count:,}" for reason, count in found.rejects.items())
-    duration, size = _duration(found.total_seconds), _size(found.total_bytes)
+    seconds, size = found.total_seconds, found.total_bytes
+    duration = f"{seconds / 3600:.1f} hours" if seconds > 3600 else f"{seconds:.0f} s"
+    storage = f"{size / 1e9:.1f} GB" if size > 1e9 else f"{size / 1e6:.1f} MB"
     return found, (
         f"pilot: {what} in {cost.seconds:.1f} s on {pilot.clock}",
         f"kept: {counted(found.kept, 'pairs')}; refused: {refused or 'none'}",
         *histogram_lines(found.scores),
         f"the pilot's first {pilot.records} may not be typical; what it built was thrown away",
-        f"all: about {duration} on {pilot.clock} and {size} of images",
+        f"all: about {duration} on {pilot.clock} and {storage} of images",
     )
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds / 3600:.1f} hours" if seconds > 3600 else f"{seconds:.0f} s"
+def histograms(
+    config: DatasetConfig, values: Mapping[str, Sequence[float]]
+) -> Iterator[ScoreHistogram]:
+    """Yield a histogram of each score for which the configuration has a limit, set or not."""
+    limits: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
+    for option, limit in limits_of(config).items():
+        stem = option.partition("-")[2].replace("-", "_")
+        for name in (*(stem + ending for ending in _ENDINGS), f"cut_{stem}"):
+            if values.get(name):
+                limits[name][option] = limit
+    for name, by_option in limits.items():
+        ends = [*values[name], *(limit for limit in by_option.values() if limit is not None)]
+        counts, edges = np.histogram(values[name], bins=BINS, range=(min(ends), max(ends)))
+        yield ScoreHistogram(
+            score=name,
+            edges=tuple(round(float(edge), 6) for edge in edges),
+            counts=tuple(map(int, counts)),
+            limits=by_option,
+            dropped=sum(_is_dropped(name, value, by_option) for value in values[name]),
+        )
 
 
-def _size(num_bytes: float) -> str:
-    return f"{num_bytes / 1e9:.1f} GB" if num_bytes > 1e9 else f"{num_bytes / 1e6:.1f} MB"
+def _is_dropped(name: str, value: float, limits: Mapping[str, float | None]) -> bool:
+    size = abs(value) if name == "luminance_shift" else value
+    reached = [
+        size >= limit if option.startswith("min-") else size <= limit
+        for option, limit in limits.items()
+        if limit is not None
+    ]
+    return any(reached) if name in _REACHED else not all(reached)
+
+
+def histogram_lines(histograms: Sequence[ScoreHistogram]) -> Iterator[str]:
+    """Yield a line for each score: its range with `|` where a limit is, and what that drops."""
+    if histograms:
+        yield "scores: from the least to the greatest value or limit; | is a limit:"
+    width = max((len(found.score) for found in histograms), default=0)
+    for found in histograms:
+        low, high = (f"{edge:.4g}" for edge in (found.edges[0], found.edges[-1]))
+        on = [f"--{name} {limit:g}" for name, limit in found.limits.items() if limit is not None]
+        off = [f"--{name}" for name, limit in found.limits.items() if limit is None]
+        effects = [f"{', '.join(on)} drops {found.dropped} of {sum(found.counts)}"] if on else []
+        effects += [f"off: {', '.join(off)}"] if off else []
+        yield f"  {found.score:<{width}}  {low:>7} {_bars(found)} {high:<7}  {'; '.join(effects)}"
+
+
+def _bars(found: ScoreHistogram) -> str:
+    most, text = max(found.counts), ""
+    limits = [limit for limit in found.limits.values() if limit is not None]
+    for low, high, count in zip(found.edges, found.edges[1:], found.counts, strict=False):
+        is_last = high == found.edges[-1]
+        text += "|" * sum(low <= limit < high for limit in limits)
+        text += HEIGHTS[-(-count * (len(HEIGHTS) - 1) // most)]
+        text += "|" * (is_last and high in limits)
+    return f"{text:<{BINS + 2}}"
+
+
+def filter_lines(config: DatasetConfig) -> Iterator[str]:
+    """Yield a line of the filters that are on, with their values, and one of those that are off.
+
+    A filter is a limit (`min_…`, `max_…`, off if None), a choice that may be `off`, or one of the
+    switches above. A dataset without filters yields nothing.
+    """
+    on, off = list[str](), list[str]()
+    for name, value in _filters_of(config):
+        flag = f"--{name.replace('_', '-')}"
+        if value is None or value is False or value == "off":
+            off.append(flag)
+        else:
+            on.append(flag if value is True else f"{flag} {value}")
+    if on or off:
+        yield f"  filters on: {', '.join(on) or 'none'}"
+        yield f"  filters off: {', '.join(off) or 'none'}"
+
+
+def limits_of(config: DatasetConfig) -> dict[str, float | None]:
+    """Return the limits of a configuration's scores by option, such as `min-ssim`."""
+    return {
+        name.replace("_", "-"): value
+        for name, value in _filters_of(config)
+        if name.startswith(("min_", "max_")) and not isinstance(value, str)
+    }
+
+
+def _filters_of(config: DatasetConfig) -> Iterator[tuple[str, Any]]:
+    for name in _FILTERS:
+        if hasattr(config, name):
+            yield from _filters(getattr(config, name))
+
+
+def _filters(settings: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the name and value of each filter in some settings, nested ones in field order."""
+    hints = get_type_hints(type(settings))
+    for each in fields(settings):
+        value, kind = getattr(settings, each.name), hints[each.name]
+        may_be_off = get_origin(kind) is Literal and "off" in get_args(kind)
+        is_limit = each.name.startswith(("min_", "max_"))
+        if is_dataclass(value) and not isinstance(value, FrameSettings):
+            yield from _filters(value)
+        elif is_limit or each.name in _SWITCHES or may_be_off:
+            yield each.name, value

@@ -1,4 +1,4 @@
-"""What a manifest stands for: settings that a user completes, and commands to make it again."""
+"""What a manifest stands for: settings that a user completes, and commands to reproduce it."""
 
 import dataclasses
 import re
@@ -15,9 +15,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped, name_of, shown
 from eqforge.core.visible import counted, nearest
 from eqforge.pipelines.base.identity import IDENTIFIED, NOT_OF_THE_ROWS, without_places
-from eqforge.pipelines.base.pipeline import MEDIA, Pipeline
-from eqforge.pipelines.base.registry import pipeline_of
-from eqforge.pipelines.base.settings import Mode
+from eqforge.pipelines.base.pipeline import MEDIA, Mode, Pipeline, pipeline_of
 from eqforge.schemas.dataset.manifest import InputFile, Manifest, PartManifest, run_of
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
@@ -25,41 +23,14 @@ from eqforge.schemas.tables.datasets import TYPES
 
 OTHER_BYTES = "with other bytes than the recipe's"
 SHOWN = 10
-"""So many names stand in a line."""
+"""Names in a line."""
 _OF_THE_RUN = (*NOT_OF_THE_ROWS, "follow_links")
 """Settings that a user chooses, whatever the recipe says."""
 _NAMED = (
-    *(
-        "oracle",
-        "perceptual",
-        "plausibility",
-        "embedding",
-        "entailment",
-        "verify",
-        "model",
-        "revision",
-        "model_revision",
-    ),
-    *("assets", "spacy_model", "device", "model_device"),
-)
+    "oracle", "perceptual", "plausibility", "embedding", "entailment", "verify", "model",
+    "revision", "model_revision", "assets", "spacy_model", "device", "model_device",
+)  # fmt: skip
 """Settings that a user names where they are no default: no file says which model is loaded."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Setting:
-    """A setting of a recipe.
-
-    Attributes:
-      name: of the setting, which is distinct in all groups.
-      value: what the recipe says.
-      is_open: whether the user may name it.
-      is_wanted: whether the user has to.
-    """
-
-    name: str
-    value: Any
-    is_open: bool
-    is_wanted: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,30 +44,33 @@ class RecipeSettings:
 
     config: Any
     url: str
-    _settings: dict[str, _Setting]
+    _values: Mapping[str, Any]
+    _usual: Any
 
     def check_given(self, given: Mapping[str, str]) -> None:
-        """Checks that a user names what the recipe leaves open, and nothing else.
+        """Check that a user names what the recipe leaves open, and nothing else.
 
         Args:
           given: how messages call each setting that is given, by its name.
 
         Raises:
-          InputError: it is not so.
+          InputError: a setting is given that the recipe sets, or a model is not.
         """
+        settings = {name: found for name, *found in _settings(self._usual, self._values)}
         for name, called in given.items():
-            known = self._settings.get(name)
-            if name in _OF_THE_RUN or (known and known.is_open):
+            value, usual, hint = settings.get(name, (None, None, None))
+            is_open = value and (name in _NAMED or _is_place(name, hint))
+            if name in _OF_THE_RUN or is_open:
                 continue
-            has_none = known is None or known.value in (None, False)
-            had = "was made without" if has_none else f"sets it to {shown(known and known.value)}"
+            had = "was made without" if value in (None, False) else f"sets it to {shown(value)}"
             raise InputError(
                 f"{called}: the recipe {self.url} {had}; leave it out, or build without the recipe"
             )
-        for name, setting in self._settings.items():
-            if setting.is_wanted and name not in given:
+        for name, (value, usual, _) in settings.items():
+            if name in _NAMED and value and value != usual and name not in given:
+                flag = name.replace("_", "-")
                 raise InputError(
-                    f"the recipe {self.url} was made with --{_flag(name)} {shown(setting.value)}, "
+                    f"the recipe {self.url} was made with --{flag} {shown(value)}, "
                     "which you have to name yourself: a recipe does not say what is loaded"
                 )
 
@@ -104,7 +78,7 @@ class RecipeSettings:
 def settings_of_recipe(
     pipeline: type[Pipeline[Any]], recipe: Manifest, url: str, output: str = ""
 ) -> RecipeSettings:
-    """Returns the settings of a recipe.
+    """Return the settings of a recipe.
 
     Args:
       pipeline: the dataset.
@@ -118,35 +92,30 @@ def settings_of_recipe(
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
         raise InputError(f"{url}: the mode {shown(recipe.mode)}: expected paper or corrected")
-    if (said := recipe.config.get("mode", mode)) != mode:
-        raise InputError(f"{url}: is of {mode} mode, but its settings name {shown(said)}")
+    if (named := recipe.config.get("mode", mode)) != mode:
+        raise InputError(f"{url}: is of {mode} mode, but its settings name {shown(named)}")
     usual = pipeline.usual(mode)
     config = _filled(usual, recipe.config, url)
     if output:
         config = dataclasses.replace(config, run=dataclasses.replace(config.run, output=output))
-    settings = {each.name: each for each in _settings(usual, recipe.config)}
-    return RecipeSettings(config=config, url=url, _settings=settings)
+    return RecipeSettings(config=config, url=url, _values=recipe.config, _usual=usual)
 
 
 def changed_inputs(recipe: Manifest, manifest: Manifest) -> tuple[str, ...]:
-    """Returns a recipe's input files, by name, that none of a dataset's has the bytes of."""
+    """Return a recipe's input files, by name, that none of a dataset's has the bytes of."""
     digests = {file.sha256 for file in manifest.inputs}
     return tuple(file.name for file in recipe.inputs if file.sha256 not in digests)
 
 
-def named_line(names: Sequence[str], what: str, said: str) -> Iterator[str]:
-    """Yields a line that counts and names some inputs or sources, if there are any."""
+def named_line(names: Sequence[str], what: str, fault: str) -> Iterator[str]:
+    """Yield a line that counts and names some inputs or sources, if there are any."""
     if names:
         more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
-        yield f"{counted(len(names), what)} {said}: {', '.join([*names[:SHOWN], *more])}"
+        yield f"{counted(len(names), what)} {fault}: {', '.join([*names[:SHOWN], *more])}"
 
 
 def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
-    """Returns settings with the values of a recipe, and without the places of this machine.
-
-    Raises:
-      InputError: a setting is not known, or a value is not of its type.
-    """
+    """Return settings with the values of a recipe, and without the places of this machine."""
     kind = type(config)
     hints, names = get_type_hints(kind), [field.name for field in dataclasses.fields(kind)]
     # A setting that was off changes nothing, also where this version has it no more.
@@ -167,19 +136,15 @@ def _filled(config: Any, values: Mapping[str, Any], url: str) -> Any:
         elif _is_place(name, hints[name]):
             found[name] = tyro.MISSING if value else there
         else:
-            found[name] = _converted(name, value, hints[name], url)
+            try:
+                found[name] = msgspec.convert(value, hints[name])
+            except msgspec.ValidationError as error:
+                flag, why = name.replace("_", "-"), clipped(str(error))
+                raise InputError(f"{url}: --{flag} {shown(value)}: {why}") from error
     try:
         return dataclasses.replace(config, **found)
     except InputError as error:
         raise InputError(f"{url}: {error}") from error
-
-
-def _converted(name: str, value: Any, hint: Any, url: str) -> Any:
-    try:
-        return msgspec.convert(value, hint)
-    except msgspec.ValidationError as error:
-        said = clipped(str(error))
-        raise InputError(f"{url}: --{_flag(name)} {shown(value)}: {said}") from error
 
 
 def _is_place(name: str, hint: Any) -> bool:
@@ -190,42 +155,36 @@ def _is_path(hint: Any) -> bool:
     return hint is Path or any(map(_is_path, get_args(hint)))
 
 
-def _settings(config: Any, values: Mapping[str, Any]) -> Iterator[_Setting]:
-    """Yields the settings of a recipe."""
+def _settings(config: Any, values: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Yield name, value, usual value and type of each setting of a recipe."""
     hints = get_type_hints(type(config))
     for name, value in values.items():
         usual = getattr(config, name)
         if dataclasses.is_dataclass(usual):
             yield from _settings(usual, value)
         else:
-            is_named = name in _NAMED
-            yield _Setting(
-                name=name,
-                value=value,
-                is_open=bool(value) and (is_named or _is_place(name, hints[name])),
-                is_wanted=is_named and bool(value) and value != usual,
-            )
-
-
-def _flag(name: str) -> str:
-    return name.replace("_", "-")
+            yield name, value, usual, hints[name]
 
 
 FOLDER = "path/to"
 """Stands for a folder of the user, which a manifest does not name."""
 DIGITS: Final = 12
 """So many digits of a manifest's digest tell datasets of one name apart."""
-_VERIFY = "verify"
-_SOURCE = "source"
 
 
 def commands_of(manifest: Manifest) -> Iterator[str]:
-    """Yields the command lines that make a dataset again: those of its parts, then its own.
+    """Yield the command lines that reproduce a dataset: those of its parts, then its own.
 
-    A line that installs eqforge stands before each that another version ran. Nothing is yielded of
-    a dataset that eqforge does not know.
+    A line that installs eqforge stands before each that another version ran. Of a dataset that
+    eqforge does not know, nothing is yielded.
     """
-    folders = _folders(manifest)
+    names = [manifest.dataset, *(part.dataset for part in manifest.parts)]
+    folders = {
+        part.sha256: part.dataset
+        if names.count(part.dataset) == 1
+        else f"{part.dataset}@{part.sha256[:DIGITS]}"
+        for part in manifest.parts
+    }
     steps: list[tuple[Manifest | PartManifest, str]] = []
     steps += ((part, folders[part.sha256]) for part in manifest.parts)
     installed = ""
@@ -239,57 +198,45 @@ def commands_of(manifest: Manifest) -> Iterator[str]:
         yield command_of(made, output, folders)
 
 
-def _folders(manifest: Manifest) -> dict[str, str]:
-    """Returns what the folders of a dataset's parts are called, by the digests of the parts."""
-    names = [manifest.dataset, *(part.dataset for part in manifest.parts)]
-    return {
-        part.sha256: part.dataset
-        if names.count(part.dataset) == 1
-        else f"{part.dataset}@{part.sha256[:DIGITS]}"
-        for part in manifest.parts
-    }
-
-
 def command_of(
     manifest: Manifest | PartManifest, output: str = "", folders: Mapping[str, str] | None = None
 ) -> str:
-    """Returns the command line that makes a dataset with the settings of a manifest.
+    """Return the command line that makes a dataset with the settings of a manifest.
 
-    Only what differs from the defaults of the mode stands in it; files and folders are named below
+    It has only what differs from the defaults of the mode. Files and folders are named below
     `path/to`, as the manifest has their names alone.
 
     Args:
       manifest: of the dataset, which eqforge has to know.
-      output: what its folder is called; empty for its name.
-      folders: what those of its parts are called, by their digests; else as the inputs name them.
+      output: the name of its folder; empty for its own name.
+      folders: the names of its parts' folders, by their digests; else as the inputs name them.
     """
-    pipeline = pipeline_of(manifest.dataset)
-    words = ["eqforge", "build", manifest.dataset]
-    if manifest.dataset in BENCHMARKS:
-        words = ["eqforge", "import", manifest.dataset, f"{FOLDER}/{manifest.config.get(_SOURCE)}"]
-    is_combined = manifest.dataset in COMBINED  # its mode is that of its parts
-    if is_combined:
+    dataset = manifest.dataset
+    mode: Mode = "paper" if manifest.mode == "paper" else "corrected"
+    if dataset in BENCHMARKS:
+        source = manifest.config.get("source")
+        words = ["import", dataset, f"{FOLDER}/{source}"]
+    elif dataset in COMBINED:  # its mode is that of its parts
         run = run_of(manifest.config)
         others = sum(bool(run.get(name)) for name in ("errata", "decisions"))  # which stand last
         parts = manifest.inputs[: len(manifest.inputs) - others]
-        words = ["eqforge", "combine", *(_part(part, folders or {}) for part in parts)]
-    has_modes = not is_combined and manifest.dataset not in BENCHMARKS
-    words += ["--mode", manifest.mode] if manifest.mode == "paper" and has_modes else []
-    mode: Any = "paper" if manifest.mode == "paper" else "corrected"
-    usual = pipeline.usual(mode)
-    plain, given = (
+        words = ["combine", *(_part(part, folders or {}) for part in parts)]
+    else:
+        words = ["build", dataset, *(["--mode", mode] if mode == "paper" else [])]
+    pipeline = pipeline_of(dataset)
+    usual, given = (
         msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr))
-        for each in (usual, manifest.config)
+        for each in (pipeline.usual(mode), manifest.config)
     )
-    if manifest.dataset in BENCHMARKS:
-        given.pop(_SOURCE, None)  # which stands first
-    for name, hint, value in _different(pipeline.Config, given, without_places(plain)):
+    if dataset in BENCHMARKS:
+        given.pop("source", None)  # which stands first
+    for name, hint, value in _different(pipeline.Config, given, without_places(usual)):
         words += _arguments(name, hint, value)
-    return shlex.join([*words, "--output", f"{FOLDER}/{output or manifest.dataset}"])
+    return shlex.join(["eqforge", *words, "--output", f"{FOLDER}/{output or dataset}"])
 
 
 def _part(part: InputFile, folders: Mapping[str, str]) -> str:
-    """Returns a part as a command line names it, with the name that its user gave it."""
+    """Name a part as a command line does, with the name that its user gave it."""
     folder = folders.get(part.sha256, part.name)
     is_named = part.name.partition("@")[0] != folder.partition("@")[0]
     return f"{part.name}={FOLDER}/{folder}" if is_named else f"{FOLDER}/{folder}"
@@ -298,7 +245,7 @@ def _part(part: InputFile, folders: Mapping[str, str]) -> str:
 def _different(
     kind: type, given: Mapping[str, Any], usual: Mapping[str, Any]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yields name, type and value of each setting that is not the usual one."""
+    """Yield name, type and value of each setting that is not the usual one."""
     hints = get_type_hints(kind)
     for field in dataclasses.fields(kind):
         if field.name not in given or field.name == "mode":
@@ -313,13 +260,12 @@ def _different(
 
 
 def _arguments(name: str, hint: Any, value: Any) -> list[str]:
-    """Returns the words that give a setting its value."""
     flag = name.replace("_", "-")
     if name in MEDIA:
         return [f"--{flag}", f"{FOLDER}/{name}"] if value else []
     if name in IDENTIFIED and value is not None:
         return [f"--{flag}", f"{FOLDER}/{name}"]
-    if name == _VERIFY:
+    if name == "verify":
         judges = (f"{each['kind']}:{FOLDER}/{each['model']}" for each in value)
         return [word for judge in judges for word in (f"--{flag}", judge)]
     if isinstance(value, bool) and hint is bool:

@@ -30,7 +30,7 @@ from eqforge.pipelines.base.identity import (
 )
 from eqforge.pipelines.base.pipeline import Pipeline, Target
 from eqforge.pipelines.base.recipe import commands_of
-from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, StageBooks, load_manifest
+from eqforge.schemas.dataset.manifest import FILE_NAME, NEXT, Manifest, load_manifest
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.records.books import Stage
 from eqforge.sources.errata import left
@@ -45,9 +45,9 @@ from eqforge.transforms.engines.exclusive_job import locked
 from eqforge.transforms.engines.run_folder import outside, run_folder
 
 SHOWN_REASONS = 5
-"""How many reasons the last lines of a build name for a stage."""
-MENDED = frozenset(("outside_root",))
-"""Reasons whose sentence is always told: it names the option that mends them."""
+"""Reasons that the last lines of a build name for a stage."""
+EXPLAINED = frozenset(("outside_root",))
+"""Reasons whose sentence is always printed: it names the option that fixes them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,14 +71,14 @@ class BuildReport:
 def build_dataset(
     pipeline: Pipeline[Any],
     beam_args: Sequence[str] = (),
-    tell: Callable[[str], object] = lambda said: None,
+    tell: Callable[[str], object] = lambda message: None,
 ) -> BuildReport:
-    """Plans and builds a dataset; a finished one that would come out the same is left alone.
+    """Plan and build a dataset; keep a finished one that would come out the same.
 
     Args:
       pipeline: the dataset, with its settings.
       beam_args: options of the engine, as after `--` on a command line.
-      tell: takes what came of it, in words.
+      tell: called with messages on the result.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
@@ -92,6 +92,148 @@ def build_dataset(
         is_run = _plan_and_run(pipeline, options, outermost)
     with signals.ignored():
         return _report(pipeline, options, is_run, tell)
+
+
+def _plan_and_run(
+    pipeline: Pipeline[Any], options: PipelineOptions, outermost: contextlib.ExitStack
+) -> bool:
+    """Plan a dataset and run its pipeline; return False if it was finished already."""
+    run, is_dry = pipeline.run, placement.is_dry(options)
+    fetch_inputs()
+    pipeline.check()
+    header = header_of(pipeline)
+    check_output(run, header)
+    outermost.enter_context(_stopped_unless_complete(run.output))
+    with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
+        # Mistakes in the annotations show here, before anything is written to the output.
+        plan = write_plan(pipeline.plan(), f"{scratch}/plan", pipeline.measure)
+        if not plan.records:
+            raise InputError(
+                "the inputs and the settings leave nothing to build: see --limit, --sample, --only"
+            )
+        if not is_dry and _is_finished(pipeline, header, plan):
+            _settle_finished(run.output)
+            return False
+        pipeline.confirm(plan)
+        print(pipeline.described(plan), file=sys.stderr)
+        with locked(run.output):
+            # Another run may have finished in the meantime.
+            if not is_dry and _is_finished(pipeline, header, plan):
+                return False
+            if not is_dry:
+                pipeline.prepare(plan)
+            replaces = storage.exists(storage.join(run.output, FILE_NAME))
+            if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
+                settle(run.output)
+            census = take_census(pipeline.media(plan))
+            job = _Job(pipeline, header, options, census, replaces, scratch)
+            if placement.is_waited_for(options):
+                plan = pipeline.settle(plan, job.run, scratch)
+            job.run(plan, "plan", pipeline.build)
+            return True
+
+
+@contextlib.contextmanager
+def _stopped_unless_complete(output: str) -> Iterator[None]:
+    """Ignore Ctrl-C in the block once the manifest, which is written last, is in place."""
+    manifest = storage.join(output, FILE_NAME)
+    before = None
+    with contextlib.suppress(OSError):  # the lock will say what is wrong with the folder
+        before = storage.info(manifest)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if storage.info(manifest) in (None, before):
+            raise
+        signals.forget()
+
+
+def _is_finished(pipeline: Pipeline[Any], header: Manifest, plan: PlanFiles) -> bool:
+    """Say whether the dataset is there, complete, and would come out the same again.
+
+    A dataset with missing files is not: it is rebuilt beside what is left of it.
+
+    Raises:
+      InputError: it would come out different; the message says what differs.
+    """
+    run = pipeline.run
+    manifest = check_output(run, header)
+    if manifest is None or run.overwrite:
+        return False
+    dataset = Dataset(folder=run.output, manifest=manifest)
+    refuse(run, f"holds {pipeline.name}", list(compare_media(dataset, pipeline.media(plan))))
+    return is_complete(manifest, run.output)
+
+
+def _settle_finished(output: str) -> None:
+    """Tidy a finished dataset: a killed run may not have moved all its files into place.
+
+    It may also have left another dataset half-built beside it, which is no longer wanted.
+    """
+    # Not needed: the folder may be read-only, or another run may be doing the same.
+    with contextlib.suppress(InputError):
+        if storage.exists(storage.join(output, NEXT)):
+            with locked(output):
+                settle(output)
+                remove_half_written(output)
+                storage.delete_folder(storage.join(output, NEXT))
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A build that holds the lock of its output folder.
+
+    Attributes:
+      pipeline, header, options: what is built, and how.
+      census: the media that it reads.
+      replaces: whether a finished dataset is there, to be kept until this one is complete.
+      scratch: a folder of this machine for the notes of progress.
+    """
+
+    pipeline: Pipeline[Any]
+    header: Manifest
+    options: PipelineOptions
+    census: Census
+    replaces: bool
+    scratch: str
+
+    def run(
+        self, plan: PlanFiles, folder: str, build: Callable[[beam.Pipeline, Target], None]
+    ) -> None:
+        """Run what a function wires for a plan, which is copied below the work folder."""
+        pipeline, output = self.pipeline, self.pipeline.run.output
+        # Where workers on other hosts reach the output, they note their progress there.
+        name = f"eqforge-{os.getuid()}-{fingerprint(output)[:16]}.log"
+        notes, log = f"{self.scratch}/progress", os.path.join(outside(), name)
+        if storage.is_local(output):
+            notes, log = (storage.join(pipeline.work, each) for each in ("progress", "workers.log"))
+        copied = storage.join(pipeline.work, folder, plan_name(self.header))
+        target = Target(
+            plan_files=copy_plan(plan, copied).files,
+            dataset=DatasetTarget(
+                output=output,
+                header=self.header,
+                stages=(*pipeline.used_stages(), *stages_for(self.header.errata)),
+                tables=pipeline.tables(plan),
+                max_error_rate=pipeline.run.max_error_rate,
+                replaces=self.replaces,
+                commands=tuple(commands_of(self.header)),
+                left=left(pipeline.run.decisions),
+                certify=pipeline.certificate(),
+            ),
+            notes=notes,
+        )
+
+        def wire(root: beam.Pipeline) -> None:
+            if not placement.is_dry(self.options):
+                claim_output(output, self.header)
+                pipeline.share_folders()
+                note_census(output, self.census)
+            build(root, target)
+
+        expected = {step: (plan.counts.get(unit, 0), unit) for step, unit in pipeline.steps}
+        with progress.watch(notes, expected):
+            engine.run(wire, self.options, log, output)
 
 
 def _report(
@@ -111,207 +253,44 @@ def _report(
         return BuildReport(output=output, state="submitted")
     if not is_run:
         tell(f"{output}: was finished already, and is left as it is")
-    manifest, stages, only = load_manifest(output), pipeline.used_stages(), pipeline.run.only
-    tell(in_lines(finished(manifest, output, stages, only)))
-    return BuildReport(
-        output=output,
-        state="built" if is_run else "kept",
-        manifest=manifest,
-        warning=without_samples(manifest, output, stages, only),
-    )
+    manifest, stages = load_manifest(output), pipeline.used_stages()
+    warning = warning_of(manifest, output, stages, pipeline.run.only)
+    tell(in_lines([*summary(manifest, output, stages), *([warning] if warning else [])]))
+    state: Literal["built", "kept"] = "built" if is_run else "kept"
+    return BuildReport(output=output, state=state, manifest=manifest, warning=warning)
 
 
-def _plan_and_run(
-    pipeline: Pipeline[Any], options: PipelineOptions, outermost: contextlib.ExitStack
-) -> bool:
-    """Plans a dataset and runs its pipeline; returns False if it was finished already."""
-    run = pipeline.run
-    fetch_inputs()
-    pipeline.check()
-    header = header_of(pipeline)
-    check_output(run, header)
-    outermost.enter_context(_stopped_unless_complete(run.output))
-    with tempfile.TemporaryDirectory(prefix="eqforge-") as scratch:
-        # Mistakes in the annotations show here, before anything is written to the output.
-        plan = write_plan(pipeline.plan(), f"{scratch}/plan", pipeline.measure)
-        if not plan.records:
-            raise InputError(
-                "the inputs and the settings leave nothing to build: see --limit, --sample, --only"
-            )
-        is_dry = placement.is_dry(options)
-        if not is_dry and _is_finished(pipeline, header, plan):
-            _settle_finished(run.output)
-            return False
-        pipeline.confirm(plan)
-        print(pipeline.described(plan), file=sys.stderr)
-        with locked(run.output):
-            # Another run may have finished in the meantime.
-            if not is_dry and _is_finished(pipeline, header, plan):
-                return False
-            if not is_dry:
-                pipeline.prepare(plan)
-            replaces = storage.exists(storage.join(run.output, FILE_NAME))
-            if replaces and not is_dry and is_complete(load_manifest(run.output), run.output):
-                settle(run.output)
-            census = take_census(pipeline.media(plan))
-            job = _Job(pipeline, header, options, is_dry, replaces, scratch)
-            if placement.is_waited_for(options):
-                plan = pipeline.settle(plan, job.run, scratch)
-            job.build(plan, census)
-            return True
-
-
-def _is_finished(pipeline: Pipeline[Any], header: Manifest, plan: PlanFiles) -> bool:
-    """Tells whether the dataset is there, complete, and would come out the same again.
-
-    A dataset with missing files is not: it is rebuilt beside what is left of it.
-
-    Raises:
-      InputError: it would come out different; the message says what differs.
-    """
-    run = pipeline.run
-    manifest = check_output(run, header)
-    if manifest is None or run.overwrite:
-        return False
-    dataset = Dataset(folder=run.output, manifest=manifest)
-    refuse(run, f"holds {pipeline.name}", list(compare_media(dataset, pipeline.media(plan))))
-    return is_complete(manifest, run.output)
-
-
-def _settle_finished(output: str) -> None:
-    """Tidies a finished dataset: a killed run may not have moved all its files into place.
-
-    It may also have left another dataset half-built beside it, which is no longer wanted.
-    """
-    # Not needed: the folder may be read-only, or another run may be doing the same.
-    with contextlib.suppress(InputError):
-        if storage.exists(storage.join(output, NEXT)):
-            with locked(output):
-                settle(output)
-                remove_half_written(output)
-                storage.delete_folder(storage.join(output, NEXT))
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A build that holds the lock of its output folder.
-
-    Attributes:
-      pipeline, header, options: what is built, and how.
-      is_dry: whether the job is only checked.
-      replaces: whether a finished dataset is there, to be kept until this one is complete.
-      scratch: a folder of this machine for the notes of progress.
-    """
-
-    pipeline: Pipeline[Any]
-    header: Manifest
-    options: PipelineOptions
-    is_dry: bool
-    replaces: bool
-    scratch: str
-
-    def build(self, plan: PlanFiles, census: Census) -> None:
-        """Builds the dataset of a plan."""
-
-        def wire(root: beam.Pipeline, target: Target) -> None:
-            if not self.is_dry:
-                note_census(self.pipeline.run.output, census)
-            self.pipeline.build(root, target)
-
-        self.run(plan, "plan", wire)
-
-    def run(
-        self, plan: PlanFiles, folder: str, build: Callable[[beam.Pipeline, Target], None]
-    ) -> None:
-        """Runs what a function wires for a plan, which is copied below the work folder."""
-        pipeline, output = self.pipeline, self.pipeline.run.output
-        own = plan_name(self.header)
-        # Where workers on other hosts reach the output, they note their progress there.
-        name = f"eqforge-{os.getuid()}-{fingerprint(output)[:16]}.log"
-        notes, log = f"{self.scratch}/progress", os.path.join(outside(), name)
-        if storage.is_local(output):
-            notes, log = (storage.join(pipeline.work, each) for each in ("progress", "workers.log"))
-        target = Target(
-            plan_files=copy_plan(plan, storage.join(pipeline.work, folder, own)).files,
-            dataset=DatasetTarget(
-                output=output,
-                header=self.header,
-                stages=(*pipeline.used_stages(), *stages_for(self.header.errata)),
-                tables=pipeline.tables(plan),
-                max_error_rate=pipeline.run.max_error_rate,
-                replaces=self.replaces,
-                commands=tuple(commands_of(self.header)),
-                left=left(pipeline.run.decisions),
-                certify=pipeline.certificate(),
-            ),
-            notes=notes,
-        )
-
-        def wire(root: beam.Pipeline) -> None:
-            if not self.is_dry:
-                claim_output(output, self.header)
-                pipeline.share_folders()
-            build(root, target)
-
-        expected = {step: (plan.counts.get(unit, 0), unit) for step, unit in pipeline.steps}
-        with progress.watch(notes, expected):
-            engine.run(wire, self.options, log, output)
-
-
-@contextlib.contextmanager
-def _stopped_unless_complete(output: str) -> Iterator[None]:
-    """Ignores Ctrl-C in the block once the manifest, which is written last, is in place."""
-    manifest = storage.join(output, FILE_NAME)
-    before = None
-    with contextlib.suppress(OSError):  # the lock will say what is wrong with the folder
-        before = storage.info(manifest)
-    try:
-        yield
-    except KeyboardInterrupt:
-        if storage.info(manifest) in (None, before):
-            raise
-        signals.forget()
-
-
-def finished(
-    manifest: Manifest, output: str, stages: Sequence[Stage] = (), only: Sequence[str] = ()
-) -> Iterator[str]:
-    """Yields the message for a complete dataset; the last line of one without samples warns."""
+def summary(manifest: Manifest, output: str, stages: Sequence[Stage]) -> Iterator[str]:
+    """Yield the message for a complete dataset: counts by stage and reason, and the rows."""
+    samples = _num_samples(manifest)
     others = [table for table in manifest.tables if table not in ("samples", "rejects")]
     rows = "".join(f", {counted(manifest.num_rows(table), table)}" for table in others)
-    unchanged, samples = manifest.unchanged or 0, num_samples(manifest)
-    if unchanged:
-        rows = f", {counted(unchanged, 'rows')} whose words did not change{rows}"
+    if manifest.unchanged:
+        rows = f", {counted(manifest.unchanged, 'rows')} whose words did not change{rows}"
     for stage, books in manifest.stages.items():
         if books.rejected:
-            yield f"{stage}: {books.kept:,} of {books.candidates:,} kept; {_commonest(books)}"
+            found = sorted(books.reasons.items(), key=lambda entry: -entry[1])
+            most = SHOWN_REASONS if len(found) > SHOWN_REASONS + 1 else len(found)
+            shown = [f"{reason} {count:,}" for reason, count in found[:most]]
+            if rest := sum(count for _, count in found[most:]):
+                shown.append(f"others {rest:,}")
+            yield f"{stage}: {books.kept:,} of {books.candidates:,} kept; {', '.join(shown)}"
     for known in stages:
         for reason in manifest.stages[known.name].reasons:
-            if not samples or reason in MENDED:
+            if not samples or reason in EXPLAINED:
                 yield f"  {reason}: {_sentence(known, reason)}"
     look = f"look with: eqforge inspect {shlex.quote(output)}"
     yield f"{output}: {counted(samples, 'samples')}{rows}; {look}"
-    if warning := without_samples(manifest, output, stages, only):
-        yield warning
 
 
-def num_samples(manifest: Manifest) -> int:
-    """Returns the number of samples, without the rows whose words did not change."""
-    return manifest.num_rows("samples") - (manifest.unchanged or 0)
-
-
-def without_samples(
-    manifest: Manifest, output: str, stages: Sequence[Stage], only: Sequence[str] = ()
+def warning_of(
+    manifest: Manifest, output: str, stages: Sequence[Stage], only: Sequence[str]
 ) -> str:
-    """Returns the warning of a dataset without samples, with the commonest reason; else "".
+    """Return the warning of a dataset without samples, with the commonest reason; else "".
 
-    Args:
-      manifest: of the dataset.
-      output: where it is.
-      stages: of its pipeline.
-      only: the ids that were asked for; a record may no longer become the sample of an id.
+    A record may no longer become the sample of an id that was asked for with `only`.
     """
-    if num_samples(manifest):
+    if _num_samples(manifest):
         return ""
     found = [
         (count, known, reason)
@@ -326,14 +305,9 @@ def without_samples(
     return f"{warning}; {why}"
 
 
+def _num_samples(manifest: Manifest) -> int:
+    return manifest.num_rows("samples") - (manifest.unchanged or 0)
+
+
 def _sentence(stage: Stage, reason: str) -> str:
     return stage.reasons.get(reason, "an exception")
-
-
-def _commonest(books: StageBooks) -> str:
-    """Returns the commonest reasons of a stage with their counts."""
-    found = sorted(books.reasons.items(), key=lambda entry: -entry[1])
-    most = SHOWN_REASONS if len(found) > SHOWN_REASONS + 1 else len(found)
-    rest = sum(count for _, count in found[most:])
-    shown = [f"{reason} {count:,}" for reason, count in found[:most]]
-    return ", ".join([*shown, f"others {rest:,}"] if rest else shown)

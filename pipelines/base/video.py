@@ -18,9 +18,14 @@ from eqforge.core.files.found_frames import FoundFrames, FoundVideo, or_frames
 from eqforge.core.files.namesakes import namesakes
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.pipelines.base.pilot import PilotCost, PilotUnit, yield_of
-from eqforge.pipelines.base.pipeline import Pipeline
-from eqforge.pipelines.base.settings import DatasetConfig, Mode, check_seconds
+from eqforge.pipelines.base.pipeline import (
+    DatasetConfig,
+    Mode,
+    PilotCost,
+    PilotUnit,
+    Pipeline,
+    expect,
+)
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
@@ -75,15 +80,8 @@ class VideoSettings(ImageFilters, _Frames):
     """Keep at most so many pairs of a video, chosen by a hash of their ids."""
 
     def __post_init__(self) -> None:
-        """Checks the limit.
-
-        Raises:
-          InputError: it is negative.
-        """
-        if self.max_pairs_per_video is not None and self.max_pairs_per_video < 0:
-            raise InputError(
-                f"--max-pairs-per-video {self.max_pairs_per_video}: expected 0 or more"
-            )
+        most = self.max_pairs_per_video
+        expect(self, "max_pairs_per_video", most is None or most >= 0, "0 or more")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,26 +105,13 @@ class VideoDataset(DatasetConfig):
     settings: OmitArgPrefixes[VideoSettings] = field(default_factory=VideoSettings)
 
     def __post_init__(self) -> None:
-        """Checks the time limit and the rate.
-
-        Raises:
-          InputError: one is not more than 0, or the rate has no end.
-        """
-        check_seconds("decoder_timeout_s", self.decoder_timeout_s)
-        if self.frames_fps is not None and not 0 < self.frames_fps < math.inf:
-            raise InputError(
-                f"--frames-fps {self.frames_fps}: expected more than 0 frames a second"
-            )
+        expect(self, "decoder_timeout_s", self.decoder_timeout_s > 0, "more than 0 seconds")
+        is_rate = self.frames_fps is None or 0 < self.frames_fps < math.inf
+        expect(self, "frames_fps", is_rate, "more than 0 frames a second")
 
 
 def video_settings(mode: Mode, drops_faces: bool, gates: GateSettings = NO_GATES) -> VideoSettings:
-    """Returns the defaults of a mode.
-
-    Args:
-      mode: paper mode turns off every check that the papers do not describe.
-      drops_faces: whether frames with faces are discarded.
-      gates: the limits on how much two frames differ, in corrected mode.
-    """
+    """Return the defaults of a mode; paper mode turns off all checks that the papers lack."""
     if mode == "corrected":
         return VideoSettings(faces=FaceSettings() if drops_faces else FACES.off, gates=gates)
     return VideoSettings.off(
@@ -157,20 +142,14 @@ class VideoPipeline(Pipeline[Videos]):
         return {"settings": video_settings(mode, mode in cls.drops_faces, cls.gates)}
 
     def candidates(self) -> Iterator[Clip]:
-        """Yields the clips of the whole plan; the run settings select from them."""
+        """Yield the clips of the whole plan; the run settings select from them."""
         raise NotImplementedError
 
     def plan(self) -> Iterator[Clip]:
-        return select(self.candidates(), self.selection)
+        return select(self.candidates(), self.run.selection)
 
     def check(self) -> None:
-        """Checks what a build needs besides the annotations.
-
-        Raises:
-          InputError: the videos folder is not a folder, or lists none where a rate of frames is
-            given, or an oracle cannot be loaded.
-          MissingExtra: PyAV, OpenCV, or a package of a face detector or oracle is not installed.
-        """
+        """Check the folder of videos, and load what decodes and judges, before any work."""
         folder = self.folder("videos")
         folder.check("videos")
         if self.config.frames_fps is not None and not folder.is_on_disk and folder.names is None:
@@ -186,15 +165,10 @@ class VideoPipeline(Pipeline[Videos]):
         prepare_oracle(self.config.settings.oracle)
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Checks that the videos folder is the right one.
-
-        Raises:
-          InputError: it holds none of the plan's videos, as when it is not mounted, or none of
-            them is readable, or folders of frames whose rate is needed; the message says which.
-        """
+        """Check that the folder holds one of the videos, and that the rate of frames is known."""
         for wrong in (self._none_there, self._lacks_rate):
-            if said := wrong(read_plan(Clip, plan.files)):
-                raise InputError(said)
+            if fault := wrong(read_plan(Clip, plan.files)):
+                raise InputError(fault)
 
     def warnings(self) -> Iterator[str]:
         yield from oracle_warnings(prepare_oracle(self.config.settings.oracle))
@@ -217,7 +191,7 @@ class VideoPipeline(Pipeline[Videos]):
         )
 
     def rules(self, notes: str | None = None) -> VideoPairRules:
-        """Returns how clips become samples; `notes` is the folder of the progress notes."""
+        """Return how clips become samples; `notes` is the folder of the progress notes."""
         settings = self.config.settings
         return VideoPairRules(
             videos=self.shared_folder("videos"),
@@ -237,9 +211,9 @@ class VideoPipeline(Pipeline[Videos]):
         )
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:
-        """Yields the videos of a plan; where no frame is wanted, a video need only exist.
+        """Yield the videos of a plan, which need only exist where no frame is wanted.
 
-        Of a folder of frames, it yields the pictures that are wanted.
+        Of a folder of frames, yield the pictures that are wanted.
         """
         for clip, found in self._find(clip for clip in read_plan(Clip, plan.files) if clip.video):
             if isinstance(found, FoundFrames):
@@ -267,13 +241,13 @@ class VideoPipeline(Pipeline[Videos]):
                 yield Medium(kind=VIDEOS, name=request.frame_id, file=None)
 
     def _find(self, clips: Iterable[Clip]) -> Iterator[tuple[Clip, FoundVideo | MissingFile]]:
-        """Yields clips, each with its video, or why there is none."""
+        """Yield clips, each with its video, or why there is none."""
         folder = self.folder("videos")
         for clip, found in folder.find_all(clips, lambda clip: clip.video, VIDEO_SUFFIXES):
             yield clip, or_frames(folder, clip.video, VIDEO_SUFFIXES, found)
 
     def _none_there(self, clips: Iterable[Clip]) -> str:
-        """Returns what is wrong if none of the videos that clips need is there, else ""."""
+        """Describe the fault if none of the videos that clips need is there, else return ""."""
         videos, first = self.config.videos, None
         for clip, found in self._find(clip for clip in clips if clip.frames):
             if not isinstance(found, MissingFile):
@@ -284,22 +258,19 @@ class VideoPipeline(Pipeline[Videos]):
         name, why = first
         looked_for = f"looked for {storage.join(videos, name)}, also with {_ENDINGS}"
         advice = looked_for if why == MISSING else why.detail
-        hint = self._hints([name]).get(name, "")
+        hint = namesakes(self.folder("videos"), [name], VIDEO_SUFFIXES).get(name, "")
         return f"--videos {videos}: none of the plan's videos is there; {advice}{hint}"
 
     def _lacks_rate(self, clips: Iterable[Clip]) -> str:
-        """Returns what is missing if moments of folders of frames are in seconds, else ""."""
+        """Describe the fault if folders of frames need a rate that is missing, else return ""."""
         if self.config.frames_fps is None:
             for _, found in self._find(clip for clip in clips if needs_rate(clip.frames)):
                 if isinstance(found, FoundFrames):
                     return f"--videos {self.config.videos}: {rate_missing(found.name)}"
         return ""
 
-    def _hints(self, names: Sequence[str]) -> dict[str, str]:
-        return namesakes(self.folder("videos"), names, VIDEO_SUFFIXES)
-
     def report(self, clips: Iterable[Clip]) -> Iterator[str]:
-        """Yields a plan's counts by split, and what is missing; looks for videos, opens none."""
+        """Yield a plan's counts by split, and what is missing; look for videos, open none."""
         counts: dict[str, Counter[str]] = {}
         rejects: Counter[str] = Counter()
         samples: list[str] = []
@@ -345,17 +316,15 @@ class VideoPipeline(Pipeline[Videos]):
             yield f"  WARNING: a build would refuse this: {rate_missing(unrated)}"
 
     def _missing_lines(self, lost: Sequence[tuple[str, MissingFile]], number: int) -> Iterator[str]:
-        """Yields the first videos that are missing, with reasons and what may be meant."""
         if lost:
             yield f"  missing below --videos {self.config.videos}:"
-        hints = self._hints([name for name, _ in lost])
+        hints = namesakes(self.folder("videos"), [name for name, _ in lost], VIDEO_SUFFIXES)
         for name, why in lost:
             yield f"    {name}: {why.detail}{hints.get(name, '')}"
         if more := number - len(lost):
             yield f"    and {more:,} more"
 
     def is_fit(self, clip: Clip) -> bool:
-        """Tells whether a clip has pairs and its video is there."""
         found = self._find([clip] if clip.pairs else [])
         return any(not isinstance(video, MissingFile) for _, video in found)
 
@@ -365,39 +334,31 @@ class VideoPipeline(Pipeline[Videos]):
         extractor = temporary.extractor()
         started = time.perf_counter()
         try:
-            scored = [_scored(clip, temporary, extractor) for clip in clips]
+            scored = [score_clip(clip, temporary, extractor) for clip in clips]
         finally:
             extractor.close()
-        measured = [_measured(work, temporary) for work in scored]
+        measured = [measure_clip(work, temporary) for work in scored]
         finished = [drop_pairs(work, temporary.pair_filters) for work in measured]
         rows = (frame.image for work in scored for frame in work.frames)
         images = {row.image_id: row.scores for row in rows if row is not None}
         return PilotCost(
             seconds=time.perf_counter() - started,
             num_bytes=sum(image.num_bytes for work in finished for image in images_of(work)),
-            made=yield_of(
-                sum(len(work.pairs) for work in finished),
-                (reject for work in finished for reject in work.rejects),
-                images.values(),
-                ((pair.measures, pair.scores) for work in measured for pair in work.pairs),
-            ),
+            kept=sum(len(work.pairs) for work in finished),
+            rejects=[reject for work in finished for reject in work.rejects],
+            images=list(images.values()),
+            pairs=[(pair.measures, pair.scores) for work in measured for pair in work.pairs],
         )
 
 
-def make_video_pairs(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
-    """Returns a finished clip, made by the same steps without Beam."""
-    scored = _scored(clip, rules, extractor)
-    return drop_pairs(_measured(scored, rules), rules.pair_filters)
-
-
-def _scored(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
-    """Returns a clip with all its frames scored."""
+def score_clip(clip: Clip, rules: VideoPairRules, extractor: "FrameExtractor") -> ClipWork:
+    """Return a clip with all its frames scored."""
     work = extract_frames(clip, rules.videos, extractor, rules.ledger("extract"), rules.frames_fps)
     return score_images(work, rules.media, rules.image_filters, rules.ledger("score"))
 
 
-def _measured(scored: ClipWork, rules: VideoPairRules) -> ClipWork:
-    """Returns a clip with the pairs of its usable frames measured."""
+def measure_clip(scored: ClipWork, rules: VideoPairRules) -> ClipWork:
+    """Return a clip with the pairs of its usable frames measured."""
     work = drop_frames(scored, rules.image_filters)
     work = measure_pairs(work, rules.media, rules.pair_filters, rules.ledger("measure"))
     return score_matches(work, rules.media, rules.pair_filters, rules.ledger("match"))

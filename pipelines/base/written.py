@@ -1,26 +1,112 @@
-"""The pipeline of texts that rules or a language model write, and that models judge."""
+"""Datasets of captions that rules or a language model edit: settings, cost, and the pipeline."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
+from eqforge.core.errors import InputError
+from eqforge.core.files import storage
+from eqforge.core.visible import counted
 from eqforge.generators.text.lexicon import load_lexicon
-from eqforge.pipelines.base.language_model import (
-    ask_model,
-    check_writer,
-    confirm_server,
-    cost_lines,
-    language_and_model_of_mode,
-    written,
-)
-from eqforge.pipelines.base.pipeline import Configured
-from eqforge.pipelines.base.settings import Mode
-from eqforge.pipelines.base.text import JudgedPipeline, check_language
+from eqforge.generators.text.llm.endpoint import Endpoint
+from eqforge.generators.text.llm.rewrite import OF_THE_CODE, OF_THE_PAPER, Asking, Taken
+from eqforge.generators.text.llm.validate import PromptName
+from eqforge.generators.text.llm.writer import WriterSettings, open_model
+from eqforge.pipelines.base.pipeline import Configured, Mode, expect
+from eqforge.pipelines.base.text import JudgedPipeline, check_language, language_of_mode
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.census import Medium, model_files
+from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
-from eqforge.transforms.text.caption_edits import EditRules
+from eqforge.transforms.text.asking import Estimate, ask_ahead, estimate
+from eqforge.transforms.text.caption_edits import EditRules, Written
 from eqforge.transforms.text.perturb import tagger_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """The language model that writes hard positives, and how it is asked."""
+
+    model: str | None = None
+    """A language model that writes the hard positives by the paper's prompts: a folder saved by
+    transformers, an id on the Hugging Face hub, or NAME@URL for a model of an OpenAI-compatible
+    server, such as llama-2-70b-chat@http://localhost:8000/v1, whose key is in the environment
+    variable EQFORGE_MODEL_KEY. Without it they are made by rules."""
+
+    model_for: Literal["all", "rest"] = "all"
+    """all: the model writes every hard positive. rest: those for which no rule is found."""
+
+    model_prompts: tuple[PromptName, ...] = OF_THE_CODE
+    """What the model is asked for: swap where the caption has "and", else one of the others, drawn
+    by the caption's seed. replace_printed is the paper's REPLACE, the others are the code's."""
+
+    model_answers: Taken = "checked"
+    """checked: answers that differ from the caption in one edit of the prompt's kind, and by words
+    of a dictionary. raw: as the authors took them, several edits in one answer included."""
+
+    model_revision: str | None = None
+    """Branch, tag or commit of the model on the hub; a commit makes runs repeatable."""
+
+    model_device: str = "cpu"
+    """Device of the model as torch names it, such as cuda:0."""
+
+    model_dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    """Type of the model's weights."""
+
+    model_batch: int = 32
+    """Prompts completed at a time; of a server, requests under way at a time."""
+
+    model_sample: bool = False
+    """Draw the model's answers, each from its caption's seed, instead of the likeliest tokens."""
+
+    model_temperature: float = 0.7
+    """How freely answers are drawn."""
+
+    model_top_p: float = 0.95
+    """Answers are drawn from the likeliest tokens that have this probability together."""
+
+    model_chat: bool = False
+    """Put the prompts into the chat template of a model of transformers. A server does, unless its
+    address ends in /completions."""
+
+    model_retries: int = 3
+    """How often an answer that is not valid is asked for again, with the next seed."""
+
+    model_timeout_s: float = 120.0
+    """How long a server may take for an answer until it is asked again."""
+
+    model_prices: tuple[float, float] | None = None
+    """What a million tokens cost, those of the questions and those of the answers."""
+
+    model_budget: float | None = None
+    """Stop before anything is asked if it may cost more, at the prices given."""
+
+    model_requests: int | None = None
+    """Stop before anything is asked if more may be asked than so many questions."""
+
+    model_memory: str | None = None
+    """Folder or URL in which answers are kept for other datasets too; without it they are kept with
+    the dataset. No question is asked twice."""
+
+
+def defaults_of_model(mode: Mode) -> dict[str, Any]:
+    """Return a mode's settings: in the paper, two prompts and answers as they came, drawn once.
+
+    The authors drew as Llama-2-70b-chat's generation_config.json says.
+    """
+    if mode != "paper":
+        return language_of_mode(mode)
+    return {
+        **language_of_mode(mode),
+        "model_prompts": OF_THE_PAPER,
+        "model_answers": "raw",
+        "model_sample": True,
+        "model_temperature": 0.6,
+        "model_top_p": 0.9,
+        "model_retries": 0,
+    }
 
 
 class WrittenPipeline(JudgedPipeline[Configured]):
@@ -36,10 +122,7 @@ class WrittenPipeline(JudgedPipeline[Configured]):
 
     @classmethod
     def defaults(cls, mode: Mode) -> dict[str, Any]:
-        return language_and_model_of_mode(mode)
-
-    def _asked(self, records: Iterable[Any]) -> Iterator[Sequence[CaptionRecord]]:
-        return map(partial(self.captions_of, self.rules()), records)
+        return defaults_of_model(mode)
 
     def rules(self) -> Any:
         """Return how texts are made, with the rules of edits as `edits`."""
@@ -52,8 +135,30 @@ class WrittenPipeline(JudgedPipeline[Configured]):
             seed=config.run.seed,
             lexicon=None if config.lexicon is None else load_lexicon(config.lexicon),
             spacy_model=config.spacy_model,
-            written=written(config, config.run),
+            written=self._written(),
             **others,
+        )
+
+    def _written(self) -> Written | None:
+        """Return how a language model writes hard positives; None where rules make them."""
+        config = self.config
+        if config.model is None:
+            return None
+        return Written(
+            model=writer_of(config),
+            asking=Asking(
+                run_seed=self.run.seed,
+                prompts=config.model_prompts,
+                sample=config.model_sample,
+                retries=config.model_retries,
+                taken=config.model_answers,
+            ),
+            rest=config.model_for == "rest",
+            ledger=Ledger(
+                root=config.model_memory or storage.join(self.work, "done"),
+                step="answers",
+                basis=None,
+            ),
         )
 
     def check_edits(self) -> None:
@@ -69,19 +174,134 @@ class WrittenPipeline(JudgedPipeline[Configured]):
     def report(self, records: Iterable[Any]) -> Iterator[str]:
         yield from super().report(records)
         edits = self.rules().edits
-        yield from cost_lines(self.config, edits, lambda: self._asked(self.plan()))
+        if edits.written is not None:
+            found = estimate(self._asked(self.plan()), edits)
+            yield from _cost_lines(found, self.config.model_prices)
+
+    def _asked(self, records: Iterable[Any]) -> Iterator[Sequence[CaptionRecord]]:
+        return map(partial(self.captions_of, self.rules()), records)
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Check that images and server can be found, and what judges may be asked."""
+        """Check that images are there, what judges may be asked, and that a server answers.
+
+        A build whose answers may all be known needs no server yet.
+        """
         super().confirm(plan)
         self.confirm_judges(plan.counts.get(self.judged, 0))
-        confirm_server(self.config, self.run)
+        written = self._written()
+        model = None if written is None else open_model(written.model)
+        is_asked = written and not (written.ledger and written.ledger.exists())
+        if is_asked and isinstance(model, Endpoint):
+            model.check()
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:
         yield from super().media(plan)
         yield from model_files(self.config.model)
 
     def prepare(self, plan: PlanFiles) -> None:
-        """Say what a language model will be asked, and ask a server; see `ask_model`."""
-        records = partial(read_plan, self.record, plan.files)
-        ask_model(self.config, self.rules().edits, lambda: self._asked(records()))
+        """Print what a language model will be asked, check the budget, and ask a server all of it.
+
+        Raises:
+          InputError: more may be asked than is allowed, or the server rejects everything.
+          BuildError: the server does not answer any more; the answers so far are kept.
+        """
+        rules = self.rules().edits
+        if rules.written is None:
+            return
+
+        def batches() -> Iterator[Sequence[CaptionRecord]]:
+            return self._asked(read_plan(self.record, plan.files))
+
+        found = estimate(batches(), rules)
+        print("\n".join(_cost_lines(found, self.config.model_prices)), file=sys.stderr)
+        self._check_budget(found)
+        model = open_model(rules.written.model)
+        if not isinstance(model, Endpoint):
+            return
+        if found.questions:
+            model.check()
+        asked = ask_ahead(model, batches(), rules, found, self._check_budget)
+        print(
+            f"language model: {counted(asked.answered, 'answers')}, by its server's count "
+            f"{asked.tokens_in:,} tokens in and {asked.tokens_out:,} out",
+            file=sys.stderr,
+        )
+
+    def _check_budget(self, found: Estimate) -> None:
+        config, most = self.config, found.tries * found.questions
+        less = (
+            "allow that, ask less often with --model-retries, or build less with --limit or "
+            "--sample"
+        )
+        if config.model_requests is not None and most > config.model_requests:
+            raise InputError(
+                f"--model-requests {config.model_requests:,}: {most:,} questions may be asked; "
+                f"{less}"
+            )
+        if config.model_budget is not None and config.model_prices is not None:
+            price = found.tries * found.price(config.model_prices)
+            if price > config.model_budget:
+                raise InputError(
+                    f"--model-budget {config.model_budget:,.2f}: the answers may cost "
+                    f"{price:,.2f}; {less}"
+                )
+
+
+def writer_of(config: ModelSettings) -> WriterSettings:
+    """Return the model that the settings name, and how it answers."""
+    return WriterSettings(
+        model=str(config.model),
+        revision=config.model_revision,
+        device=config.model_device,
+        dtype=config.model_dtype,
+        batch_size=config.model_batch,
+        sample=config.model_sample,
+        temperature=config.model_temperature,
+        top_p=config.model_top_p,
+        chat=config.model_chat,
+        timeout_s=config.model_timeout_s,
+    )
+
+
+def check_writer(config: ModelSettings, mode: Mode) -> None:
+    """Check the options, and that the model of a folder or of the hub is there, before any work.
+
+    Raises:
+      InputError: one is out of its range or has no model to ask, or the model cannot be loaded.
+      MissingExtra: a required package is not installed.
+    """
+    expect(config, "model_batch", config.model_batch >= 1, "1 or more")
+    expect(config, "model_retries", config.model_retries >= 0, "0 or more")
+    expect(config, "model_prompts", bool(config.model_prompts), "at least one")
+    expect(config, "model_temperature", config.model_temperature > 0, "more than 0")
+    expect(config, "model_top_p", 0 < config.model_top_p <= 1, "more than 0 and at most 1")
+    expect(config, "model_timeout_s", config.model_timeout_s > 0, "more than 0 seconds")
+    expect(config, "model_prices", min(config.model_prices or (0.0,)) >= 0, "0 or more")
+    if config.model_budget is not None and config.model_prices is None:
+        raise InputError("--model-budget: name what a million tokens cost with --model-prices")
+    if config.model is not None:
+        open_model(writer_of(config))
+        return
+    usual = defaults_of_model(mode)
+    for each in fields(ModelSettings):
+        if getattr(config, each.name) != usual.get(each.name, each.default):
+            flag = each.name.replace("_", "-")
+            raise InputError(f"--{flag}: needs a language model; name it with --model")
+
+
+def _cost_lines(found: Estimate, prices: tuple[float, float] | None) -> Iterator[str]:
+    """Yield what a model would be asked, in words."""
+
+    def price(times: int) -> str:
+        return "" if prices is None else f"; at your prices {times * found.price(prices):,.2f}"
+
+    known = f", {found.known:,} more are answered already" if found.known else ""
+    yield (
+        f"language model: {counted(found.questions, 'questions')}{known}; about "
+        f"{found.tokens_in:,} tokens in, at most {found.tokens_out:,} out{price(1)}"
+    )
+    if found.questions and found.tries > 1:
+        yield (
+            f"  if no answer were taken: {found.tries * found.questions:,} questions"
+            f"{price(found.tries)}"
+        )

@@ -17,7 +17,7 @@ from eqforge.core.visible import nearest, visible
 COMMANDS = {
     "demo": ("eqforge.commands.demo", "Build every dataset end to end on bundled inputs, offline."),
     "plan": (
-        "eqforge.pipelines.base.plan",
+        "eqforge.pipelines.base.command",
         "Show what would be built, and what it would cost.",
     ),
     "build": ("eqforge.pipelines.base.command", "Build a dataset."),
@@ -254,9 +254,14 @@ def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: lis
             print(f"eqforge: {name} is no {what}: {other}", file=sys.stderr)
             return 2
         return _refuse(name, known, usage, what)
-    run = _import(COMMANDS[command][0])
-    on_pipeline: Callable[..., int] = getattr(run, f"{command}_command")
-    return on_pipeline(_import("eqforge.pipelines.base.registry").pipeline_of(name), rest)
+    run = _import("eqforge.pipelines.base.command")
+    pipeline = _import("eqforge.pipelines.base.pipeline").pipeline_of(name)
+    status: int = (
+        run.plan_command(pipeline, rest)
+        if command == "plan"
+        else run.build_command(pipeline, rest, command)
+    )
+    return status
 
 
 def _other_command(name: str, command: str) -> str:

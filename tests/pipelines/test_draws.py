@@ -49,7 +49,7 @@ def test_the_last_draw_is_the_one_that_completes_its_kind() -> None:
         "c": 3,
         "d": 0,
     }
-    assert all(found.kept == found.wanted for found in drawn_of.values())
+    assert all(found.kept == wanted[kind] for kind, found in drawn_of.items())
     drawn = [number for some in rounds for number in some.get("a", ())]
     assert drawn == list(range(len(drawn)))  # in order, none twice
     assert len(drawn) <= of_a + 3  # and hardly one too many
@@ -66,7 +66,7 @@ def test_where_hardly_any_are_kept_a_round_draws_no_more_than_all_before_it() ->
 
     found = draw_until_kept({"a": 8}, {"a": 1000}, named, judge)
 
-    assert found == {"a": Drawn(number=16, kept=8, wanted=8)}
+    assert found == {"a": Drawn(number=16, kept=8)}
     assert rounds == [range(8), range(8, 16)]
 
 
@@ -77,13 +77,9 @@ def test_it_ends_where_no_more_may_be_drawn() -> None:
         asked.extend(numbers["a"])
         return Judged(kept=("a/3",) if 3 in numbers["a"] else ())
 
-    assert draw_until_kept({"a": 5}, {"a": 20}, named, judge) == {
-        "a": Drawn(number=20, kept=1, wanted=5)
-    }
+    assert draw_until_kept({"a": 5}, {"a": 20}, named, judge) == {"a": Drawn(number=20, kept=1)}
     assert asked == list(range(20))
-    assert draw_until_kept({"a": 1}, {"a": 20}, named, judge) == {
-        "a": Drawn(number=4, kept=1, wanted=1)
-    }
+    assert draw_until_kept({"a": 1}, {"a": 20}, named, judge) == {"a": Drawn(number=4, kept=1)}
 
 
 @pytest.mark.parametrize(("failures", "drawn"), [(0, 40), (1, 40), (2, 10), (10, 10)])
@@ -94,7 +90,7 @@ def test_it_ends_where_more_fail_than_a_run_allows(failures: int, drawn: int) ->
         return Judged(kept=(), failed=failures if 0 in numbers["a"] else 0)
 
     found = draw_until_kept({"a": 10}, {"a": 40}, named, judge, max_error_rate=0.1)
-    assert found == {"a": Drawn(number=drawn, kept=0, wanted=10)}
+    assert found == {"a": Drawn(number=drawn, kept=0)}
 
 
 def test_the_most_draws_are_those_allowed_and_there() -> None:

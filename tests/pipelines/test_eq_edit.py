@@ -17,7 +17,7 @@ from skimage import data
 from eqforge.commands import verify
 from eqforge.core.identity import sha256_hex
 from eqforge.pipelines import eq_edit
-from eqforge.pipelines.base.plan import plan_command
+from eqforge.pipelines.base.command import plan_command
 from tests.builds import (
     books,
     dataset_bytes,

@@ -25,8 +25,8 @@ from eqforge.generators.scenes import kubric_import
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.pipelines import eq_kubric
-from eqforge.pipelines.base.plan import plan_command
-from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.command import plan_command
+from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.records.scenes import Attribute
 from eqforge.transforms.generated.scene_gates import OFF

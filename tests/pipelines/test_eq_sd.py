@@ -20,7 +20,7 @@ from eqforge.generators.diffusion.prompts import draw_counts, prompt_pair
 from eqforge.generators.diffusion.settings import PairImages, PairRequest
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.pipelines import eq_sd
-from eqforge.pipelines.base.plan import plan_command
+from eqforge.pipelines.base.command import plan_command
 from eqforge.transforms.generated import diffuse
 from tests.builds import (
     books,

@@ -20,7 +20,7 @@ from eqforge.cli import main
 from eqforge.commands import verify
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_video
-from eqforge.pipelines.base.plan import plan_command
+from eqforge.pipelines.base.command import plan_command
 from eqforge.schemas.dataset.manifest import load_manifest
 from tests import clips
 from tests.builds import books, ids, measured, reasons, rejected, rows

@@ -9,7 +9,7 @@ from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex
 from eqforge.pipelines.base.generated import select_pairs
 from eqforge.pipelines.base.identity import input_file
-from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.pipeline import RunSettings
 
 NAMES = [f"d/{number:03d}" for number in range(200)]
 

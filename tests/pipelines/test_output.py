@@ -7,8 +7,8 @@ import pytest
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.pipelines.base.identity import check_output, claim_output
-from eqforge.pipelines.base.runner import finished
-from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.pipeline import RunSettings
+from eqforge.pipelines.base.runner import summary, warning_of
 from eqforge.schemas.dataset.manifest import DataFile, InputFile, Manifest, StageBooks
 
 HEADER = Manifest(
@@ -69,7 +69,7 @@ def test_a_conflict_names_what_differs_and_both_values(tmp_path: Path) -> None:
 def test_the_command_that_is_hinted_at_can_be_pasted_into_a_shell() -> None:
     books = {"pairs": StageBooks(candidates=2, kept=1, rejected=1, reasons={"same_image": 1})}
     samples = [DataFile(path="data/a.parquet", rows=1, num_bytes=1, sha256="0" * 64)]
-    *_, said = finished(replace(HEADER, stages=books, tables={"samples": samples}), "out; rm a")
+    *_, said = summary(replace(HEADER, stages=books, tables={"samples": samples}), "out; rm a", ())
     assert said.endswith("look with: eqforge inspect 'out; rm a'")
 
 
@@ -78,12 +78,11 @@ def test_no_single_reason_is_hidden_behind_others() -> None:
         reasons = {f"r{n}": number - n for n in range(number)}
         total = sum(reasons.values())
         books = StageBooks(candidates=total, kept=0, rejected=total, reasons=reasons)
-        said = next(finished(replace(HEADER, stages={"pairs": books}), "out"))
+        said = next(summary(replace(HEADER, stages={"pairs": books}), "out", ()))
         assert said.endswith(end)
 
 
 def test_a_build_of_an_id_that_no_record_becomes_says_so() -> None:
-    *_, said = finished(HEADER, "out", only=("a/0123",))
+    said = warning_of(HEADER, "out", (), ("a/0123",))
     assert said == "WARNING: out holds no samples: no record becomes a/0123"
-    *_, said = finished(HEADER, "out")
-    assert said == "WARNING: out holds no samples"
+    assert warning_of(HEADER, "out", (), ()) == "WARNING: out holds no samples"

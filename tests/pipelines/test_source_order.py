@@ -15,7 +15,7 @@ from eqforge.pipelines import (
     training_captions,
     vlue,
 )
-from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.pipelines.base.text import select_captions, select_images
 from eqforge.sources.caption_sources import Source, read_captions
 from tests.builds import rows

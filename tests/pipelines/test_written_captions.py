@@ -18,7 +18,7 @@ from eqforge.generators.text.llm.rewrite import OF_THE_PAPER
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import open_model
 from eqforge.pipelines import hard_positives, training_captions
-from eqforge.pipelines.base.plan import plan_command
+from eqforge.pipelines.base.command import plan_command
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.transforms.text.asking import FIRST
 from tests.builds import wait_for

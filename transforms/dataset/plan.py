@@ -74,6 +74,40 @@ def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
         raise InputError(no_sample(name, seen))
 
 
+def select_whole(
+    groups: Iterable[tuple[str, tuple[T, ...]]], selection: Selection, id_of: Callable[[T], str]
+) -> Iterator[tuple[T, ...]]:
+    """Yield the selected groups of records, whole; the limit counts records.
+
+    Args:
+      groups: a key, by whose hash groups are sampled, and the records of each group.
+      selection: names records or samples made from them.
+      id_of: returns the id of a record.
+
+    Raises:
+      InputError: a sample named in `only` belongs to no record.
+    """
+    missing, number = set(selection.only), 0
+    seen: list[str] = []
+    for key, group in groups:
+        ids = [id_of(record) for record in group] if selection.only else []
+        seen += ids
+        named = {
+            name for name in selection.only for each in ids if f"{name}/".startswith(f"{each}/")
+        }
+        if selection.only and not named:
+            continue
+        if not is_sampled(key, selection.sample):
+            continue
+        if selection.limit is not None and number >= selection.limit:
+            continue
+        number += len(group)
+        missing -= named
+        yield group
+    if missing:
+        raise InputError(no_sample(min(missing), seen))
+
+
 def no_sample(name: str, known: Iterable[str]) -> str:
     """Returns the message for a sample in `--only` that a plan does not have."""
     hint = nearest(name, known)

@@ -41,8 +41,8 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
     Raises:
       InputError: a file of the dataset is missing or damaged.
     """
+    from eqforge.pipelines.base.pipeline import stage_of
     from eqforge.pipelines.base.recipe import commands_of
-    from eqforge.pipelines.base.registry import stage_of
     from eqforge.schemas.dataset.profile import Profile, read_facts
     from eqforge.schemas.records.books import Stage
 

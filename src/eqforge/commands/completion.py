@@ -19,8 +19,8 @@ from eqforge.core.errors import MissingExtra
 from eqforge.core.shell import in_words, shell, with_console
 from eqforge.evaluation.training.settings import FinetuneSettings
 from eqforge.pipelines import combined
-from eqforge.pipelines.base.plan import PlanOptions
-from eqforge.pipelines.base.registry import pipeline_of
+from eqforge.pipelines.base.command import PlanOptions
+from eqforge.pipelines.base.pipeline import pipeline_of
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
 

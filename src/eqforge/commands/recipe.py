@@ -15,9 +15,14 @@ from eqforge.core.files.source_file import one_content
 from eqforge.core.shell import CommandLine
 from eqforge.core.versions import versions_of
 from eqforge.core.visible import in_lines, nearest, visible
-from eqforge.pipelines.base.command import inputs_from_stores, parse_line
-from eqforge.pipelines.base.pipeline import Pipeline
-from eqforge.pipelines.base.plan import UNNAMED, console_of, tell_plan
+from eqforge.pipelines.base.command import (
+    UNNAMED,
+    console_of,
+    inputs_from_stores,
+    parse_line,
+    print_plan,
+)
+from eqforge.pipelines.base.pipeline import Pipeline, pipeline_of
 from eqforge.pipelines.base.recipe import (
     OTHER_BYTES,
     SHOWN,
@@ -26,7 +31,6 @@ from eqforge.pipelines.base.recipe import (
     named_line,
     settings_of_recipe,
 )
-from eqforge.pipelines.base.registry import pipeline_of
 from eqforge.pipelines.base.runner import BuildReport, build_dataset
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
@@ -110,7 +114,7 @@ def main(command: str, argv: Sequence[str]) -> int:
         if command == "plan":
             line, _ = _parse_recipe(pipeline, settings, rest, program, console_of(pipeline))
             _tell_version(recipe.manifest, url)
-            tell_plan(pipeline, line, recipe.manifest)
+            print_plan(pipeline, line, recipe.manifest)
             return 0
         line, beam_args = _parse_recipe(pipeline, settings, rest, program)
         _tell_version(recipe.manifest, url)

@@ -18,9 +18,7 @@ from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import in_keywords, settings_from
 from eqforge.pipelines.base.command import inputs_from_stores
-from eqforge.pipelines.base.pipeline import Pipeline
-from eqforge.pipelines.base.registry import pipeline_of
-from eqforge.pipelines.base.settings import Mode
+from eqforge.pipelines.base.pipeline import Mode, Pipeline, pipeline_of
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import DATASETS
 
@@ -105,7 +103,8 @@ def plan(
     Raises:
       InputError: an input, a setting or the output folder is wrong.
     """
-    from eqforge.pipelines.base.plan import UNNAMED, plan_dataset
+    from eqforge.pipelines.base.command import UNNAMED
+    from eqforge.pipelines.base.plan import plan_dataset
 
     pipeline = _pipeline(dataset)
     with one_content(), inputs_from_stores():

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from eqforge.pipelines.base.settings import RunSettings
+from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.pipelines.hard_positives import Config, HardPositives
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.transforms.text.hard_positives import make_hard_positives
