@@ -70,20 +70,13 @@ class ImportBenchmark(TextPipeline[Config]):
 
     @classmethod
     def defaults(cls, mode: Mode) -> dict[str, Any]:
-        """Returns the only mode."""
         return {"mode": "paper"}
 
     def inputs(self) -> Iterator[Input]:
-        """Yields the files of the benchmark."""
         source = self.config.source
         yield from files_of(source, benchmark_files(source, FORMS[self.name]))
 
     def check(self) -> None:
-        """Checks the options before any work.
-
-        Raises:
-          InputError: one of them is invalid or missing.
-        """
         self._columns()
         if self.config.unconfirmed and self.name != "valse":
             raise InputError(
@@ -103,14 +96,14 @@ class ImportBenchmark(TextPipeline[Config]):
         return parse_columns(self.config.columns, [*sorted(form.fields), *form.optional])
 
     def plan(self) -> Iterator[BenchmarkBatch]:
-        """Yields the items in batches; those of a group are in one."""
+        """Yield the items in batches; those of a group are in one."""
         found = read_items(self.name, self.config.source, self._columns())
         groups = select_groups(found, self.run, lambda each: each.group or each.item_id)
         for items in whole_groups(groups, BATCH):
             yield BenchmarkBatch(items=items)
 
     def place(self, option: str) -> str | None:
-        """Returns the folder of images: an ImageFolder has its own beside its metadata."""
+        """Return the folder of images: an ImageFolder has its own beside its metadata."""
         named = super().place(option)
         if named is not None or option != "images":
             return named
@@ -118,7 +111,6 @@ class ImportBenchmark(TextPipeline[Config]):
         return None if rows is None or not rows.has_pictures() else str(rows.root)
 
     def images_of(self, batch: BenchmarkBatch) -> Iterator[str]:
-        """Yields the images of a batch that are files."""
         return (name for item in batch.items for name in item.files)
 
     def measure(self, batch: BenchmarkBatch) -> dict[str, int]:
@@ -160,5 +152,4 @@ class ImportBenchmark(TextPipeline[Config]):
 
 
 def pipeline_of(benchmark: str) -> type[ImportBenchmark]:
-    """Returns the pipeline that imports a benchmark."""
     return type(benchmark, (ImportBenchmark,), {"name": benchmark})

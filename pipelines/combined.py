@@ -71,12 +71,6 @@ class Combined(Pipeline[Config]):
     steps = (("combined", SAMPLES),)
 
     def __init__(self, config: Any) -> None:
-        """Opens the parts.
-
-        Raises:
-          InputError: one cannot be read or is given twice, two parts have one name, they have no
-            columns in common that could be combined, or the books of one do not balance.
-        """
         from eqforge.transforms.dataset.part_pictures import Part
         from eqforge.transforms.dataset.parts import CombineRules, kind_of, open_parts
 
@@ -107,24 +101,22 @@ class Combined(Pipeline[Config]):
         self._own_warnings = (*_untold(self.name, opened), *_uncertified(parts))
 
     def check(self) -> None:
-        """Print the warnings that the parts have not."""
         for warning in self._own_warnings:
             print(visible(f"WARNING: {warning}"), file=sys.stderr)
 
     def inputs(self) -> Iterator[Input]:
-        """Yields the manifests of the parts, which have the digests of all their files."""
+        """Yield the manifests of the parts, which have the digests of all their files."""
         for part in self.rules.parts:
             url = storage.join(part.folder, FILE_NAME)
             yield NamedFile(part.label, storage.locate(url)[1] if storage.is_local(url) else url)
 
     def warnings(self) -> Iterator[str]:
-        """Yields the warnings of the parts, and after them its own."""
         for part in self.rules.parts:
             yield from (f"{part.label}: {text}" for text in part.open().manifest.warnings)
         yield from self._own_warnings
 
     def parts(self) -> Iterator[PartManifest]:
-        """Yields the parts and what they were combined of, each once, behind its own parts."""
+        """Yield the parts and what they were combined of, each once, behind its own parts."""
         found: dict[str, PartManifest] = {}
         for part in self.rules.parts:
             for each in as_parts(part.open().manifest, part.sha256, part.label):
@@ -132,7 +124,6 @@ class Combined(Pipeline[Config]):
         yield from found.values()
 
     def plan(self) -> "Iterator[Piece]":
-        """Yields what is taken over from each part."""
         from eqforge.transforms.dataset.combine import plan_pieces
         from eqforge.transforms.dataset.errata import by_sample, errata_of
 
@@ -175,9 +166,9 @@ class Combined(Pipeline[Config]):
 
 
 def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]:
-    """Yields a warning of each dataset that several parts are builds of, where names would help.
+    """Yield a warning of each dataset that several parts are builds of, where names would help.
 
-    Rows of hard-positives and training-captions say nothing of their part, whatever its name.
+    Rows of hard-positives and training-captions lack their part, whatever its name.
     """
     if "dataset" not in COMBINED[kind].table("samples").schema.names:
         return
@@ -191,7 +182,7 @@ def _untold(kind: str, opened: "Sequence[tuple[str, Dataset]]") -> Iterator[str]
 
 
 def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
-    """Yields a warning of each part whose certificate is not one of the combination."""
+    """Yield a warning of each part whose certificate is not one of the combination."""
     for part in parts:
         if isinstance(part.open().manifest.certificate, Certificate):
             yield (
@@ -201,4 +192,3 @@ def _uncertified(parts: "Sequence[Part]") -> Iterator[str]:
 
 
 main = Main(Combined, "combine")
-"""Combines datasets as a command line says."""

@@ -46,11 +46,6 @@ class Config(VideoDataset):
     """Annotated frames skipped after a chosen one: 1 in the paper's appendix, 2 in section 4.1."""
 
     def __post_init__(self) -> None:
-        """Checks the ranges.
-
-        Raises:
-          InputError: a setting is out of its range.
-        """
         if not 1 <= self.min_changed_relations <= len(RELATION_KINDS):
             raise InputError("--min-changed-relations: expected 1, 2 or 3")
         if self.skip_frames < 0:
@@ -65,7 +60,7 @@ class EqAg(VideoPipeline[Config]):
     stages = (OBJECTS_STAGE, *VIDEO_STAGES)
 
     def candidates(self) -> Iterator[Clip]:
-        """Yields a clip per video: for each object, the frame pairs whose relations differ."""
+        """Yield a clip per video: for each object, the frame pairs whose relations differ."""
         config = self.config
         rules = SceneGraphRules(
             dataset=self.name,
@@ -95,4 +90,3 @@ class EqAg(VideoPipeline[Config]):
 
 
 main = Main(EqAg)
-"""Builds the dataset as a command line says."""

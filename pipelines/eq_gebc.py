@@ -47,11 +47,10 @@ class EqGebc(VideoPipeline[Config]):
     stages = (BOUNDARIES_STAGE, *VIDEO_STAGES)
 
     def inputs(self) -> Iterator[Input]:
-        """Yields the annotation files and the word list."""
         yield from (*sorted(self.config.annotations), self.config.action_words or ACTION_WORDS)
 
     def candidates(self) -> Iterator[Clip]:
-        """Yields a clip per video, with the pairs of frames that have one boundary between them."""
+        """Yield a clip per video, with the pairs of frames that have one boundary between them."""
         rules = {path: self._boundaries(path.stem) for path in self.config.annotations}
         clips = TrimmedClips(self.folder("videos"), VIDEO_SUFFIXES)
         for path, video in read_files(self.config.annotations, read_gebplus):
@@ -88,4 +87,3 @@ class EqGebc(VideoPipeline[Config]):
 
 
 main = Main(EqGebc)
-"""Builds the dataset as a command line says."""

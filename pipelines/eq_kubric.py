@@ -171,7 +171,6 @@ class EqKubric(GeneratedPipeline[Config]):
         )
 
     def rules(self, work: str) -> RenderRules:
-        """Return how scenes become pairs, with media and finished work below a folder or URL."""
         return RenderRules(
             render=self.config.render,
             assets=self.config.assets,

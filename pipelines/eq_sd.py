@@ -169,7 +169,6 @@ class EqSd(DrawnPipeline[Config]):
         )
 
     def rules(self, work: str) -> DiffuseRules:
-        """Return how prompts become pairs, with media and finished work below a folder or URL."""
         settings = self.config.settings
         scenes = settings.gates
         if not settings.scenes_keep_background:

@@ -54,12 +54,11 @@ class EqVideo(VideoPipeline[Config]):
     gates = MINIMAL
 
     def inputs(self) -> Iterator[Input]:
-        """Yields the caption file, or those of the folder."""
         captions = self.config.captions
         yield from files_of(captions, moment_files(captions, self.config.subtitle_language))
 
     def candidates(self) -> Iterator[Clip]:
-        """Yields a clip per video: the middle frame of each moment, and all pairs of moments."""
+        """Yield a clip per video: the middle frame of each moment, and all pairs of moments."""
         config = self.config
         share, language = config.run.max_error_rate, config.subtitle_language
         for video in read_captioned_videos(config.captions, share, language):
@@ -84,4 +83,3 @@ class EqVideo(VideoPipeline[Config]):
 
 
 main = Main(EqVideo)
-"""Builds the dataset as a command line says."""

@@ -38,7 +38,7 @@ class EqYouCook2(VideoPipeline[Config]):
     drops_faces = ("paper", "corrected")
 
     def candidates(self) -> Iterator[Clip]:
-        """Yields a clip per video: the middle frame of each step, and all pairs of steps."""
+        """Yield a clip per video: the middle frame of each step, and all pairs of steps."""
         for _, video in read_files(self.config.annotations, read_youcook2):
             yield propose_segment_pairs(self.name, video, self.config.settings.captions)
 
@@ -61,4 +61,3 @@ class EqYouCook2(VideoPipeline[Config]):
 
 
 main = Main(EqYouCook2)
-"""Builds the dataset as a command line says."""

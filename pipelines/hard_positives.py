@@ -98,7 +98,6 @@ class HardPositives(WrittenPipeline[Config]):
     captions_of = staticmethod(captions_of)
 
     def inputs(self) -> Iterator[Input]:
-        """Yields the files of the source and the lexicon."""
         config = self.config
         yield from (path for *_, path in config.vl_checklist_files())
         for source, files in config.folders():
@@ -151,7 +150,6 @@ class HardPositives(WrittenPipeline[Config]):
         )
 
     def rules(self) -> HardPositiveRules:
-        """Returns how hard positives are made."""
         config = self.config
         return HardPositiveRules(
             published=config.mode == "paper",
@@ -186,7 +184,6 @@ class HardPositives(WrittenPipeline[Config]):
         )
 
     def certificate(self) -> "Callable[[Dataset], Certificate] | None":
-        """Returns what measures how well the texts alone tell, where these were balanced."""
         if self.config.balance is None:
             return None
         from eqforge.evaluation.shortcuts.audit import certify
@@ -195,4 +192,3 @@ class HardPositives(WrittenPipeline[Config]):
 
 
 main = Main(HardPositives)
-"""Builds the dataset as a command line says."""

@@ -81,7 +81,6 @@ class RetrievalPerturbations(TextPipeline[Config]):
         )
 
     def rules(self) -> PerturbationRules:
-        """Returns how captions are perturbed."""
         config = self.config
         return PerturbationRules(
             seed=config.run.seed,
@@ -103,4 +102,3 @@ class RetrievalPerturbations(TextPipeline[Config]):
 
 
 main = Main(RetrievalPerturbations)
-"""Builds the dataset as a command line says."""

@@ -127,7 +127,7 @@ class Simat(TextPipeline[Config]):
         return image.paths if image.regions else ()
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:
-        """Yields, for each image with a region in the gallery, the first file that exists."""
+        """Yield, for each image with a region in the gallery, the first file that exists."""
         if (folder := self.images()) is not None:
             for image in read_plan(PlannedImage, plan.files):
                 found = list(media_in(IMAGES, folder, self.images_of(image)))
@@ -162,7 +162,6 @@ class Simat(TextPipeline[Config]):
         _ = rows | "WriteDataset" >> WriteTables(target.dataset)
 
     def rules(self) -> SimatRules:
-        """Returns how planned images become rows."""
         config, done = self.config, storage.join(self.work, "done")
         return SimatRules(
             cutter=Cutter(

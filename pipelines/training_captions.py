@@ -64,7 +64,7 @@ class TrainingCaptions(WrittenPipeline[Config]):
         open_wordnet()
 
     def plan(self) -> Iterator[CaptionBatch]:
-        """Yields the captions in batches of whole images."""
+        """Yield the captions in batches of whole images."""
         records = read_captions(self.config.captions, self.config.source)
         images = select_images(records, self.run)
         for captions in whole_groups(images, self.config.judging.batch(BATCH)):
@@ -85,7 +85,6 @@ class TrainingCaptions(WrittenPipeline[Config]):
         )
 
     def rules(self) -> TrainingRules:
-        """Returns how training texts are made."""
         config = self.config
         return TrainingRules(
             edits=self.edit_rules(kinds=config.negative_kinds),
@@ -107,4 +106,3 @@ class TrainingCaptions(WrittenPipeline[Config]):
 
 
 main = Main(TrainingCaptions)
-"""Builds the dataset as a command line says."""

@@ -79,16 +79,10 @@ class Vlue(TextPipeline[Config]):
 
     @property
     def files(self) -> dict[Task, Path]:
-        """The file of each task that has one."""
         named: dict[Task, Path | None] = {task: getattr(self.config, task) for task in TASKS}
         return {task: path for task, path in named.items() if path is not None}
 
     def check(self) -> None:
-        """Checks that there is a task, and the images and the list of answers, before any work.
-
-        Raises:
-          InputError: one of them is invalid or missing.
-        """
         if not self.files:
             flags = ", ".join(f"--{task}" for task in TASKS)
             raise InputError(f"name the file of at least one task: {flags}")
@@ -100,7 +94,6 @@ class Vlue(TextPipeline[Config]):
         self.check_images()
 
     def plan(self) -> Iterator[VlueBatch]:
-        """Yields the items in batches, task by task."""
         from more_itertools import batched
 
         files = (read_vlue(task, path) for task, path in self.files.items())
@@ -108,13 +101,12 @@ class Vlue(TextPipeline[Config]):
             yield VlueBatch(items=tuple(batch))
 
     def images_of(self, batch: VlueBatch) -> Iterator[str]:
-        """Yields the images of a batch, as the folder has their names."""
         folder = self.images()
         names = (name for item in batch.items for name in item.images)
         return names if folder is None else (match_name(folder, name) for name in names)
 
     def media(self, plan: PlanFiles) -> Iterator[Medium]:
-        """Yields the images of a plan, by the names that the items give."""
+        """Yield the images of a plan, by the names that the items give."""
         if (folder := self.images()) is not None:
             batches = read_plan(VlueBatch, plan.files)
             items = (item for batch in batches for item in batch.items)
@@ -142,7 +134,6 @@ class Vlue(TextPipeline[Config]):
         )
 
     def rules(self) -> VlueRules:
-        """Returns how items are imported."""
         answers = self.config.answer_list
         return VlueRules(
             by_image=self.config.mode == "corrected",
@@ -164,4 +155,3 @@ class Vlue(TextPipeline[Config]):
 
 
 main = Main(Vlue)
-"""Builds the dataset as a command line says."""

@@ -317,7 +317,7 @@ class Pipeline(Generic[Configured]):
             yield from sorted(each for each in values if isinstance(each, Path))
 
     def check(self) -> None:
-        """Raises InputError or MissingExtra if a build could not run; reads no annotations."""
+        """Raise InputError or MissingExtra if a build could not run; reads no annotations."""
 
     def plan(self) -> Iterator[Any]:
         """Yield the records of the selected plan; reads the annotations, opens no media."""
@@ -340,7 +340,7 @@ class Pipeline(Generic[Configured]):
         return ()
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Raises InputError if a plan cannot be built; does not read the media."""
+        """Raise InputError if a plan cannot be built; does not read the media."""
 
     def prepare(self, plan: PlanFiles) -> None:
         """Do what comes before the runner, in its process; a stopped run resumes there."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from eqforge.schemas.tables import citations
 from eqforge.schemas.tables.benchmark_rows import COMBINED
-from eqforge.schemas.tables.benchmarks import BENCHMARKS
+from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
 from eqforge.schemas.tables.description import DatasetType, TableType
 from eqforge.schemas.tables.generated import EDITED_PAIRS, GENERATED_PAIRS
 from eqforge.schemas.tables.pairs import VIDEO_PAIRS
@@ -146,6 +146,13 @@ DATASETS: Final[Mapping[str, KnownDataset]] = {
         "--transfos transfos.csv --captions captions.txt --images IMAGES --output OUT",
     ),
 }
+
+MADE_BY: Final[Mapping[str, Mapping[str, KnownDataset | KnownBenchmark]]] = {
+    "plan": {**DATASETS, **BENCHMARKS},
+    "build": DATASETS,
+    "import": BENCHMARKS,
+}
+"""What each command takes, by name."""
 
 TYPES: Final[Mapping[str, DatasetType]] = {
     **{name: known.type for several in (DATASETS, BENCHMARKS) for name, known in several.items()},

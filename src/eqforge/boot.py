@@ -42,7 +42,7 @@ _TO_INSTALL = ("requirements.txt", "extra_packages.txt", ".tar.gz", ".tar", ".zi
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Becomes a Beam worker; never returns.
+    """Become a Beam worker; never returns.
 
     The driver sets environment variables: where relative paths begin (EQFORGE_FOLDER), where the
     worker's messages go (EQFORGE_WORKER_LOG) and which versions it has (EQFORGE_VERSIONS).
@@ -74,7 +74,6 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _unquoted(name: str) -> str:
-    """Strips the quotes that Prism 2.77 puts around a worker's name."""
     return name.strip("'")
 
 
@@ -83,7 +82,7 @@ def _leave(message: str) -> None:
 
 
 def _send_output_to(log: str | None) -> None:
-    """Appends the worker's output to a file: a pipe that its parent never reads would block it."""
+    """Append the worker's output to a file: a pipe that its parent never reads would block it."""
     os.dup2(2, 1)
     if log is not None and Path(log).parent.is_dir():
         file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -93,7 +92,7 @@ def _send_output_to(log: str | None) -> None:
 
 
 def _enter(folder: str | None) -> None:
-    """Changes to the folder that the driver was started in: relative paths begin there."""
+    """Change to the folder that the driver was started in: relative paths begin there."""
     if folder is None:
         return
     try:
@@ -106,14 +105,9 @@ def _enter(folder: str | None) -> None:
 
 
 def check_versions(expected: dict[str, str]) -> None:
-    """Checks that this host has the driver's versions; others could write other bytes.
+    """Check that this host has the driver's versions; others could write other bytes.
 
-    Args:
-      expected: versions by package, and that of `python`. A package that is missing here is no
-        error: a step that needs it says so.
-
-    Raises:
-      SystemExit: a version differs.
+    A package that is missing here is no error: a step that needs it says so.
     """
     for package, wanted in sorted(expected.items()):
         try:
@@ -128,7 +122,6 @@ def check_versions(expected: dict[str, str]) -> None:
 
 
 def _provision(endpoint: str, worker: str) -> Any:
-    """Returns what the runner's provision service says about the job."""
     with GRPCChannelFactory.insecure_channel(endpoint) as channel:
         service = beam_provision_api_pb2_grpc.ProvisionServiceStub(channel)
         request = beam_provision_api_pb2.GetProvisionInfoRequest()
@@ -141,7 +134,7 @@ def _provision(endpoint: str, worker: str) -> Any:
 
 
 def _fetch(info: Any, arguments: argparse.Namespace) -> str | None:
-    """Fetches the files that the job stages; returns their folder, None without files."""
+    """Fetch the files that the job stages; return their folder, None without files."""
     if not info.dependencies:
         return None
     folder = Path(tempfile.mkdtemp(prefix="eqforge-beam-"))
@@ -174,7 +167,7 @@ def _fetch_into(folder: Path, service: Any, files: Any, worker: str) -> None:
 
 
 def _delete_at_the_end(folder: Path) -> None:
-    """Deletes a folder when this process ends, however it ends and whatever it became."""
+    """Delete a folder when this process ends, however it ends and whatever it became."""
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)  # the worker inherits it, and closes it by ending
     script = ("sh", "-c", 'read -r _; rm -rf -- "$1"', "sh", str(folder))
@@ -183,11 +176,7 @@ def _delete_at_the_end(folder: Path) -> None:
 
 
 def staged_name(artifact: Any) -> str:
-    """Returns the name under which a worker expects a file.
-
-    Raises:
-      SystemExit: the file is one to install, or is not for the worker.
-    """
+    """Return the name under which a worker expects a file."""
     if artifact.role_urn != common_urns.artifact_roles.STAGING_TO.urn:
         _leave(f"the job brings a file for a purpose that is not known here: {artifact.role_urn}")
     payload = beam_runner_api_pb2.ArtifactStagingToRolePayload.FromString(artifact.role_payload)
@@ -198,7 +187,6 @@ def staged_name(artifact: Any) -> str:
 
 
 def worker_variables(info: Any, arguments: argparse.Namespace, files: str | None) -> dict[str, str]:
-    """Returns the environment variables that tell Beam's worker about its runner."""
     given = {"control": arguments.control_endpoint, "logging": arguments.logging_endpoint}
     services = {
         "control": info.control_endpoint.url or given["control"],

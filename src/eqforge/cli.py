@@ -140,7 +140,7 @@ GO_ON = frozenset(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit status: 0 done, 1 failed, 2 wrong input.
+    """Run one command; return the exit status: 0 done, 1 failed, 2 wrong input.
 
     Args:
       argv: the command and its options; None runs the program's own command line and then ends
@@ -177,7 +177,7 @@ def _reported(arguments: list[str]) -> int:
 
 
 def _prepare_streams() -> None:
-    """Redirects closed standard streams to /dev/null, and escapes what cannot be encoded.
+    """Redirect closed standard streams to /dev/null, and escapes what cannot be encoded.
 
     The next file opened would otherwise get the number of a closed stream, and with it what
     libraries print.
@@ -211,26 +211,18 @@ def _run(arguments: list[str]) -> int:
     name, *rest = _options_last(arguments) or [""]
     if name not in COMMANDS:
         return _refuse(name, COMMANDS, usage, "command")
-    if name in ("plan", "build", "import") and _names_recipe(rest):
-        on_recipe: Callable[[str, list[str]], int] = _import("eqforge.commands.recipe").main
-        return on_recipe(name, rest)
     if name in ("plan", "build", "import"):
-        datasets = _import("eqforge.schemas.tables.datasets").DATASETS
-        benchmarks = _import("eqforge.schemas.tables.benchmarks").BENCHMARKS
-        known = {"plan": {**datasets, **benchmarks}, "build": datasets, "import": benchmarks}[name]
-        what = "benchmark" if name == "import" else "dataset"
-        return _on_one_of(known, what, name, _options_last(rest))
+        own = itertools.takewhile(lambda word: word != "--", rest)
+        if any(word.partition("=")[0] == "--recipe" for word in own):
+            on_recipe: Callable[[str, list[str]], int] = _import("eqforge.commands.recipe").main
+            return on_recipe(name, rest)
+        return _on_one_of(name, _options_last(rest))
     run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
     return run(rest)
 
 
-def _names_recipe(arguments: Sequence[str]) -> bool:
-    own = itertools.takewhile(lambda word: word != "--", arguments)
-    return any(word.partition("=")[0] == "--recipe" for word in own)
-
-
 def _options_last(arguments: list[str]) -> list[str]:
-    """Returns arguments with the common options at their beginning moved behind the others."""
+    """Return arguments with the common options at their beginning moved behind the others."""
     number = 0
     while number < len(arguments) and arguments[number].partition("=")[0] in COMMON:
         number += 2 if arguments[number] == "--config" else 1
@@ -239,8 +231,10 @@ def _options_last(arguments: list[str]) -> list[str]:
     return [*rest[:end], *arguments[:number], *rest[end:]]
 
 
-def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: list[str]) -> int:
-    """Runs a command that has other options for each dataset or benchmark."""
+def _on_one_of(command: str, arguments: list[str]) -> int:
+    """Run a command that has other options for each dataset or benchmark."""
+    known = _import("eqforge.schemas.tables.datasets").MADE_BY[command]
+    what = "benchmark" if command == "import" else "dataset"
     summaries = {name: each.summary for name, each in known.items()}
     usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
     does = "plans one again" if command == "plan" else "makes one again"
@@ -256,25 +250,22 @@ def _on_one_of(known: Mapping[str, Any], what: str, command: str, arguments: lis
         return _refuse(name, known, usage, what)
     run = _import("eqforge.pipelines.base.command")
     pipeline = _import("eqforge.pipelines.base.pipeline").pipeline_of(name)
-    status: int = (
-        run.plan_command(pipeline, rest)
-        if command == "plan"
-        else run.build_command(pipeline, rest, command)
-    )
-    return status
+    if command == "plan":
+        return int(run.plan_command(pipeline, rest))
+    return int(run.build_command(pipeline, rest, command))
 
 
 def _other_command(name: str, command: str) -> str:
-    """Returns the command that makes what another one does not know; empty if none does."""
-    dataset = _import("eqforge.schemas.tables.datasets").DATASETS.get(name)
+    """Return the command that makes what another one does not know; empty if none does."""
+    made_by = _import("eqforge.schemas.tables.datasets").MADE_BY
+    dataset = made_by["build"].get(name)
     if dataset is not None and command == "import":
         built = f"eqforge build {name}"
         if not dataset.released:
             return built
         others = "" if dataset.released.startswith(built) else f"; {built} makes others"
         return f"{dataset.released} reads the released files{others}"
-    is_benchmark = name in _import("eqforge.schemas.tables.benchmarks").BENCHMARKS
-    return f"eqforge import {name}" if dataset is None and is_benchmark else ""
+    return f"eqforge import {name}" if name in made_by["import"] else ""
 
 
 def _import(module: str) -> Any:
@@ -283,7 +274,7 @@ def _import(module: str) -> Any:
 
 
 def _prepare_logging() -> None:
-    """Sets up the log, which Beam would otherwise do, without the messages of object stores."""
+    """Set up the log, which Beam would otherwise do, without the messages of object stores."""
     logging.basicConfig()
     for handler in logging.getLogger().handlers:
         handler.addFilter(_is_not_of_a_store)

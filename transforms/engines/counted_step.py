@@ -15,7 +15,7 @@ Rules = TypeVar("Rules")
 
 @dataclass
 class CountedStep(beam.PTransform, Generic[Rules]):
-    """Turns every element into another, independently, and counts it when that is done.
+    """Turn every element into another, independently, and count it when that is done.
 
     Attributes:
       rules: how elements are made.
@@ -29,7 +29,6 @@ class CountedStep(beam.PTransform, Generic[Rules]):
 
     @property
     def uses_gpu(self) -> bool:
-        """Whether the step needs a machine with a GPU."""
         return False
 
     def expand(self, elements: beam.PCollection[Any]) -> beam.PCollection[Any]:
@@ -38,10 +37,9 @@ class CountedStep(beam.PTransform, Generic[Rules]):
 
     @abc.abstractmethod
     def make(self, element: Any) -> Any:
-        """Returns what an element becomes; the annotation says of which type."""
+        """Return what an element becomes; the annotation is its type."""
 
     def size(self, element: Any) -> int:
-        """Returns how many things of the progress an element holds."""
         return 1
 
     def _make(self, element: Any) -> Any:
@@ -57,12 +55,7 @@ class Resource(Protocol):
 
 
 class WithResource(beam.DoFn):
-    """Holds one resource for each worker.
-
-    Args:
-      resource: what is held.
-      make: yields what an element becomes, with the help of the resource.
-    """
+    """Hold one resource for each worker; `make` yields what an element becomes with its help."""
 
     def __init__(self, resource: Resource, make: Callable[[Any, Any], Iterator[Any]]) -> None:
         self.resource, self.make = resource, make

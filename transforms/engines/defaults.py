@@ -37,11 +37,7 @@ _OPEN = tuple(
 
 
 def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:
-    """Returns Beam's arguments with defaults for those that the user did not give.
-
-    Args:
-      runner: the name of Beam's runner.
-      beam_args: the user's arguments.
+    """Return Beam's arguments with defaults for those that the user did not give.
 
     Raises:
       InputError: an option that the runner needs is missing, or no cluster answers.
@@ -67,7 +63,7 @@ def _portable(beam_args: Sequence[str], given: set[str]) -> Options:
 
 
 def _workers(beam_args: Sequence[str], default: str | None = None) -> Options:
-    """Returns the options for starting workers that the user did not give."""
+    """Return the options for starting workers that the user did not give."""
     asked = PipelineOptions(list(beam_args)).view_as(PortableOptions)
     if asked.environment_options:
         return {}
@@ -134,11 +130,7 @@ _REPEATED = {
 
 
 def worker_process() -> str:
-    """Returns the `--environment_config` of workers that `eqforge-beam-boot` starts.
-
-    Raises:
-      InputError: the program is not installed beside Python.
-    """
+    """Return the `--environment_config` of workers that `eqforge-beam-boot` starts."""
     beside = Path(sys.executable).with_name(BOOT)
     program = str(beside) if beside.is_file() else shutil.which(BOOT)
     if program is None:
@@ -149,14 +141,13 @@ def worker_process() -> str:
 
 
 def _versions() -> dict[str, str]:
-    """Returns the installed versions of Python, eqforge and its declared dependencies."""
     named = [re.split(r"[^\w.-]", need, maxsplit=1)[0] for need in requires("eqforge") or ()]
     python = ".".join(map(str, sys.version_info[:3]))
     return {"python": python, **versions_of("eqforge", *named)}
 
 
 def log_workers_to(log: str, options: PipelineOptions) -> None:
-    """Names the log file of worker processes, where `eqforge-beam-boot` starts them."""
+    """Name the log file of worker processes, where `eqforge-beam-boot` starts them."""
     portable = options.view_as(PortableOptions)
     # The user's own settings, of another kind, stay as they are.
     with contextlib.suppress(ValueError, TypeError, KeyError):
@@ -166,11 +157,7 @@ def log_workers_to(log: str, options: PipelineOptions) -> None:
 
 
 def check_endpoint(options: PipelineOptions, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
-    """Checks that a job server named in the options answers; Beam would wait for it forever.
-
-    Raises:
-      InputError: it does not answer.
-    """
+    """Check that a job server named in the options answers; Beam would wait for it forever."""
     endpoint = options.view_as(PortableOptions).job_endpoint
     if not endpoint or endpoint == "embed":
         return

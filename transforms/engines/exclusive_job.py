@@ -26,10 +26,10 @@ _LOOKS = 60
 def locked(
     output: str, *, lease_s: float = LEASE_S, sleep: Callable[[float], object] = time.sleep
 ) -> Iterator[None]:
-    """Locks an output folder for one run during the block; no crash leaves the lock behind.
+    """Lock an output folder for one run during the block; no crash leaves the lock behind.
 
-    On a disk the system releases the lock when the process ends, however it ends. Elsewhere the
-    run holds a lease: see `_Lease`.
+    On a disk the system releases the lock when the process ends, however it ends. Elsewhere the run
+    holds a lease: see `_Lease`.
 
     Args:
       output: path or URL of the folder.
@@ -102,11 +102,7 @@ class _Lease:
         self._renewer = threading.Thread(target=self._keep, name="eqforge-lease", daemon=True)
 
     def take(self) -> None:
-        """Takes the lease, if the run that has it is dead, and keeps renewing it.
-
-        Raises:
-          InputError: another run has it.
-        """
+        """Take the lease, if the run that has it is dead, and keep renewing it."""
         number, content = self._newest()
         if content is not None:
             self._watch(number, content)
@@ -122,14 +118,13 @@ class _Lease:
         self._renewer.start()
 
     def give_back(self) -> None:
-        """Releases the lease."""
         self._over.set()
         self._renewer.join()
         if not self.lost:
             storage.delete(self._url(self._number))
 
     def _newest(self) -> tuple[int, bytes | None]:
-        """Returns the highest number, 0 if there is none, and the content of its object."""
+        """Return the highest number, 0 if there is none, and the content of its object."""
         storage.locate(self._folder)[0].invalidate_cache()
         numbers = [int(name) for name in storage.list_files(self._folder) if name.isdigit()]
         if not numbers:
@@ -139,7 +134,7 @@ class _Lease:
         return max(numbers), None
 
     def _watch(self, number: int, content: bytes) -> None:
-        """Waits until a lease is known to belong to a dead run.
+        """Wait until a lease is known to belong to a dead run.
 
         Raises:
           InputError: its run is alive.

@@ -40,13 +40,7 @@ _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overview:
-    """The capacity of a cluster.
-
-    Attributes:
-      version: Flink's version, such as 1.19.3.
-      task_managers: number of TaskManagers, at least 1.
-      slots: number of tasks that they run at once, in total.
-    """
+    """The capacity of a cluster: Flink's version, and its TaskManagers and their slots in total."""
 
     version: str
     task_managers: int
@@ -54,19 +48,11 @@ class Overview:
 
 
 def is_address(master: object) -> bool:
-    """Tells whether a value is a host and a port, and nothing else."""
     return isinstance(master, str) and _ADDRESS.fullmatch(master) is not None
 
 
 def address_of(master: str) -> str:
-    """Returns the host and port of a cluster.
-
-    Args:
-      master: as in `--flink_master`: a host and port, or a URL with nothing else.
-
-    Raises:
-      InputError: it is anything else.
-    """
+    """Return the host and port of a cluster, given either or a URL with nothing else."""
     found = re.sub("^https?://", "", master).removesuffix("/")
     if not is_address(found):
         raise InputError(f"--flink_master {master}: expected a host and a port, such as HOST:8081")
@@ -74,15 +60,12 @@ def address_of(master: str) -> str:
 
 
 def is_embedded(master: str) -> bool:
-    """Tells whether `--flink_master` asks for a cluster inside the job server."""
+    """Say whether `--flink_master` asks for a cluster inside the job server."""
     return master.strip() in ("[local]", "[auto]")
 
 
 def overview(master: str) -> Overview:
-    """Returns the capacity of a cluster.
-
-    Args:
-      master: as in `--flink_master`: a host and port, or a URL.
+    """Return the capacity of a cluster.
 
     Raises:
       InputError: no cluster answers there, or it has no TaskManager.
@@ -106,10 +89,7 @@ def overview(master: str) -> Overview:
 
 
 def cancel_jobs(master: str, name: str, timeout_s: float = 60.0) -> int:
-    """Cancels the unfinished jobs of a name, and waits until they have ended.
-
-    Returns:
-      The number of jobs cancelled.
+    """Cancel the unfinished jobs of a name, wait until they have ended, and count them.
 
     Raises:
       TimeoutError: a job did not end in time.
@@ -148,7 +128,7 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def cluster_of(options: PipelineOptions) -> str | None:
-    """Returns the address of the Flink cluster that a job goes to; None for any other runner."""
+    """Return the address of the Flink cluster that a job goes to; None for any other runner."""
     master: str = options.view_as(FlinkRunnerOptions).flink_master
     runner = options.view_as(StandardOptions).runner or ""
     return master if plain_name(runner) == "flink" and not is_embedded(master) else None
@@ -156,11 +136,7 @@ def cluster_of(options: PipelineOptions) -> str | None:
 
 @contextlib.contextmanager
 def alone(options: PipelineOptions, output: str) -> Iterator[None]:
-    """Ensures that only the block's own job writes into an output from a Flink cluster.
-
-    Args:
-      options: Beam's, with the name of the job.
-      output: the path or URL being built.
+    """Let only the block's own job write into an output from a Flink cluster.
 
     Raises:
       InputError: a killed run left a job on a cluster that does not answer.
@@ -185,7 +161,7 @@ def alone(options: PipelineOptions, output: str) -> Iterator[None]:
 
 
 def end_left_job(output: str) -> None:
-    """Cancels the job that a killed run into an output left on a Flink cluster, if any.
+    """Cancel the job that a killed run into an output left on a Flink cluster, if any.
 
     Raises:
       InputError: the cluster does not end the job, or the note is damaged.
@@ -227,7 +203,7 @@ def _is_loopback(master: str) -> bool:
 
 
 def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | None]]:
-    """Returns a function that asks a Flink cluster about a job that has failed.
+    """Return a function that asks a Flink cluster about a job that has failed.
 
     The function returns the job's exception, for which Beam's own polling often comes too late, and
     a sentence on slots that the cluster has lost since this call. Both are empty on every other
@@ -255,7 +231,6 @@ def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | No
 
 
 def _exception(master: str, name: str) -> str:
-    """Returns the root exception of the newest job of a name; empty where there is none."""
     with contextlib.suppress(*NO_ANSWER):
         jobs = [job for job in _ask(master, "jobs/overview")["jobs"] if job["name"] == name]
         newest = max(jobs, key=lambda job: job["start-time"])

@@ -41,7 +41,7 @@ Bind = Callable[[Callable[[str], int], str], int | str]
 
 
 def reach_this_machine_directly() -> None:
-    """Keeps requests to this machine from going through a proxy.
+    """Keep requests to this machine from going through a proxy.
 
     gRPC and urllib send even requests for the loopback to the proxy named in `http_proxy`.
     """
@@ -55,18 +55,14 @@ def reach_this_machine_directly() -> None:
 
 
 def kept_to_this_machine(options: PipelineOptions) -> contextlib.AbstractContextManager[None]:
-    """Keeps ports that Beam opens in this process out of other hosts' reach, for the block."""
+    """Keep ports that Beam opens in this process out of other hosts' reach, for the block."""
     if _is_allowed(options):
         return contextlib.nullcontext()
     return at_files() if _kind(options) == "fnapi" else at_loopback()
 
 
 def check_ports(options: PipelineOptions) -> None:
-    """Checks that no engine opens a port that other hosts reach, unless the user allows it.
-
-    Raises:
-      InputError: it does, or may.
-    """
+    """Check that no engine opens a port that other hosts reach, unless the user allows it."""
     found = None if _is_allowed(options) else _open(options)
     if found is not None:
         raise InputError(
@@ -85,7 +81,7 @@ def _kind(options: PipelineOptions) -> str:
 
 
 def _open(options: PipelineOptions) -> str | None:
-    """Returns what may listen to other hosts; None if nothing here does."""
+    """Return what may listen to other hosts; None if nothing here does."""
     kind, portable = _kind(options), options.view_as(PortableOptions)
     if portable.job_endpoint == "embed":
         return _open_to_workers(portable)
@@ -97,7 +93,7 @@ def _open(options: PipelineOptions) -> str | None:
 
 
 def _open_to_workers(portable: PortableOptions) -> str | None:
-    """Returns what must listen to workers on other hosts, which cannot reach the loopback."""
+    """Return what must listen to workers on other hosts, which cannot reach the loopback."""
     config = portable.environment_config or ""
     host = urllib.parse.urlsplit(config if "://" in config else f"//{config}").hostname
     if portable.environment_type not in _EXTERNAL or host in LOOPBACK:
@@ -107,7 +103,7 @@ def _open_to_workers(portable: PortableOptions) -> str | None:
 
 @contextlib.contextmanager
 def at_files() -> Iterator[None]:
-    """Makes the block's servers for local workers listen on sockets only this user can open."""
+    """Make the block's servers for local workers listen on sockets only this user can open."""
     parent = tempfile.gettempdir()
     with private_folder(parent if _FIT_PARENT.fullmatch(parent) else "/tmp") as folder:
         names = (Path(folder) / str(number) for number in itertools.count())
@@ -123,7 +119,7 @@ def at_files() -> Iterator[None]:
 
 @contextlib.contextmanager
 def at_loopback() -> Iterator[None]:
-    """Makes the block's servers listen on the loopback where Beam would use all interfaces."""
+    """Make the block's servers listen on the loopback where Beam would use all interfaces."""
 
     def bind(listen: Callable[[str], int], address: str) -> int:
         return listen(address.replace(EVERYWHERE, "localhost"))
@@ -149,7 +145,7 @@ class _Grpc:
 
 
 def _address(_handler: object, port: int | str) -> str:
-    """Returns the address at which a worker finds a server, from the result of its `bind`."""
+    """Return the address at which a worker finds a server, from the result of its `bind`."""
     return port if isinstance(port, str) else f"localhost:{port}"
 
 
@@ -164,7 +160,7 @@ def _bound(bind: Bind) -> Iterator[None]:
 
 
 def _modules() -> tuple[ModuleType, ...]:
-    """Returns Beam's modules that open ports: those for its own workers first."""
+    """Import Beam's modules that open ports, those for its own workers first."""
     from apache_beam.runners.portability import abstract_job_service
     from apache_beam.runners.portability.fn_api_runner import worker_handlers
     from apache_beam.runners.worker import worker_pool_main

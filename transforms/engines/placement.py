@@ -49,33 +49,28 @@ class PlacementOptions(PipelineOptions):
 
 
 def is_dataflow(options: PipelineOptions) -> bool:
-    """Tells whether Dataflow runs a job."""
     return plain_name(options.view_as(StandardOptions).runner or "") == "dataflow"
 
 
 def plain_name(runner: str) -> str:
-    """Returns a runner's name in lower case, without its module and the word Runner."""
+    """Return a runner's name in lower case, without its module and the word Runner."""
     return runner.rpartition(".")[2].lower().removesuffix("runner")
 
 
 def is_waited_for(options: PipelineOptions) -> bool:
-    """Tells whether a job's end is waited for: not if it is only launched, or a dry run."""
+    """Say whether a job's end is waited for: not if it is only launched, or a dry run."""
     launches = options.view_as(GoogleCloudOptions).template_location is not None
     waits = not options.view_as(StandardOptions).no_wait_until_finish
     return not is_dataflow(options) or (waits and not launches and not is_dry(options))
 
 
 def is_dry(options: PipelineOptions) -> bool:
-    """Tells whether a Dataflow job is a dry run, in which nothing is sent."""
+    """Say whether a Dataflow job is a dry run, in which nothing is sent."""
     return is_dataflow(options) and bool(options.view_as(TestOptions).dry_run)
 
 
 def check_reach(options: PipelineOptions, output: str) -> None:
-    """Checks that the machines of a job can write the output.
-
-    Raises:
-      InputError: it is on a disk of this machine, which Dataflow's machines cannot see.
-    """
+    """Check that the machines of a job can write the output."""
     if is_dataflow(options) and not is_dry(options) and storage.is_local(output):
         raise InputError(
             f"--output {output}: is a folder of this machine, and Dataflow's cannot see it; name "
@@ -84,7 +79,7 @@ def check_reach(options: PipelineOptions, output: str) -> None:
 
 
 def on_gpu(step: Step, pipeline: beam.Pipeline) -> Step:
-    """Requests machines with a GPU for a step, each working on one bundle at a time."""
+    """Request machines with a GPU for a step, each working on one bundle at a time."""
     if is_dataflow(pipeline.options):
         wanted = pipeline.options.view_as(PlacementOptions)
         pipeline.options.view_as(DebugOptions).add_experiment(ONE_PROCESS)
@@ -98,7 +93,7 @@ def on_gpu(step: Step, pipeline: beam.Pipeline) -> Step:
 
 
 def with_render_memory(step: Step, pipeline: beam.Pipeline) -> Step:
-    """Requests machines with enough memory for Blender for a step."""
+    """Request machines with enough memory for Blender for a step."""
     if is_dataflow(pipeline.options):
         _want(step, min_ram=pipeline.options.view_as(PlacementOptions).render_min_ram)
     return step

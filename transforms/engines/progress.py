@@ -25,7 +25,7 @@ _files: dict[tuple[int, str], Path] = {}
 
 
 def count(folder: str | None, stage: str, number: int = 1) -> None:
-    """Notes that this process finished a number of items of a stage, unless `folder` is None."""
+    """Note that this process finished a number of items of a stage, unless `folder` is None."""
     if folder is None:
         return
     with _lock:
@@ -38,7 +38,7 @@ def count(folder: str | None, stage: str, number: int = 1) -> None:
 
 
 def totals(folder: str) -> Counter[str]:
-    """Returns what all processes have noted so far, by stage."""
+    """Return what all processes have noted so far, by stage."""
     counts: Counter[str] = Counter()
     for path in sorted(Path(folder).glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
@@ -50,11 +50,11 @@ def totals(folder: str) -> Counter[str]:
 
 @contextlib.contextmanager
 def watch(folder: str, expected: Expected, line_every_s: float = LINE_EVERY_S) -> Iterator[None]:
-    """Shows progress during the block: bars on a terminal, else a line now and then.
+    """Show progress during the block: bars on a terminal, else a line now and then.
 
     Args:
       folder: where the processes note their counts; created, and removed at the end.
-      expected: how many of what each stage makes, in the order they are shown.
+      expected: number and unit of what each stage makes, in the order they are shown.
       line_every_s: seconds between two lines.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)

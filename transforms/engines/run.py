@@ -25,14 +25,13 @@ from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
 from eqforge.core.ranges import check_workers
-from eqforge.transforms.engines import watchdog
+from eqforge.transforms.engines import flink, watchdog
 from eqforge.transforms.engines.defaults import (
     BOOT,
     check_endpoint,
     log_workers_to,
     with_defaults,
 )
-from eqforge.transforms.engines.flink import alone, cluster_of, failure_report
 from eqforge.transforms.engines.listening import (
     check_ports,
     kept_to_this_machine,
@@ -56,23 +55,23 @@ _OWN_ERROR = re.compile(r"eqforge\.core\.errors\.(\w+): (.*?)(?: \[while running
 
 
 def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
-    """Returns Beam's options for the arguments after `--`, with those that the runner needs added.
+    """Return Beam's options for the arguments after `--`, with those that the runner needs added.
 
     Args:
       beam_args: Beam's own arguments; without `--runner` the local engine runs.
       workers: number of local processes; 1 runs everything in this process.
 
     Raises:
-      InputError: an argument is not Beam's and the runner has no server that may know it,
-        `workers` is given for another runner, a part of the runner is not installed, no cluster
-        or job server answers, or the runner opens ports to other hosts.
+      InputError: an argument or `workers` does not fit the runner, a part of the runner is missing
+        or does not answer, or it opens ports to other hosts.
     """
     reach_this_machine_directly()
     unknown = _unknown(beam_args)
     options = PipelineOptions(list(beam_args))
     runner = options.view_as(StandardOptions).runner or "DirectRunner"
     if plain_name(runner) in _LOCAL_RUNNERS:
-        _refuse(unknown, "Beam's local runner")
+        if unknown:
+            raise InputError(f"{unknown[0]}: no option of Beam's local runner")
         local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
         check_workers(workers)
         if workers > 1:
@@ -81,8 +80,9 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     if workers > 1:
         raise InputError(f"--workers is for the local runner; {runner} has its own setting")
     _check_runner(runner)
-    if not _has_own_options(runner):
-        _refuse(unknown, f"Beam or of {runner}")
+    # The servers of other runners know options that Beam's Python SDK does not.
+    if unknown and plain_name(runner) in ("prism", "dataflow"):
+        raise InputError(f"{unknown[0]}: no option of Beam or of {runner}")
     options = PipelineOptions(with_defaults(runner, beam_args))
     check_ports(options)
     check_endpoint(options)
@@ -90,36 +90,19 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
 
 
 def _check_runner(runner: str) -> None:
-    """Checks that a name is that of a runner, before anything of that name is called.
-
-    Raises:
-      InputError: there is nothing of that name, or it is not a runner.
-    """
+    """Check that a name is that of a runner, before anything of that name is called."""
     try:
         module, _, name = runner.rpartition(".")
-        if module and not _is_runner(getattr(importlib.import_module(module), name)):
+        found = getattr(importlib.import_module(module), name) if module else PipelineRunner
+        if not (isinstance(found, type) and issubclass(found, PipelineRunner)):
             raise ValueError("is no runner of Beam's")
         create_runner(runner)
     except (ValueError, ImportError, AttributeError) as error:
         raise InputError(f"--runner {runner}: {error}") from error
 
 
-def _is_runner(found: object) -> bool:
-    return isinstance(found, type) and issubclass(found, PipelineRunner)
-
-
-def _has_own_options(runner: str) -> bool:
-    """Tells whether a runner's server knows options that Beam's Python SDK does not."""
-    return plain_name(runner) not in ("prism", "dataflow")
-
-
-def _refuse(unknown: Sequence[str], where: str) -> None:
-    if unknown:
-        raise InputError(f"{unknown[0]}: no option of {where}")
-
-
 def _unknown(beam_args: Sequence[str]) -> list[str]:
-    """Returns the arguments that Beam would silently drop."""
+    """Return the arguments that Beam would silently drop."""
     parsers: list[argparse.ArgumentParser] = []
 
     def take(parser: argparse.ArgumentParser) -> None:
@@ -152,7 +135,7 @@ def run(
     log: str,
     job: str | None = None,
 ) -> None:
-    """Builds a pipeline, runs it and waits for its end.
+    """Build a pipeline, runs it and waits for its end.
 
     Args:
       wire: adds the steps.
@@ -170,26 +153,32 @@ def run(
     if not is_waited_for(options):
         options.view_as(StandardOptions).no_wait_until_finish = True
     log_workers_to(log, options)
-    report = failure_report(options)
+    report = flink.failure_report(options)
+    nothing = contextlib.nullcontext()
+    alone = nothing if job is None or is_dry(options) else flink.alone(_named(options, job), job)
+    # Beam's job servers in this process keep folders, which it deletes when the process ends.
+    kind = plain_name(options.view_as(StandardOptions).runner or "")
+    is_own = kind in ("prism", "flink") and flink.cluster_of(options) is None
+    servers = outlasting() if is_own else nothing
     with _logging_to(log):
         try:
             with (
                 kept_to_this_machine(options),
-                _alone(options, job),
+                alone,
                 _not_interactive(),
-                _for_own_servers(options),
+                servers,
                 beam.Pipeline(options=options) as root,
             ):
                 wire(root)
         except EqforgeError as error:
-            raise type(error)(_plain(str(error))) from error
+            raise type(error)(str(error).partition(" [while running")[0]) from error
         except Exception as error:
             raise _own_error(error, log, report) from error
 
 
 @contextlib.contextmanager
 def _not_interactive() -> Iterator[None]:
-    """Keeps Beam 2.77 from its interactive part in a notebook: that needs an older pandas."""
+    """Keep Beam 2.77 from its interactive part in a notebook: that needs an older pandas."""
     found = interactive_utils.is_in_ipython
     interactive_utils.is_in_ipython = lambda: False
     try:
@@ -198,21 +187,8 @@ def _not_interactive() -> Iterator[None]:
         interactive_utils.is_in_ipython = found
 
 
-def _for_own_servers(options: PipelineOptions) -> contextlib.AbstractContextManager[None]:
-    """Keeps the folders of Beam's job servers in this process, which it deletes when that ends."""
-    kind = plain_name(options.view_as(StandardOptions).runner or "")
-    is_own = kind in ("prism", "flink") and cluster_of(options) is None
-    return outlasting() if is_own else contextlib.nullcontext()
-
-
-def _alone(options: PipelineOptions, job: str | None) -> contextlib.AbstractContextManager[None]:
-    if job is None or is_dry(options):
-        return contextlib.nullcontext()
-    return alone(_named(options, job), job)
-
-
 def _named(options: PipelineOptions, job: str) -> PipelineOptions:
-    """Names the job after what it builds.
+    """Name the job after what it builds.
 
     On a Flink cluster, where jobs are cancelled by name, it is appended to a user's own name.
     """
@@ -221,7 +197,7 @@ def _named(options: PipelineOptions, job: str) -> PipelineOptions:
     own = fingerprint(place)[:16]
     if cloud.job_name is None:
         cloud.job_name = f"eqforge-{own}"
-    elif cluster_of(options) is not None and not cloud.job_name.endswith(own):
+    elif flink.cluster_of(options) is not None and not cloud.job_name.endswith(own):
         cloud.job_name = f"{cloud.job_name}-{own}"
     return options
 
@@ -243,7 +219,7 @@ class _LogFile(logging.FileHandler):
 
 @contextlib.contextmanager
 def _logging_to(log: str) -> Iterator[None]:
-    """Sends Beam's logs, including traces, to a file during the block."""
+    """Send Beam's logs, including traces, to a file during the block."""
     # Beam logs a job server's messages to the root logger.
     loggers = logging.getLogger("apache_beam"), logging.getLogger()
     handler = _LogFile(log, delay=True, encoding="utf-8")
@@ -256,7 +232,7 @@ def _logging_to(log: str) -> Iterator[None]:
         logger.handlers, logger.propagate = [handler], False
     threading.excepthook = log_thread
     # In Beam 2.77 a worker in this process, such as Prism's, prints a trace as well as logging it.
-    vars(sdk_worker)["print"] = _print_nothing
+    vars(sdk_worker)["print"] = lambda *_values, **_options: None
     try:
         yield
     finally:
@@ -268,18 +244,10 @@ def _logging_to(log: str) -> Iterator[None]:
             handler.close()
 
 
-def _print_nothing(*_values: object, **_options: object) -> None:
-    pass
-
-
-def _plain(message: str) -> str:
-    return message.partition(" [while running")[0]
-
-
 def _own_error(
     error: Exception, log: str, report: Callable[[], tuple[str, str | None]]
 ) -> BaseException:
-    """Finds the error that a step raised, here or in another process, in the engine's report.
+    """Find the error that a step raised, here or in another process, in the engine's report.
 
     If no step did, the error has the engine's last line, and what its cluster has lost meanwhile.
     """
@@ -306,7 +274,6 @@ def _own_error(
 
 
 def _last_words_of_boot(log: str) -> str | None:
-    """Returns the last message of the program that starts workers on why it failed."""
     try:
         lines = Path(log).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:

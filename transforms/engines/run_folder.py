@@ -19,7 +19,7 @@ _outside: list[str] = []
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[None]:
-    """Puts all temporary files of the block, and of the processes it starts, in one folder.
+    """Put all temporary files of the block, and of the processes it starts, in one folder.
 
     `tempfile` and TMPDIR are restored afterwards.
     """
@@ -38,7 +38,7 @@ def run_folder() -> Iterator[None]:
 
 @contextlib.contextmanager
 def private_folder(parent: str) -> Iterator[str]:
-    """Yields a new folder private to this user; deletes those that dead runs left beside it."""
+    """Yield a new folder private to this user; deletes those that dead runs left beside it."""
     _sweep(parent)
     folder = tempfile.mkdtemp(prefix=PREFIX, dir=parent)
     try:
@@ -53,7 +53,7 @@ def private_folder(parent: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def outlasting() -> Iterator[None]:
-    """Puts temporary files of this process's block where they outlive the run."""
+    """Put temporary files of this process's block where they outlive the run."""
     before, tempfile.tempdir = tempfile.tempdir, outside()
     try:
         yield
@@ -62,12 +62,11 @@ def outlasting() -> Iterator[None]:
 
 
 def outside() -> str:
-    """Returns the folder for temporary files that outlive a run."""
     return _outside[0] if _outside else tempfile.gettempdir()
 
 
 def _held(folder: Path) -> int:
-    """Locks a new folder; the lock file gets its name only once it is locked."""
+    """Lock a new folder; the lock file gets its name only once it is locked."""
     lock = os.open(folder / "new", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     (folder / "new").rename(folder / _LOCK)
@@ -84,7 +83,7 @@ def _sweep(parent: str) -> None:
 
 @contextlib.contextmanager
 def _taken(folder: str) -> Iterator[None]:
-    """Takes the lock of a folder that a dead run left, for the block.
+    """Take the lock of a folder that a dead run left, for the block.
 
     Raises:
       OSError: the run is alive, another is deleting the folder, or it is not this user's.

@@ -21,7 +21,7 @@ _deaths: list[str] = []
 
 
 def install(log: str) -> None:
-    """Registers the watched worker in Beam, replacing an earlier one, and forgets earlier deaths.
+    """Register the watched worker in Beam, and forget earlier deaths.
 
     Args:
       log: a file to which the workers' messages are appended; Beam's workers are verbose.
@@ -45,7 +45,6 @@ def install(log: str) -> None:
             self.worker_thread.start()
 
         def _variables(self) -> dict[str, str]:
-            """Returns the environment variables that tell Beam's worker its runner."""
             options = self.provision_info.provision_info.pipeline_options
             return os.environ | {
                 "WORKER_ID": self.worker_id,
@@ -90,7 +89,7 @@ def install(log: str) -> None:
 
 
 def death(wait_s: float = 2.0) -> str | None:
-    """Returns how a worker died since `install`; waits, as Beam may notice before us."""
+    """Return how a worker died since `install`; waits, as Beam may notice before us."""
     deadline = time.monotonic() + wait_s
     while not _deaths and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -115,7 +115,6 @@ class Adopt:
 
 
 def assets_command(arguments: List | Check | Fetch | Adopt) -> int:
-    """Lists, checks, fetches or adopts assets; returns 1 if one failed, else 0."""
     if isinstance(arguments, Adopt):
         return _adopt(arguments)
     found = list(choose(arguments))
@@ -125,12 +124,7 @@ def assets_command(arguments: List | Check | Fetch | Adopt) -> int:
 
 
 def choose(chosen: Chosen) -> Iterator[Asset]:
-    """Yields the chosen assets by id.
-
-    Raises:
-      InputError: the manifest cannot be read, or lacks an asset or a category that is asked for;
-        less than one is asked for.
-    """
+    """Yield the chosen assets by id."""
     if chosen.limit is not None and chosen.limit < 1:
         raise InputError(f"--limit {chosen.limit}: expected 1 or more")
     library = AssetLibrary(chosen.manifest, "")
@@ -152,7 +146,7 @@ def fetch_assets(
     say: Callable[[str], object],
     at_once: int = AT_ONCE,
 ) -> dict[str, str]:
-    """Copies assets into a folder and pins them in its manifest.
+    """Copy assets into a folder and pin them in its manifest.
 
     Args:
       assets: as the source's manifest has them.
@@ -276,11 +270,7 @@ def _adopt(arguments: Adopt) -> int:
 
 @contextlib.contextmanager
 def _alone(folder: str) -> Iterator[None]:
-    """Keeps a folder for one command; what it keeps of its work is deleted when all is done.
-
-    Raises:
-      InputError: another command writes there, or a dataset is there, whose work is kept.
-    """
+    """Keep a folder for one command; its work folder is deleted when all is done."""
     if storage.exists(storage.join(folder, WORK, IDENTITY)):
         raise InputError(f"--output {folder}: holds a dataset; give a folder of its own to assets")
     with locked(folder):
@@ -290,7 +280,7 @@ def _alone(folder: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _grown(url: str, name: str, made: Mapping[str, Asset]) -> Iterator[Callable[[], None]]:
-    """Yields what adds assets to those of a manifest, which is done once more at the end."""
+    """Yield a function that adds assets to those of a manifest; it runs once more at the end."""
 
     def grow() -> None:
         there = manifest_to_grow(url, name)
@@ -303,23 +293,19 @@ def _grown(url: str, name: str, made: Mapping[str, Asset]) -> Iterator[Callable[
 
 
 def _total(url: str) -> str:
-    """Returns how many assets a manifest has, and how many of them captions do not speak of."""
     there = read_manifest(url).assets
     mute = sum(asset.words is None and asset.kind == "object" for asset in there.values())
     return f"{url}: {len(there)} assets, {mute} without words"
 
 
 def _called(asset: Asset) -> str:
-    """Returns what captions call an asset."""
     words = asset.words
     return "(no words)" if words is None else " ".join(filter(None, (words.colour, words.noun)))
 
 
 def _over(known: Asset | None, asset: Asset) -> str:
-    """Returns what is to be said where an asset takes the place of another one."""
     is_other = known is not None and known.sha256 != asset.sha256
     return "; takes the place of another one of that id" if is_other else ""
 
 
 main = shell("eqforge assets", List | Check | Fetch | Adopt, assets_command, keeps_output=True)
-"""Lists, checks, fetches or adopts what a command line names."""

@@ -36,11 +36,7 @@ class Arguments:
 
 
 def profile_of(dataset: "Dataset", about: "About") -> "Profile":
-    """Return what the documents of a finished dataset say, beside what its author says.
-
-    Raises:
-      InputError: a file of the dataset is missing or damaged.
-    """
+    """Return what the documents of a finished dataset say, beside what its author says."""
     from eqforge.pipelines.base.pipeline import stage_of
     from eqforge.pipelines.base.recipe import commands_of
     from eqforge.schemas.dataset.profile import Profile, read_facts
@@ -58,7 +54,6 @@ def profile_of(dataset: "Dataset", about: "About") -> "Profile":
 
 
 def card_command(arguments: Arguments) -> int:
-    """Write the documents, and says where they are; returns the exit status."""
     from eqforge.core.visible import visible
 
     for url in write_card(arguments):
@@ -67,11 +62,7 @@ def card_command(arguments: Arguments) -> int:
 
 
 def write_card(arguments: Arguments) -> list[str]:
-    """Write the documents of a dataset; returns their paths or URLs.
-
-    Raises:
-      InputError: the dataset or what its author says cannot be read.
-    """
+    """Write the documents of a dataset; return their paths or URLs."""
     from eqforge.schemas.dataset.about import NOTHING_SAID, read_about
     from eqforge.schemas.dataset.documents import write_documents
     from eqforge.schemas.dataset.reader import open_dataset
@@ -82,4 +73,3 @@ def write_card(arguments: Arguments) -> list[str]:
 
 
 main = shell("eqforge card", Arguments, card_command)
-"""Describes the dataset that a command line names."""

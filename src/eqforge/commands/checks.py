@@ -34,7 +34,7 @@ JSON_COLUMNS = ("annotation", "spec_0", "spec_1")
 
 
 def check_files(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every file that is missing, changed or not in the manifest."""
+    """Yield a line for every file that is missing, changed or not in the manifest."""
     listed = {file.path for files in dataset.manifest.tables.values() for file in files}
     folders = {path.rpartition("/")[0] for path in listed}
     there = {f"{at}/{name}" for at in folders for name in storage.list_files(dataset.url(at))}
@@ -44,7 +44,7 @@ def check_files(dataset: Dataset) -> Iterator[str]:
 
 
 def changed_files(dataset: Dataset) -> dict[str, str]:
-    """Returns what is wrong with the files whose bytes are not the manifest's, by their paths."""
+    """Return the faults of files whose bytes are not the manifest's, by path."""
     files = (file for files in dataset.manifest.tables.values() for file in files)
     faults = ((file.path, _fault_of_file(dataset, file)) for file in files)
     return {path: fault for path, fault in faults if fault is not None}
@@ -67,7 +67,7 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
 
 
 def check_description(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every file that the Croissant description, if there is one, has wrong.
+    """Yield a line for every file that the Croissant description, if there is one, has wrong.
 
     While a dataset is moved into place its documents follow the manifest, and are not compared.
     """
@@ -87,7 +87,7 @@ def check_description(dataset: Dataset) -> Iterator[str]:
 
 
 def check_schemas(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every file whose columns or rows are not as the manifest says."""
+    """Yield a line for every file whose columns or rows are not as the manifest says."""
     for table, files in dataset.manifest.tables.items():
         if (kind := table_type(dataset.manifest.dataset, table)) is None:
             yield f"{table}: no table of a {dataset.manifest.dataset} dataset"
@@ -106,7 +106,7 @@ def check_schemas(dataset: Dataset) -> Iterator[str]:
 
 
 def check_rows(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every file whose rows are not those it was written with."""
+    """Yield a line for every file whose rows are not those it was written with."""
     for table, files in dataset.manifest.tables.items():
         kind = table_type(dataset.manifest.dataset, table)
         for file in files:
@@ -121,7 +121,7 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
 
 
 def check_books(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every stage whose books do not balance or do not match the rows."""
+    """Yield a line for every stage whose books do not balance or do not match the rows."""
     manifest = dataset.manifest
     known = {stage: stage_of(manifest, stage) for stage in manifest.stages}
     counted = Counter(
@@ -152,7 +152,7 @@ def check_books(dataset: Dataset) -> Iterator[str]:
 
 
 def _wrong_findings(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every rule whose findings differ in number from the manifest's count."""
+    """Yield a line for every rule whose findings differ in number from the manifest's count."""
     counted: Counter[tuple[str, str]] = Counter()
     if "findings" in dataset.manifest.tables:
         rows = dataset.rows("findings", ["task", "rule"])
@@ -165,7 +165,7 @@ def _wrong_findings(dataset: Dataset) -> Iterator[str]:
 
 
 def check_ids(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every id that is not unique or refers to nothing."""
+    """Yield a line for every id that is not unique or refers to nothing."""
     kinds = kinds_of(dataset)
     ids = {kind.name: Counter(_keys(dataset, kind)) for kind in kinds}
     yield from _foreign_rows(dataset)
@@ -184,7 +184,6 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
 
 
 def kinds_of(dataset: Dataset) -> list[TableType]:
-    """Returns the descriptions of the tables that a dataset has."""
     tables = dataset_type(dataset.manifest.dataset).tables
     return [kind for kind in tables if kind.name in dataset.manifest.tables]
 
@@ -198,13 +197,12 @@ def _key(kind: TableType, row: Mapping[str, Any]) -> str:
 
 
 def called(kind: TableType, key: str) -> str:
-    """Returns what a row of a table is called, such as `image 9f86d081`."""
     singular = kind.name.removesuffix("s")
     return f"{singular} {key}" if kind.holds_pictures else f"row {key} of {kind.name}"
 
 
 def _foreign_rows(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every sample that names another dataset."""
+    """Yield a line for every sample that names another dataset."""
     name = dataset.manifest.dataset
     own = TYPES if name in COMBINED else {name}
     if "dataset" in dataset.columns("samples"):
@@ -214,7 +212,7 @@ def _foreign_rows(dataset: Dataset) -> Iterator[str]:
 
 
 def _lacking_details(dataset: Dataset, details: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """Yields a line for every sample that names its task and has no row in the task's table."""
+    """Yield a line for every sample that names its task and has no row in the task's table."""
     if "task" in dataset.columns("samples"):
         for row in dataset.rows("samples", ["sample_id", "task"]):
             if row["sample_id"] not in details.get(row["task"], ()):
@@ -224,10 +222,7 @@ def _lacking_details(dataset: Dataset, details: Mapping[str, Counter[str]]) -> I
 def _references(
     dataset: Dataset, kinds: Iterable[TableType]
 ) -> Iterator[tuple[str, TableType, str]]:
-    """Yields (row, other table, key of a row in it) for every reference.
-
-    References into a table that was deleted are yielded, too.
-    """
+    """Yield (row, other table, key of a row in it) for all references, also into deleted tables."""
     table = dataset_type(dataset.manifest.dataset).table
     for kind in kinds:
         others = {column: table(name) for column, name in kind.references.items()}
@@ -238,7 +233,7 @@ def _references(
 
 
 def check_images(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every image or mask that does not decode or is not what its row says."""
+    """Yield a line for every image or mask that does not decode or is not what its row says."""
     for kind in kinds_of(dataset):
         if kind.holds_pictures:
             (key,) = kind.key
@@ -251,7 +246,6 @@ def check_images(dataset: Dataset) -> Iterator[str]:
 
 
 def _fault(row: dict[str, Any], media_id: str) -> str | None:
-    """Returns what is wrong with the picture of a row; None if nothing is."""
     data = (row["image"] or {}).get("bytes") or b""
     if sha256_hex(data) != media_id or len(data) != row["num_bytes"]:
         return "its bytes are others"
@@ -267,7 +261,7 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
 
 
 def check_captions(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every caption pair that the dataset's own settings refuse."""
+    """Yield a line for every caption pair that the dataset's own settings refuse."""
     settings = dataset.manifest.config.get("settings")
     if settings is None:
         return
@@ -286,7 +280,7 @@ def check_captions(dataset: Dataset) -> Iterator[str]:
 
 
 def check_lints(dataset: Dataset) -> Iterator[str]:
-    """Yields a line for every finding of error level in the captions of a dataset of captions.
+    """Yield a line for every finding of error level in the captions of a dataset of captions.
 
     Edits beyond CLIP's context length are left to `eqforge lint`: a dataset may be for models that
     read longer captions, and one built with a token limit has none.

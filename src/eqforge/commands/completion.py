@@ -21,8 +21,7 @@ from eqforge.evaluation.training.settings import FinetuneSettings
 from eqforge.pipelines import combined
 from eqforge.pipelines.base.command import PlanOptions
 from eqforge.pipelines.base.pipeline import pipeline_of
-from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.tables.datasets import MADE_BY
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +33,6 @@ class Arguments:
 
 
 def complete(arguments: Arguments) -> int:
-    """Print the script."""
     from eqforge.cli import COMMANDS  # which knows this module by its name alone
 
     known = {name: _options(name, module) for name, (module, _) in COMMANDS.items()}
@@ -59,9 +57,10 @@ def complete(arguments: Arguments) -> int:
 def _options(name: str, module: str) -> Any:
     """Return the options of a command; None if a package that it needs is missing."""
     if name in ("plan", "build", "import"):
-        known = {"plan": [*DATASETS, *BENCHMARKS], "build": DATASETS, "import": BENCHMARKS}[name]
         console = PlanOptions if name == "plan" else DocumentOptions
-        return _one_of({each: with_console(pipeline_of(each).Config, console) for each in known})
+        return _one_of(
+            {each: with_console(pipeline_of(each).Config, console) for each in MADE_BY[name]}
+        )
     if name == "combine":
         return with_console(combined.Config, DocumentOptions)
     if name == "finetune":
@@ -80,4 +79,3 @@ def _one_of(kinds: Mapping[str, Any]) -> type:
 
 
 main: Any = shell("eqforge completion", Arguments, complete, keeps_output=True)
-"""Prints the script for the shell that a command line names."""

@@ -31,11 +31,7 @@ BACKGROUND, INK, BOX = (255, 255, 255), (20, 20, 20), (255, 220, 0)
 def draw_sheet(
     dataset: Dataset, rows: int, boxes: bool, file: Path, only: str | None = None
 ) -> int:
-    """Draw up to `rows` samples spread over a dataset, or only one; return how many.
-
-    Raises:
-      InputError: the dataset has no pictures or no boxes, or the file cannot be written.
-    """
+    """Draw up to `rows` samples spread over a dataset, or only one; return how many."""
     found = some_items(dataset, rows, only)
     items = [item for item in found if any(pane.image_id for pane in item.panes)]
     if not items:
@@ -58,11 +54,7 @@ def draw_items(
     file: Path,
     boxes: bool = False,
 ) -> int:
-    """Draw items of a dataset, given the encoded pictures by their ids; return how many.
-
-    Raises:
-      InputError: a picture does not decode, or the file cannot be written.
-    """
+    """Draw items of a dataset, given the encoded images by their ids; return how many."""
     images = {name: _opened(dataset, name, data) for name, data in pictures.items()}
     cells = [_cell(item, images, boxes) for item in items]
     width, height = (max(cell.size[axis] for cell in cells) + 2 * GAP_PX for axis in (0, 1))
@@ -138,7 +130,7 @@ def _height(text: str) -> int:
 
 
 def difference(first: Image.Image, second: Image.Image) -> Image.Image:
-    """Show where two pictures differ, the darker the more, in any of the three channels."""
+    """Shade where two images differ, the darker the more, in any of the three channels."""
     scaled = second.resize(first.size, Image.Resampling.BICUBIC)
     pixels = [np.asarray(image, dtype=np.int16) for image in (first, scaled)]
     differing = np.abs(pixels[0] - pixels[1]).max(axis=2)

@@ -68,19 +68,13 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A dataset of the demo.
-
-    Attributes:
-      arguments: its inputs and settings.
-      check: raises an EqforgeError that says what to do if a requirement is missing.
-    """
+    """A dataset of the demo: its arguments, and a check that raises if a requirement is missing."""
 
     arguments: tuple[object, ...]
     check: Callable[[], object] = lambda: None
 
 
 def builds(workspace: "Workspace") -> dict[str, Build]:
-    """Returns the builds of a workspace by dataset."""
     from eqforge.generators.scenes.kubric_import import check_installed
     from eqforge.pipelines.base import drawn
 
@@ -119,10 +113,7 @@ def _vlue(workspace: "Workspace") -> tuple[str, ...]:
 
 
 def demo(arguments: Arguments) -> int:
-    """Makes the workspace, builds and verifies the datasets; returns 0 only if all are sound.
-
-    A dataset whose requirements are not installed is left out, and the last lines say so.
-    """
+    """Make the workspace, build and verify the datasets; return 0 only if all are sound."""
     from eqforge.generators.demo.workspace import make_workspace
 
     started = time.monotonic()
@@ -147,7 +138,6 @@ def demo(arguments: Arguments) -> int:
 
 
 def _draw_sheet(output: Path, built: list[str]) -> Path:
-    """Draws a pair of each dataset of pictures, or of the first if that is all there is."""
     from eqforge.commands.contact_sheet import draw_sheet
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -158,7 +148,6 @@ def _draw_sheet(output: Path, built: list[str]) -> Path:
 
 
 def _score(output: Path) -> int:
-    """Scores the pairs of a user's own videos with a tiny CLIP and prints the table of metrics."""
     from eqforge.evaluation.scoring import command as scoring
     from eqforge.evaluation.tables import command as tables
     from eqforge.generators.demo.tiny_clip import save_tiny_clip
@@ -196,4 +185,3 @@ def _build(name: str, build: Build, arguments: Arguments) -> int:
 
 
 main = shell("eqforge demo", Arguments, demo)
-"""Builds the demo that a command line asks for."""

@@ -78,7 +78,6 @@ class Difference:
 
 
 def diff_command(arguments: Arguments) -> int:
-    """Print what differs between two datasets; returns 0 if their records are equal, else 1."""
     found = differences(arguments)
     print(in_lines(difference_lines(found)))
     if arguments.report is not None:
@@ -89,11 +88,7 @@ def diff_command(arguments: Arguments) -> int:
 
 
 def differences(arguments: Arguments) -> Difference:
-    """Return what differs between two datasets; pages of it are not written yet.
-
-    Raises:
-      InputError: a dataset cannot be read, or options contradict each other.
-    """
+    """Return what differs between two datasets; write no pages of it yet."""
     if arguments.overwrite and arguments.report is None:
         raise InputError("--overwrite: there is no --report that could replace another")
     if arguments.report is not None and arguments.table and _SHOWN not in arguments.table:
@@ -108,11 +103,6 @@ def differences(arguments: Arguments) -> Difference:
 
 
 def write_report(arguments: Arguments, output: Path) -> "Comparison":
-    """Write the pages of a comparison.
-
-    Raises:
-      InputError: the folder holds something else, or there is nothing to show.
-    """
     from eqforge.evaluation.report.differences import write_comparison
     from eqforge.schemas.dataset.recipe import FORMAT, open_either
 
@@ -135,10 +125,7 @@ def diff_datasets(
       b: folder or URL of the second.
       tables: those that are compared; all if empty.
       only: the columns that are compared; all if empty.
-      examples: how many records are named of each kind in each table at most.
-
-    Raises:
-      InputError: a dataset cannot be read, or none has a table or column of a name.
+      examples: named records of each kind in each table, at most.
     """
     from eqforge.schemas.dataset.compare import compare_tables
     from eqforge.schemas.dataset.recipe import FORMAT, as_recorded, open_either
@@ -162,7 +149,6 @@ def diff_datasets(
 def _wanted(
     both: tuple["Dataset", "Dataset"], tables: tuple[str, ...], only: tuple[str, ...]
 ) -> list[str]:
-    """Return the tables to compare: those asked for, that have a column asked for."""
     known = list(dict.fromkeys(name for dataset in both for name in dataset.manifest.tables))
     _check_known("--table", tables, known)
     names = [name for name in known if not tables or name in tables]
@@ -179,12 +165,7 @@ def _check_known(option: str, asked: tuple[str, ...], known: list[str]) -> None:
 
 
 def difference_lines(found: Difference, examples: int = SHOWN_RECORDS) -> Iterator[str]:
-    """Yield what differs between two datasets; the last line says whether their records do.
-
-    Args:
-      found: what differs.
-      examples: how many records are named of each kind in each table at most.
-    """
+    """Yield what differs; name up to `examples` records of each kind in each table."""
     for name, table in found.tables.items():
         yield from _table_lines(name, table, examples)
     for number, (name, (a, b)) in enumerate(found.manifest.items()):
@@ -222,4 +203,3 @@ def _value(value: Any) -> str:
 
 
 main = shell("eqforge diff", Arguments, diff_command, console=DocumentOptions, keeps_output=True)
-"""Compares the datasets that a command line names."""

@@ -75,7 +75,7 @@ class Fact:
 
     Attributes:
       name: what it is.
-      state: whether it is there; NECESSARY is missing, and nothing runs without it.
+      state: NECESSARY is missing, and nothing runs without it.
       found: a version, an amount, or what the system said.
       cost: what does not work without it.
       remedy: how to get it.
@@ -89,7 +89,6 @@ class Fact:
 
 
 def doctor(arguments: Arguments) -> int:
-    """Prints the facts; returns 0 only if nothing necessary is missing."""
     from rich.console import Console
 
     found = list(facts())
@@ -101,7 +100,6 @@ def doctor(arguments: Arguments) -> int:
 
 
 def facts() -> Iterator[Fact]:
-    """Yields the facts about this machine; missing things come with their cost."""
     yield Fact(name="python", state="ok", found=platform.python_version())
     yield from _packages()
     yield from _cage()
@@ -163,7 +161,7 @@ def _version(package: str) -> str | None:
 
 
 def _cage() -> Iterator[Fact]:
-    """Yields whether the cage keeps decoders from what they must not do, by trying it."""
+    """Yield whether the sandbox stops decoders, by trying it."""
     if os.environ.get(VARIABLE) == "off":
         yield Fact(
             name="cage", state="missing", found=f"{VARIABLE}=off",
@@ -207,7 +205,7 @@ def _engines() -> Iterator[Fact]:
 
 
 def _first_line(*command: str) -> str | None:
-    """Returns the first line of a program's output; None if it is missing or fails."""
+    """Return the first line of a program's output; None if it is missing or fails."""
     if shutil.which(command[0]) is None:
         return None
     try:
@@ -265,4 +263,3 @@ def _table(found: list[Fact]) -> "Table":
 
 
 main = shell("eqforge doctor", Arguments, doctor, keeps_output=True)
-"""Reports on this machine as a command line asks."""

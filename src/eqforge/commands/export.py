@@ -49,7 +49,6 @@ class Arguments(ExportSettings):
 
 
 def export_command(arguments: Arguments) -> int:
-    """Write a dataset in another form, and says which files it wrote; returns the exit status."""
     note = export(arguments)
     if note.left_out:
         said = ", ".join(f"{name} ({count:,})" for name, count in note.left_out.items())
@@ -61,11 +60,6 @@ def export_command(arguments: Arguments) -> int:
 
 
 def export(arguments: Arguments) -> "ExportNote":
-    """Write a dataset in another form; returns the note of what it wrote.
-
-    Raises:
-      InputError: the dataset cannot be read, has no such form, or the folder holds something else.
-    """
     from eqforge.schemas.dataset.reader import open_dataset
     from eqforge.transforms.export.run import export_dataset
 
@@ -82,7 +76,7 @@ def export(arguments: Arguments) -> "ExportNote":
 
 
 def _lines(output: str, files: "list[DataFile]") -> Iterator[str]:
-    """Yield what was written: files that are few one by one, others by the first folder."""
+    """Yield what was written: few files one by one, many by the first folder."""
     is_few = sum(1 for file in files if file.rows) <= _SHOWN
     folders: defaultdict[str, list[DataFile]] = defaultdict(list)
     for file in files:
@@ -101,4 +95,3 @@ def _lines(output: str, files: "list[DataFile]") -> Iterator[str]:
 
 
 main = shell("eqforge export", Arguments, export_command, console=DocumentOptions)
-"""Exports the dataset that a command line names."""

@@ -74,7 +74,6 @@ class Inspection:
 
 
 def inspect(arguments: Arguments) -> int:
-    """Print a dataset's counts, reasons, columns and a few rows, or draws a contact sheet."""
     from eqforge.commands.contact_sheet import draw_sheet
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -187,7 +186,6 @@ def _table(headings: Iterable[str], rows: Iterable[Iterable[str]]) -> "Table":
 
 
 def _size(num_bytes: int) -> str:
-    """Return a number of bytes in the unit in which it has one to three digits."""
     if num_bytes < 1_000:
         return f"{num_bytes} B"
     units = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
@@ -213,7 +211,6 @@ def _spread_rows(dataset: "Dataset", rows: int) -> "Iterator[dict[str, Any]]":
 
 
 def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Inspection:
-    """List or draws the rejects with a reason."""
     from eqforge.commands.contact_sheet import draw_items
     from eqforge.commands.rejects import StoredRejects, read_rejects
     from eqforge.evaluation.report.rejects import Whys
@@ -236,7 +233,6 @@ def _show_rejects(dataset: "Dataset", reason: str, arguments: Arguments) -> Insp
 
 
 def _show_one(dataset: "Dataset", part: str, arguments: Arguments) -> Inspection:
-    """Show or draws the sample, or the rejects, with an id or the only one to hold a part."""
     from eqforge.commands.contact_sheet import draw_items, draw_sheet
     from eqforge.commands.rejects import StoredRejects
     from eqforge.evaluation.report.rejects import Whys
@@ -288,7 +284,6 @@ def _print_row(row: dict[str, Any]) -> None:
 
 
 def _is_short(value: object) -> bool:
-    """Return whether a value is a number, a short text or some of these, no struct."""
     if isinstance(value, list):
         texts = all(isinstance(each, str) for each in value)
         return bool(value) and texts and sum(map(len, value)) <= SHORT_CHARACTERS
@@ -297,4 +292,3 @@ def _is_short(value: object) -> bool:
 
 
 main = shell("eqforge inspect", Arguments, inspect, console=DocumentOptions, keeps_output=True)
-"""Shows the dataset that a command line names."""

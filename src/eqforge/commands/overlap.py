@@ -71,7 +71,6 @@ class Arguments:
 
 
 def overlap_command(arguments: Arguments) -> int:
-    """Writes and prints which images of a dataset were seen; returns the exit status."""
     from eqforge.schemas.dataset.reader import open_dataset
 
     _check(arguments)
@@ -110,7 +109,7 @@ def _check(arguments: Arguments) -> None:
 
 
 def overlap_rows(shown: Sequence[Shown], seen: Mapping[str, Seen]) -> list[dict[str, Any]]:
-    """Returns the rows of the output; a match by id takes precedence over one by look."""
+    """Return the rows of the output; a match by id takes precedence over one by look."""
     found = [_seen(each, seen) for each in shown]
     samples = {each.sample_id for each, why in zip(shown, found, strict=True) if why is not None}
     nothing = dict.fromkeys(("why", "matched", "found_in", "distance"))
@@ -167,7 +166,6 @@ def _print(rows: list[dict[str, Any]], unreadable: int) -> None:
 
 
 def overlap_schema() -> "pa.Schema":
-    """Returns the columns of the file that is written."""
     import pyarrow as pa
 
     from eqforge.schemas.tables.columns import required
@@ -186,4 +184,3 @@ def overlap_schema() -> "pa.Schema":
 
 
 main = shell("eqforge overlap", Arguments, overlap_command)
-"""Compares a dataset with what a command line names."""

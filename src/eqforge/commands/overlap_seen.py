@@ -61,7 +61,6 @@ class Named:
     links: Mapping[str, set[str]]
 
     def match(self, own: Sequence[str]) -> Seen | None:
-        """Returns why an image with these keys counts as seen; None if it does not."""
         linked = sorted({other for key in own for other in self.links.get(key, ())} - set(own))
         for why, keys in (("id", own), ("linked_id", linked)):
             for key in keys:
@@ -70,7 +69,6 @@ class Named:
         return None
 
     def collections(self) -> set[str]:
-        """Returns the collections whose ids the keys are; `name` for any other name."""
         return {key.partition(":")[0] for key in (*self.listed, *self.links)}
 
 
@@ -92,14 +90,13 @@ class Looks:
 
 
 def collection_of(dataset: "Dataset") -> Collection | None:
-    """Returns whose pictures a dataset names; None where it is not known."""
+    """Return whose images a dataset names; None where it is not known."""
     name = dataset.manifest.dataset
     known = BENCHMARKS.get(name)
     return known.collection if known else dataset_type(name).collection
 
 
 def shown_images(dataset: "Dataset") -> Iterator[Shown]:
-    """Yields every image of every sample, in the order of the rows."""
     columns = set(dataset.columns("samples"))
     pairs = [
         (name, key)
@@ -124,7 +121,7 @@ def read_named(
     dataset: "Dataset",
     others: Iterable["Dataset"],
 ) -> Named:
-    """Reads the names of the images that were seen.
+    """Read the names of the images that were seen.
 
     A name of another dataset counts if it is the id of a collection, such as COCO's. Others, such
     as `1.jpg`, mean the same only where both are of one benchmark.
@@ -135,9 +132,6 @@ def read_named(
       splits: splits that count as training, where a list has splits.
       dataset: the dataset whose images are looked for.
       others: datasets whose images count as seen.
-
-    Raises:
-      InputError: a file is none of the known lists, or a dataset is damaged.
     """
     listed: dict[str, str] = {}
     for word in lists:
@@ -167,7 +161,6 @@ def _name_of(dataset: "Dataset") -> str:
 def seen_by_id(
     shown: Iterable[Shown], named: Named, collection: Collection | None
 ) -> dict[str, Seen]:
-    """Returns the images whose names are among those seen, by their names."""
     found = {}
     for name in {each.image for each in shown if each.image}:
         match = named.match(keys_of_name(name, collection))
@@ -179,11 +172,7 @@ def seen_by_id(
 def read_looks(
     dataset: "Dataset", folders: Iterable[Path], others: Iterable["Dataset"], workers: int
 ) -> list[Looks]:
-    """Hashes the images of folders, and reads the hashes of other datasets that hold images.
-
-    Raises:
-      InputError: a folder is to be compared with a dataset that has no images, or has none itself.
-    """
+    """Hash the images of folders, and read the hashes of other datasets that hold images."""
     from eqforge.transforms.filters.near_duplicates import hash_folder, to_numbers
 
     found = []
@@ -208,7 +197,7 @@ def read_looks(
 
 
 def seen_by_look(dataset: "Dataset", looks: Sequence[Looks], max_distance: int) -> dict[str, Seen]:
-    """Returns the images that look like one that was seen, the nearest, by their ids."""
+    """Return, by id, the images that look like one that was seen, each with the nearest."""
     from eqforge.transforms.filters.near_duplicates import nearest, to_numbers
 
     if not looks:
@@ -232,9 +221,9 @@ def seen_by_look(dataset: "Dataset", looks: Sequence[Looks], max_distance: int) 
 def not_compared(
     shown: Iterable[Shown], named: Named, collection: Collection | None, has_looks: bool
 ) -> set[str]:
-    """Returns the images of which nothing tells whether they were seen, by name or id.
+    """Return the images, by name or id, of which nothing shows whether they were seen.
 
-    Their names are ids of no collection that the lists have, and they were not looked at.
+    Their names are ids of no collection that the lists have, and their looks were not compared.
     """
     told = named.collections()
     return {

@@ -126,7 +126,7 @@ def check_draws(dataset: Dataset) -> Iterator[str]:
 
 
 def why_not_proved(dataset: Dataset) -> str:
-    """Return why stored pictures cannot be measured again; empty where they can."""
+    """Return why stored images cannot be measured again; empty where they can."""
     rows = list(_rendered(dataset))
     if not rows or any(row["scores"] for row in rows):
         return ""

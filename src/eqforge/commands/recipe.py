@@ -2,9 +2,8 @@
 
 import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from eqforge.commands.diff import Difference, diff_datasets, difference_lines
 from eqforge.core.console import DocumentOptions, give, session
@@ -12,7 +11,6 @@ from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.source_file import one_content
-from eqforge.core.shell import CommandLine
 from eqforge.core.versions import versions_of
 from eqforge.core.visible import in_lines, nearest, visible
 from eqforge.pipelines.base.command import (
@@ -22,22 +20,19 @@ from eqforge.pipelines.base.command import (
     parse_line,
     print_plan,
 )
-from eqforge.pipelines.base.pipeline import Pipeline, pipeline_of
+from eqforge.pipelines.base.pipeline import pipeline_of
 from eqforge.pipelines.base.recipe import (
     OTHER_BYTES,
     SHOWN,
-    RecipeSettings,
     changed_inputs,
     named_line,
     settings_of_recipe,
 )
 from eqforge.pipelines.base.runner import BuildReport, build_dataset
-from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
 from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe, sources_of
 from eqforge.schemas.tables.benchmark_rows import COMBINED
-from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.tables.datasets import MADE_BY
 from eqforge.transforms.export.rows import check_files
 
 OPTION = "--recipe"
@@ -81,43 +76,47 @@ class RecipeReport:
 
 
 def main(command: str, argv: Sequence[str]) -> int:
-    """Plans, builds or imports what a recipe says, and compares; returns the exit status.
-
-    Args:
-      command: `plan`, `build` or `import`.
-      argv: the arguments after it.
-    """
+    """Plan, build or import what a recipe says, and compare; return the exit status."""
     is_plan = command == "plan"
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(reported_errors(goes_on=not is_plan))
-        stack.enter_context(one_content() if is_plan else contextlib.nullcontext())
-        stack.enter_context(session(keeps_output=is_plan))
-        stack.enter_context(inputs_from_stores())
+    with (
+        reported_errors(goes_on=not is_plan),
+        one_content() if is_plan else contextlib.nullcontext(),
+        session(keeps_output=is_plan),
+        inputs_from_stores(),
+    ):
         folder, rest = _recipe_of(argv)
         if not folder:
             print((PLAN_USAGE if is_plan else USAGE).format(command=command))
             return 0 if {"-h", "--help"} & {*argv} else 2
         recipe = open_recipe(folder)
-        url = storage.join(recipe.folder, FILE_NAME)
-        name = recipe.manifest.dataset
-        check_command(command, name, url)
-        if argv[0] in known_of(command):
-            if argv[0] != name:
-                raise InputError(f"{url}: a recipe of {name}, not of {argv[0]}")
+        manifest, url = recipe.manifest, storage.join(recipe.folder, FILE_NAME)
+        _check_command(command, manifest.dataset, url)
+        if argv[0] in MADE_BY[command]:
+            if argv[0] != manifest.dataset:
+                raise InputError(f"{url}: a recipe of {manifest.dataset}, not of {argv[0]}")
             rest = rest[1:]
-        pipeline, program = pipeline_of(name), f"eqforge {command} {OPTION} {recipe.folder}"
-        settings = settings_of_recipe(
-            pipeline, recipe.manifest, url, UNNAMED if command == "plan" else ""
-        )
-        for table in recipe.manifest.tables:
+        pipeline = pipeline_of(manifest.dataset)
+        settings = settings_of_recipe(pipeline, manifest, url, UNNAMED if is_plan else "")
+        for table in manifest.tables:
             check_files(recipe, table)
-        if command == "plan":
-            line, _ = _parse_recipe(pipeline, settings, rest, program, console_of(pipeline))
-            _tell_version(recipe.manifest, url)
-            print_plan(pipeline, line, recipe.manifest)
+        line, beam_args = parse_line(
+            pipeline,
+            rest,
+            f"eqforge {command} {OPTION} {recipe.folder}",
+            f"The settings are those of {url}: sources and the run are named here.",
+            console_of(pipeline) if is_plan else DocumentOptions,
+            lambda _: settings.config,
+        )
+        given = {name.replace("-", "_"): f"--{name} ({at})" for name, at in line.sources.items()}
+        settings.check_given(given)
+        there, here = manifest.versions.get("eqforge", "none"), versions_of("eqforge")["eqforge"]
+        if there != here:
+            print(
+                visible(f"{url}: was written by eqforge {there}, this is {here}"), file=sys.stderr
+            )
+        if is_plan:
+            print_plan(pipeline, line, manifest)
             return 0
-        line, beam_args = _parse_recipe(pipeline, settings, rest, program)
-        _tell_version(recipe.manifest, url)
         report = _compared(recipe, build_dataset(pipeline(line.settings), beam_args, print))
         give(report)
         return 0 if report.difference is None or report.difference.is_equal else 1
@@ -145,38 +144,21 @@ def _recipe_of(argv: Sequence[str]) -> tuple[str, list[str]]:
     return folder, [*rest, *beam_args]
 
 
-def known_of(command: str) -> dict[str, Any]:
-    """Return the datasets that a command makes, by name."""
-    known = {"build": DATASETS, "import": BENCHMARKS, "plan": {**DATASETS, **BENCHMARKS}}
-    return {**known[command]}
-
-
-def check_command(command: str, name: str, url: str) -> None:
-    """Check that a command makes the dataset of a recipe.
-
-    Raises:
-      InputError: no command does, or another.
-    """
-    known = known_of(command)
+def _check_command(command: str, name: str, url: str) -> None:
+    """Check that a command makes the dataset of a recipe."""
     other = "import" if command == "build" else "build"
-    if name not in known and name in known_of(other):
+    if name in MADE_BY[command]:
+        return
+    if name in MADE_BY[other]:
         raise InputError(f"{url}: {name} is made by eqforge {other} {OPTION}")
     if name in COMBINED:
         raise InputError(f"{url}: a combined dataset has no recipe; its parts may have some")
-    if name not in known:
-        hint = nearest(name, known)
-        raise InputError(f"{url}: a recipe of {name_of(name)}, which eqforge does not know{hint}")
-
-
-def _tell_version(recipe: Manifest, url: str) -> None:
-    """Print that another version wrote the recipe, if one did."""
-    there, here = recipe.versions.get("eqforge", "none"), versions_of("eqforge")["eqforge"]
-    if there != here:
-        print(visible(f"{url}: was written by eqforge {there}, this is {here}"), file=sys.stderr)
+    hint = nearest(name, MADE_BY[command])
+    raise InputError(f"{url}: a recipe of {name_of(name)}, which eqforge does not know{hint}")
 
 
 def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
-    """Compare a dataset with its recipe, and prints what differs."""
+    """Compare a dataset with its recipe, and print what differs."""
     if build.manifest is None:
         print(f"when it is complete, compare: eqforge diff {recipe.folder} {build.output}")
         return RecipeReport(build=build)
@@ -189,40 +171,11 @@ def _compared(recipe: Dataset, build: BuildReport) -> RecipeReport:
         missing_sources=tuple(n for n in sorted(there) if n not in here),
         difference=found,
     )
-    print(in_lines([*_source_lines(report), *difference_lines(found, SHOWN)]))
-    return report
-
-
-def _source_lines(report: RecipeReport) -> Iterator[str]:
-    yield from named_line(report.inputs, "inputs", OTHER_BYTES)
-    yield from named_line(report.changed_sources, "sources", OTHER_BYTES)
-    yield from named_line(
-        report.missing_sources, "sources", "without a record; the rejects say why"
+    lines = (
+        *named_line(report.inputs, "inputs", OTHER_BYTES),
+        *named_line(report.changed_sources, "sources", OTHER_BYTES),
+        *named_line(report.missing_sources, "sources", "without a record; the rejects say why"),
+        *difference_lines(found, SHOWN),
     )
-
-
-def _parse_recipe(
-    pipeline: type[Pipeline[Any]],
-    recipe: RecipeSettings,
-    argv: Sequence[str],
-    program: str,
-    console: type[DocumentOptions] = DocumentOptions,
-) -> tuple[CommandLine, list[str]]:
-    """Returns the command line that completes a recipe, and Beam's arguments.
-
-    Args:
-      pipeline: the dataset.
-      recipe: what the recipe sets.
-      argv: where the user's sources are, and how the run happens.
-      program: what the help calls the command.
-      console: the options of the output.
-
-    Raises:
-      InputError: the command line has a setting that the recipe sets, or does not name a source.
-      SystemExit: help was asked for (0), or an option is unknown or missing (2).
-    """
-    note = f"The settings are those of {recipe.url}: sources and the run are named here."
-    line, beam_args = parse_line(pipeline, argv, program, note, console, lambda _: recipe.config)
-    named = {name.replace("-", "_"): f"--{name} ({each})" for name, each in line.sources.items()}
-    recipe.check_given(named)
-    return line, beam_args
+    print(in_lines(lines))
+    return report

@@ -42,7 +42,7 @@ _LIST: Final = "; without --sheet they are listed"
 
 
 def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
-    """Returns the rejects with a reason, in the order of the dataset.
+    """Return the rejects with a reason, in the order of the dataset.
 
     Raises:
       InputError: the dataset has none; the message names its reasons.
@@ -59,13 +59,7 @@ def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Pair:
-    """A pair that was planned.
-
-    Attributes:
-      names: the ids of its pictures, as rejects name them.
-      captions: a caption of each.
-      objects: what each shows of its objects; empty if unknown.
-    """
+    """A pair that was planned: the ids of its images, their captions, and objects if known."""
 
     names: tuple[str, str]
     captions: tuple[str, str]
@@ -73,16 +67,10 @@ class _Pair:
 
 
 class StoredRejects:
-    """The pictures of rejects that are left in the work folder of a dataset.
+    """The images of rejects that are left in the work folder of a dataset.
 
-    Videos leave the frames that were taken, drawn and rendered pairs their pictures; other datasets
-    leave none.
-
-    Args:
-      dataset: the dataset, with its work folder.
-
-    Raises:
-      InputError: a picture there has an id or a suffix that is none, and might lie elsewhere.
+    Videos leave the frames that were taken, drawn and rendered pairs their images; other datasets
+    leave none. An InputError rejects ids or suffixes that might lead elsewhere.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -102,7 +90,7 @@ class StoredRejects:
             self._pairs[name] = _Pair(names=names, captions=captions, objects=made.objects)
 
     def panes(self, row: Mapping[str, Any]) -> list[Pane]:
-        """Returns the pictures of a reject with their captions; none unless all are stored."""
+        """Return the images of a reject with their captions; none unless all are stored."""
         pair = self._pairs.get(row["candidate_id"])
         images = self._stored(row)
         if pair is None:
@@ -115,7 +103,7 @@ class StoredRejects:
         return list(of_pair(shown).panes) if images else []
 
     def stored(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Stored]]:
-        """Yields the pictures of rejects by their ids, without their bytes, each once."""
+        """Yield the images of rejects by their ids, without their bytes, each once."""
         for image in self._each(rows):
             yield (
                 image.image_id,
@@ -127,16 +115,13 @@ class StoredRejects:
             )
 
     def pictures(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
-        """Yields the ids and bytes of the pictures of rejects, each once."""
         for image in self._each(rows):
             yield image.image_id, self._media.get(image.image_id, image.suffix)
 
     def read(self, rows: Iterable[Mapping[str, Any]]) -> dict[str, bytes]:
-        """Returns the pictures of rejects by their ids."""
         return dict(self.pictures(rows))
 
     def _each(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[StoredImage]:
-        """Yields the pictures of rejects, each once."""
         done = set()
         for row in rows:
             for image in self._stored(row):
@@ -145,7 +130,7 @@ class StoredRejects:
                     yield image
 
     def _stored(self, row: Mapping[str, Any]) -> list[StoredImage]:
-        """Returns the pictures of a reject; none unless all are stored."""
+        """Return the images of a reject; none unless all are stored."""
         if row["stage"] in _MAKING and row["reason"].startswith(_UNMADE):
             return []
         pair = self._pairs.get(row["candidate_id"])
@@ -155,11 +140,7 @@ class StoredRejects:
         return found if len(found) == len(names) and there else []
 
     def items(self, rejects: Sequence[Row], whys: Whys) -> list[Item]:
-        """Returns what is drawn of the rejects whose pictures are stored.
-
-        Raises:
-          InputError: none is; the message says why.
-        """
+        """Return what is drawn of the rejects whose images are stored."""
         items = [
             Item(id=row["candidate_id"], panes=tuple(panes), texts=(plain(whys.why_of(row)),))
             for row in rejects
@@ -170,7 +151,6 @@ class StoredRejects:
         return items
 
     def _why_none(self, rejects: Sequence[Row]) -> str:
-        """Returns why there is no picture of any of some rejects."""
         if not rejects:
             return "no rejects to draw; --rows asks for some"
         if not storage.list_names(self._work):
@@ -185,7 +165,7 @@ class StoredRejects:
 
 
 def _files_of_plan(dataset: Dataset, work: str) -> Iterator[str]:
-    """Yields the files of the plan that a dataset was built by; others may lie beside it."""
+    """Yield the files of the plan that a dataset was built by; others may lie beside it."""
     folder = storage.join(work, "plan", plan_name(dataset.manifest))
     yield from (storage.join(folder, file) for file in storage.list_files(folder))
 
@@ -196,7 +176,6 @@ def _stored_frames(work: str) -> Iterator[StoredFrame]:
 
 
 def _pairs_of_videos(plan: Sequence[str]) -> Iterator[tuple[str, _Pair]]:
-    """Yields the id of each planned pair of frames, and the pair."""
     with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
         for clip in read_plan(Clip, plan):
             for pair in clip.pairs:
@@ -210,11 +189,10 @@ def _pairs_of_videos(plan: Sequence[str]) -> Iterator[tuple[str, _Pair]]:
 def _generated_pairs(
     work: str, plan: Sequence[str], seeds: int
 ) -> Iterator[tuple[str, tuple[str, str], MadePair]]:
-    """Yields the id, the captions and the pictures of each pair that was drawn or rendered.
+    """Yield the id, the captions and the images of each pair that was drawn or rendered.
 
-    Each drawing of a pair from several seeds has an id. The seed tells which pictures are whose.
-    Where the folder holds others of the same seed, made with other settings, that is not known, and
-    there are none.
+    A seed tells which images are whose. Where the folder holds others of the same seed, made with
+    other settings, none are yielded.
     """
     made: dict[int, MadePair | None] = {}
     for step in ("draw", "render"):
@@ -229,7 +207,6 @@ def _generated_pairs(
 
 
 def _seeds_of(dataset: Dataset) -> int:
-    """Returns from how many seeds each pair of a dataset was drawn."""
     settings = dataset.manifest.config.get("settings")
     ranking = settings.get("ranking") if isinstance(settings, dict) else None
     seeds = ranking.get("seeds") if isinstance(ranking, dict) else None
@@ -237,7 +214,7 @@ def _seeds_of(dataset: Dataset) -> int:
 
 
 def _requests(plan: Sequence[str], seeds: int) -> Iterator[tuple[str, tuple[str, str], int]]:
-    """Yields the id, the captions and the seed of each pair that was to be drawn or rendered."""
+    """Yield the id, the captions and the seed of each pair that was to be drawn or rendered."""
     with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
         for prompts in read_plan(PromptPair, plan):
             name, captions, seed = prompts.sample_id, prompts.captions, prompts.seed
@@ -251,7 +228,7 @@ def _requests(plan: Sequence[str], seeds: int) -> Iterator[tuple[str, tuple[str,
 
 
 def _done(work: str, step: str, kind: type[T]) -> Iterator[T]:
-    """Yields what is written down of a step's finished work, if it is of a kind."""
+    """Yield the records of a step's finished work that are of a kind."""
     root = storage.join(work, "done", step)
     for name in storage.list_names(root):
         folder = storage.join(root, name)
@@ -261,11 +238,7 @@ def _done(work: str, step: str, kind: type[T]) -> Iterator[T]:
 
 
 def _checked(work: str, images: Sequence[Image]) -> Sequence[Image]:
-    """Returns stored pictures, whose ids and suffixes become names of files.
-
-    Raises:
-      InputError: one of these is none.
-    """
+    """Return stored images, whose ids and suffixes become names of files."""
     for image in images:
         check_picture_id(image.image_id, work)
         check_suffix(image.suffix, work)

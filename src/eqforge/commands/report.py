@@ -48,7 +48,6 @@ class Arguments:
 
 
 def report_command(arguments: Arguments) -> int:
-    """Write the report of a dataset and print where it is; return the exit status."""
     written = report_dataset(arguments)
     things = counted(written.samples, "items"), counted(written.rejects, "rejects")
     print(f"{visible(written.page)}: {things[0]}, {things[1]}; open it in a browser")
@@ -60,7 +59,6 @@ def report_command(arguments: Arguments) -> int:
 
 
 def report_dataset(arguments: Arguments) -> "Report":
-    """Write the report of a finished dataset."""
     from eqforge.commands.card import profile_of
     from eqforge.commands.rejects import StoredRejects
     from eqforge.core.files import storage
@@ -92,4 +90,3 @@ def report_dataset(arguments: Arguments) -> "Report":
 
 
 main = shell("eqforge report", Arguments, report_command, console=DocumentOptions)
-"""Writes the report that a command line names."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def review_command(arguments: Plan | Import) -> int:
-    """Writes tasks or takes votes; returns the exit status."""
     return _plan(arguments) if isinstance(arguments, Plan) else _import(arguments)
 
 
@@ -51,7 +50,6 @@ def _import(arguments: Import) -> int:
 
 
 def outcome_lines(found: "ReviewOutcome") -> Iterator[str]:
-    """Yields what is told of votes, a few lines."""
     for each in found.reviewers:
         others = repeats = alpha = ""
         if each.others is not None:
@@ -103,4 +101,3 @@ def _percent(interval: "Interval") -> str:
 
 
 main = shell("eqforge review", Plan | Import, review_command, console=DocumentOptions)
-"""Writes the tasks that a command line names, or takes votes."""

@@ -26,10 +26,8 @@ class Arguments:
 
 
 def set_up(_arguments: Arguments) -> int:
-    """Fetches one thing and prints where it is; returns 0."""
     print(setup_wordnet(lambda line: print(visible(line), file=sys.stderr)))
     return 0
 
 
 main = shell("eqforge setup", Arguments, set_up)
-"""Fetches what a command line names."""

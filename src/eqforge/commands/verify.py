@@ -69,22 +69,15 @@ class Verification:
 
     @property
     def states(self) -> set[str]:
-        """The states of all checks."""
         return {outcome.state for outcome in self.checks.values()}
 
     @property
     def is_sound(self) -> bool:
-        """Whether everything was checked and nothing is wrong."""
         return not self.states & {"FAILED", "not checked"}
 
 
 def verify_command(arguments: Arguments) -> int:
-    """Prints what is wrong with a dataset.
-
-    Returns:
-      0 if everything was checked and nothing is wrong, 1 if something is, 3 if nothing is wrong but
-      a check could not be made.
-    """
+    """Return 0 if nothing is wrong, 1 if something is, 3 if some check could not be made."""
     found = verify_dataset(arguments.dataset, _print)
     print(visible(f"{arguments.dataset.rstrip('/') or '/'}: {found.verdict}"))
     give(found)
@@ -95,11 +88,7 @@ def verify_dataset(
     folder: str,
     tell: Callable[[str, Outcome], None] = lambda name, outcome: None,
 ) -> Verification:
-    """Runs all checks of a dataset.
-
-    Args:
-      folder: of the dataset, or its URL.
-      tell: called with the name and result of each check.
+    """Run all checks of a dataset; `tell` is called with the name and result of each.
 
     Raises:
       InputError: there is no dataset, or another takes its place.
@@ -118,7 +107,7 @@ def verify_dataset(
 
 
 def _outcome(name: str, dataset: "Dataset") -> Outcome:
-    """Runs a check; damage that stops it is one more finding, a missing package is none."""
+    """Run a check; damage that stops it is one more finding, a missing package is none."""
     from eqforge.commands.checks import CHECKS, LINTS, NOTED_IN_PAPER_MODE, PROOFS
     from eqforge.commands.picture_checks import why_not_proved
     from eqforge.sources.labelled_captions import why_not_linted
@@ -155,7 +144,7 @@ def _print(name: str, outcome: Outcome) -> None:
 
 
 def _verdict(outcomes: Collection[Outcome]) -> str:
-    """Returns the last line, which is never only "sound" if something was noted or not checked."""
+    """Return the last line, which is never only "sound" if something was noted or not checked."""
     found = Counter({"FAILED": 0, "noted": 0})
     for outcome in outcomes:
         found[outcome.state] += len(outcome.lines)
@@ -168,4 +157,3 @@ def _verdict(outcomes: Collection[Outcome]) -> str:
 
 
 main = shell("eqforge verify", Arguments, verify_command, console=DocumentOptions)
-"""Checks the dataset that a command line names."""

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 def build(
     dataset: str, *, recipe: str | Path | None = None, beam: Sequence[str] = (), **settings: Any
 ) -> "OpenDataset":
-    """Builds a dataset or imports a benchmark, or finishes what was interrupted, and opens it.
+    """Build a dataset or import a benchmark, or finish what was interrupted, and open it.
 
     Args:
       dataset: its name, such as "eq-video", or that of a benchmark, such as "winoground".
-      recipe: folder or URL of a recipe, whose settings are taken; `diff(recipe, output)` says what
+      recipe: folder or URL of a recipe, whose settings are taken; `diff(recipe, output)` shows what
         differs then.
       beam: options of the engine, as after `--` on a command line.
       **settings: as `eqforge build DATASET --help` lists them, or `eqforge import BENCHMARK --help`
@@ -66,17 +66,13 @@ def build(
 def combine(
     *parts: str | Path, output: str | Path, beam: Sequence[str] = (), **settings: Any
 ) -> "OpenDataset":
-    """Makes one dataset of several, or finishes what was interrupted, and opens it.
+    """Make one dataset of several, in any order, or finish what was interrupted, and open it.
 
     Args:
-      *parts: folders or URLs of the datasets; their order does not matter.
+      *parts: folders or URLs of the datasets.
       output: folder or URL of the new one.
       beam: options of the engine, as after `--` on a command line.
       **settings: as `eqforge combine --help` lists them.
-
-    Raises:
-      InputError: the datasets cannot be combined, or a setting is wrong; nothing was done yet.
-      BuildError: the run ended before the dataset was complete; the same call resumes it.
     """
     from eqforge.pipelines.base.runner import build_dataset
     from eqforge.pipelines.combined import Combined, Config
@@ -91,7 +87,7 @@ def combine(
 def plan(
     dataset: str, *, recipe: str | Path | None = None, pilot: int = 0, **settings: Any
 ) -> "PlanReport":
-    """Returns what a build would try; writes nothing, and `output` may be left out.
+    """Return what a build would try; write nothing. You may leave out `output`.
 
     Args:
       dataset: its name, such as "eq-video".
@@ -99,9 +95,6 @@ def plan(
         names its inputs that have other bytes now.
       pilot: how many records to build and discard for a forecast of time and storage.
       **settings: as for build.
-
-    Raises:
-      InputError: an input, a setting or the output folder is wrong.
     """
     from eqforge.pipelines.base.command import UNNAMED
     from eqforge.pipelines.base.plan import plan_dataset
@@ -116,14 +109,7 @@ def plan(
 
 
 def open(path: str | Path) -> "OpenDataset":
-    """Opens a finished dataset.
-
-    Args:
-      path: its folder or URL.
-
-    Raises:
-      InputError: there is none.
-    """
+    """Open a finished dataset; `path` is its folder or URL."""
     from eqforge.interface.dataset import OpenDataset
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -131,14 +117,7 @@ def open(path: str | Path) -> "OpenDataset":
 
 
 def verify(path: str | Path) -> "verify_module.Verification":
-    """Checks a finished dataset: files, schemas, books, ids, images and captions.
-
-    Args:
-      path: its folder or URL.
-
-    Raises:
-      InputError: there is no dataset.
-    """
+    """Check a finished dataset: files, schemas, counts, ids, images and captions."""
     from eqforge.commands import verify as verify_module
 
     return verify_module.verify_dataset(str(path))
@@ -154,20 +133,16 @@ def diff(
     report: str | Path | None = None,
     overwrite: bool = False,
 ) -> "diff_module.Difference":
-    """Returns in which records and columns two finished datasets differ.
+    """Return in which records and columns two finished datasets differ.
 
     Args:
       a: folder or URL of the first, of which records may be removed.
       b: folder or URL of the second, which may add records.
       table: the tables to compare; all if empty.
       only: the columns to compare; all if empty.
-      examples: how many records are named of each kind in each table at most.
+      examples: named records of each kind in each table, at most.
       report: folder to write pages into that show the samples which differ.
       overwrite: whether a report of something else in that folder is replaced.
-
-    Raises:
-      InputError: one cannot be read, neither has a table or column of a name, or the folder holds
-        something else.
     """
     from eqforge.commands import diff as diff_module
 
@@ -188,16 +163,13 @@ def export(
     output: str | Path,
     **settings: Any,
 ) -> "ExportNote":
-    """Writes a finished dataset in another form; returns the note of the files that it wrote.
+    """Write a finished dataset in another form; return the note of the files that it wrote.
 
     Args:
       dataset: its folder or URL.
       format: its name, such as "hf"; `eqforge export --help` lists them.
       output: folder or URL to write the files into; an export that was stopped resumes there.
       **settings: as `eqforge export --help` lists them.
-
-    Raises:
-      InputError: the dataset has no such form, or the folder holds something else.
     """
     from eqforge.commands import export as export_module
 
@@ -209,15 +181,12 @@ def export(
 def card(
     dataset: str | Path, *, about: str | Path | None = None, output: str | Path | None = None
 ) -> list[str]:
-    """Writes a dataset's card and its Croissant description; returns where they are.
+    """Write a dataset's card and its Croissant description; return where they are.
 
     Args:
       dataset: its folder or URL.
       about: TOML file of what its author says.
       output: folder or URL to write into; None for the dataset's own.
-
-    Raises:
-      InputError: the dataset or the file cannot be read.
     """
     from eqforge.commands import card as card_module
 
@@ -233,16 +202,13 @@ def report(
     scores: Sequence[str | Path] = (),
     **settings: Any,
 ) -> "report_module.Report":
-    """Writes pages that show every row of a dataset; returns where they are and how many items.
+    """Write pages that show every row of a dataset; return where they are and how many items.
 
     Args:
       dataset: its folder or URL.
       output: folder of the report; without it DATASET-report, beside a local dataset.
       scores: of models: folders that score wrote, or files.
       **settings: as `eqforge report --help` lists them.
-
-    Raises:
-      InputError: the dataset or the scores cannot be read, or the folder holds something else.
     """
     from eqforge.commands import report as report_command
 
@@ -259,7 +225,7 @@ def review_plan(
     output: str | Path,
     **settings: Any,
 ) -> "ReviewPlan":
-    """Writes the tasks of reviewers as pages; returns where they are and how many each has.
+    """Write the tasks of reviewers as pages; return where they are and how many each has.
 
     Args:
       dataset: its folder or URL.
@@ -267,10 +233,6 @@ def review_plan(
       reviewers: their names.
       output: folder of the tasks.
       **settings: as `eqforge review plan --help` lists them.
-
-    Raises:
-      InputError: dataset or protocol cannot be read, do not fit each other, a setting is wrong, or
-        the folder holds something else.
     """
     from eqforge.evaluation.review.plan import write_plan
     from eqforge.evaluation.review.settings import Plan
@@ -287,16 +249,13 @@ def review_import(
     output: str | Path,
     **settings: Any,
 ) -> "ReviewOutcome":
-    """Writes what follows from the votes of reviewers; returns it, and how far they agree.
+    """Write what follows from the votes of reviewers; return it, and how far they agree.
 
     Args:
       dataset: folder or URL of what was reviewed.
       votes: the files that reviewers saved.
       output: file of decisions to write.
       **settings: as `eqforge review import --help` lists them.
-
-    Raises:
-      InputError: dataset or votes cannot be taken, or a file that would be written is there.
     """
     from eqforge.evaluation.review.outcome import import_votes
     from eqforge.evaluation.review.settings import Import
@@ -307,14 +266,11 @@ def review_import(
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:
-    """Returns the defects of text pairs in a published file, your own file or a dataset.
+    """Return the defects of text pairs in a published file, your own file or a dataset.
 
     Args:
       path: the file, or the folder of a dataset.
       hard_positives: the second file of a published set of hard positives.
-
-    Raises:
-      InputError: it cannot be read.
     """
     from eqforge.generators.text.lints.command import LintSettings, lint_file
 
@@ -325,17 +281,13 @@ def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[
 def score(
     dataset: str | Path, *, model: str, output: str | Path, **settings: Any
 ) -> "ScoresManifest":
-    """Scores the images and captions of a dataset with a model, and writes the scores.
+    """Score the images and captions of a dataset with a model, and write the scores.
 
     Args:
       dataset: its folder or URL.
       model: KIND:MODEL, as `eqforge score --help` lists them.
       output: the folder of the scores; a run that was stopped resumes there.
       **settings: as `eqforge score --help` lists them.
-
-    Raises:
-      InputError: dataset, model or settings cannot be used.
-      BuildError: the run ended before it was complete; the same call resumes it.
     """
     from eqforge.evaluation.scoring.run import score_dataset
 
@@ -345,14 +297,11 @@ def score(
 
 
 def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Report":
-    """Returns the metrics of a dataset's scores as a table, which `print` shows.
+    """Return the metrics of a dataset's scores as a table, which `print` shows.
 
     Args:
       *paths: the dataset and one or more scores of it, one by one or in lists.
       **settings: as `eqforge metrics --help` lists them, except those of printing.
-
-    Raises:
-      InputError: the input cannot be measured.
     """
     from eqforge.evaluation.tables.command import metrics_report
 
@@ -372,7 +321,7 @@ def _pipeline(dataset: str) -> type[Pipeline[Any]]:
 def _config(
     pipeline: type[Pipeline[Any]], settings: dict[str, Any], recipe: str | Path | None
 ) -> tuple["Manifest | None", Any]:
-    """Returns the manifest of a recipe, if there is one, and the settings of a call."""
+    """Return the manifest of a recipe, if there is one, and the settings of a call."""
     if recipe is not None:
         return _config_of_recipe(pipeline, settings, str(recipe))
     with in_keywords(pipeline.Config):
@@ -382,7 +331,7 @@ def _config(
 def _config_of_recipe(
     pipeline: type[Pipeline[Any]], settings: dict[str, Any], folder: str
 ) -> tuple["Manifest", Any]:
-    """Returns the manifest of a recipe, and its settings with those of a call.
+    """Return the manifest of a recipe, and its settings with those of a call.
 
     Raises:
       InputError: the recipe is none of this dataset, or a setting is wrong.

@@ -38,24 +38,19 @@ class Sample:
 
 
 class OpenDataset:
-    """A finished dataset, open for reading.
-
-    Args:
-      dataset: what was opened.
-    """
+    """A finished dataset, open for reading."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
     def __repr__(self) -> str:
-        """Names the dataset, the mode that it was built in, and its tables."""
         about = self.manifest
         mode = "" if about.dataset in BENCHMARKS else f" ({about.mode})"
         tables = ", ".join(f"{about.num_rows(name):,} {name}" for name in about.tables)
         return f"<{about.dataset}{mode} in {self.folder}: {tables}>"
 
     def __len__(self) -> int:
-        """Returns the number of samples."""
+        """Number of samples."""
         return self.manifest.num_rows("samples")
 
     @property
@@ -65,7 +60,7 @@ class OpenDataset:
 
     @property
     def manifest(self) -> Manifest:
-        """The dataset's manifest: settings, inputs, versions, books."""
+        """The dataset's manifest: settings, inputs, versions, counts by stage."""
         return self._dataset.manifest
 
     @property
@@ -74,11 +69,7 @@ class OpenDataset:
         return tuple(self.manifest.tables)
 
     def table(self, name: str = "samples", columns: Sequence[str] | None = None) -> pa.Table:
-        """Returns a whole table.
-
-        Args:
-          name: of the table.
-          columns: their names; None for all.
+        """Read a whole table, or some of its columns.
 
         Raises:
           InputError: there is no such table or column, or a file is missing or damaged.
@@ -89,7 +80,7 @@ class OpenDataset:
         return pa.Table.from_batches(batches, schema=schema)
 
     def records(self, name: str = "samples") -> Iterator[Any]:
-        """Yields the rows of a table as records; pictures come without their bytes.
+        """Yield the rows of a table as records; pictures come without their bytes.
 
         Raises:
           InputError: there is no such table, or a file is missing or damaged.
@@ -105,7 +96,7 @@ class OpenDataset:
             raise InputError(f"{self.folder}: a row of {name} is wrong: {error}") from error
 
     def samples(self) -> Iterator[Sample]:
-        """Yields the samples with their pictures and with related rows of other tables.
+        """Yield the samples with their pictures and with related rows of other tables.
 
         Raises:
           InputError: a file is missing or damaged, or a picture does not decode.
@@ -146,7 +137,7 @@ class OpenDataset:
         return {kind.key_of(record): record for record in self.records(table)}
 
     def _details(self) -> dict[str, dict[str, list[Any]]]:
-        """Returns the rows of tables that name their sample, by table and sample."""
+        """Read the tables whose rows name a sample, by table and sample."""
         found: dict[str, dict[str, list[Any]]] = {}
         for table in self.tables:
             kind = table_type(self.manifest.dataset, table)
@@ -158,10 +149,10 @@ class OpenDataset:
         return found
 
     def image(self, image_id: str) -> Image.Image:
-        """Returns a picture in RGB.
+        """Read an image in RGB.
 
         Raises:
-          InputError: the dataset has no such picture, or it does not decode.
+          InputError: the dataset has no such image, or it does not decode.
         """
         return self._images({"image_id": image_id})["image"]
 

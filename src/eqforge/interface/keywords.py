@@ -22,7 +22,7 @@ Settings = TypeVar("Settings")
 def settings_from(
     kind: type[Settings], given: Mapping[str, Any], default: Settings | None = None
 ) -> Settings:
-    """Returns the settings of a command.
+    """Return the settings of a command.
 
     Args:
       kind: their dataclass; the names of nested groups are not part of option names.
@@ -45,7 +45,7 @@ def settings_from(
 
 
 def _names(kind: type) -> Iterator[tuple[str, Any]]:
-    """Yields the name and type of each setting; groups are not part of names."""
+    """Yield the name and type of each setting; groups are not part of names."""
     for name, hint in typing.get_type_hints(kind).items():
         if dataclasses.is_dataclass(hint):
             yield from _names(typing.cast(type, hint))
@@ -87,7 +87,7 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
 
 
 def _expected(error: str, value: Any, hint: Any) -> str:
-    """Returns what is wrong with a value, with the values there are or in Python's words."""
+    """Return what is wrong with a value, with the values there are or in Python's words."""
     kinds = (hint, *typing.get_args(hint))
     known = [typing.get_args(kind) for kind in kinds if typing.get_origin(kind) is typing.Literal]
     if known and isinstance(value, str):
@@ -97,7 +97,7 @@ def _expected(error: str, value: Any, hint: Any) -> str:
 
 @contextlib.contextmanager
 def in_keywords(kind: type) -> Iterator[None]:
-    """Names settings by their keywords in errors of the block: `--max-side` is `max_side`."""
+    """Name settings by their keywords in errors of the block: `--max-side` is `max_side`."""
     hints = dict(_names(kind))
 
     def keyword(found: re.Match[str]) -> str:
@@ -114,7 +114,7 @@ def in_keywords(kind: type) -> Iterator[None]:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value with its paths as text: outputs and datasets may be folders or URLs."""
+    """Return a value with its paths as text: outputs and datasets may be folders or URLs."""
     if isinstance(value, Path):
         return str(value)
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
