@@ -110,7 +110,7 @@ def _tables(value: Any) -> list[dict[str, Any]]:
 
 
 def _check_names(said: dict[str, Any], kind: type, file: str, where: str) -> None:
-    """Check that a table has no field that nobody would read."""
+    """Reject fields that nobody would read."""
     known = [each.name for each in fields(kind)]
     for name in said:
         if name not in known:
@@ -119,7 +119,6 @@ def _check_names(said: dict[str, Any], kind: type, file: str, where: str) -> Non
 
 
 def _check(about: About, file: str) -> None:
-    """Check what the types of the fields do not say."""
     urls = [("homepage", about.homepage), ("licence_url", about.licence_url)]
     urls += [(f"authors[{n}].url", author.url) for n, author in enumerate(about.authors)]
     for name, url in urls:
@@ -140,7 +139,6 @@ def _check(about: About, file: str) -> None:
 
 
 def _with_spdx(about: About, file: str) -> About:
-    """Return the same with its licence as SPDX writes it."""
     if not about.licence or about.licence_url:
         return about
     if (licence := spdx(about.licence)) is None:

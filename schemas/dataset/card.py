@@ -45,7 +45,6 @@ _SIZES: Final = ((3, "n<1K"), (4, "1K<n<10K"), (5, "10K<n<100K"), (6, "100K<n<1M
 
 
 def dataset_card(profile: Profile) -> str:
-    """Return the card of a dataset as Markdown with the header that Hugging Face reads."""
     manifest = profile.manifest
     splits = profile.facts.splits
     configured = configurations(manifest, splits)
@@ -78,7 +77,7 @@ def dataset_card(profile: Profile) -> str:
 
 
 def title_of(folder: str) -> str:
-    """Return the title in the head of the card of a dataset; empty if it has none to be read."""
+    """Return the title in the head of a dataset's card; empty if it has none."""
     try:
         with storage.open_below(folder, FILE_NAME) as stream:
             first, *head = stream.read(_HEAD_BYTES).decode(errors="replace").splitlines() or [""]
@@ -103,7 +102,6 @@ def in_folder(card: str, folder: str) -> str:
 
 
 def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
-    """Return the metadata, as `huggingface_hub` writes it."""
     from huggingface_hub import DatasetCardData
     from huggingface_hub.utils import yaml_dump
 
@@ -132,7 +130,7 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
 
 
 def size_category(rows: int) -> str:
-    """Return how the hub calls datasets of so many rows."""
+    """Return the hub's name for datasets of a size."""
     return next((size for digits, size in _SIZES if len(str(rows)) <= digits), "n>1M")
 
 
@@ -154,7 +152,6 @@ def configuration(
 
 
 def _licence_id(profile: Profile) -> str | None:
-    """Return the licence as the hub writes it; None where nobody says under which it is."""
     if not profile.about.licence and not profile.about.licence_url:
         return None
     is_single = re.fullmatch(r"[\w.+-]+", profile.about.licence) and not profile.about.licence_url
@@ -162,12 +159,10 @@ def _licence_id(profile: Profile) -> str | None:
 
 
 def _tables(manifest: Manifest) -> list[str]:
-    """Return the tables that have files, in the order of the manifest."""
     return [name for name, files in manifest.tables.items() if files]
 
 
 def _meaning(manifest: Manifest) -> str:
-    """Return what a row of the samples says."""
     kind = dataset_type(manifest.dataset)
     notes = [table.card for table in kind.tables if table.card and manifest.num_rows(table.name)]
     if "image" in kind.table("samples").schema.names:
@@ -197,7 +192,6 @@ def _table(head: Sequence[str], rows: Iterable[Iterable[object]], line: str = ""
 
 
 def _sizes(manifest: Manifest) -> str:
-    """Return a line for each table: its rows, files and bytes."""
     rows = (
         (
             name,
@@ -215,7 +209,6 @@ def _sizes(manifest: Manifest) -> str:
 
 
 def _columns(manifest: Manifest) -> str:
-    """Return what the columns of the samples mean; empty where this version does not know."""
     kind = table_type(manifest.dataset, "samples")
     if kind is None:
         return ""
@@ -243,7 +236,7 @@ def _books(profile: Profile) -> str:
 
 
 def _certificate(manifest: Manifest) -> str:
-    """Return what was certified of the texts; empty where nothing was."""
+    """Describe the certificate of the texts; empty without one."""
     found = manifest.certificate
     if not isinstance(found, Certificate):
         return ""

@@ -40,7 +40,6 @@ def digest_of(value: Any, size: int = _BYTES) -> bytes:
 
 
 def digests(values: Iterable[Any]) -> Digests:
-    """Return the digests of values [n]."""
     return np.array([digest_of(value) for value in values], dtype=f"S{_BYTES}")
 
 
@@ -80,18 +79,15 @@ class TableRows:
 
     @property
     def paths(self) -> list[str]:
-        """The files of the table that have rows."""
         return [file.path for file in self.dataset.files(self.table) if file.rows]
 
     def batches(self, path: str) -> Iterator[pa.RecordBatch]:
-        """Yield the keys and the compared columns of a file."""
         renamed = {"image": "image.path"} if self.is_of_pictures else {}
         names = dict.fromkeys((*self.key, *self.columns))
         wanted = [renamed.get(name, name) for name in names]
         yield from self.dataset.file_batches(path, wanted, BATCH_ROWS)
 
     def keys_of(self, batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
-        """Return the key of each row."""
         return _rows_of(batch, self.key)
 
     def index(self, skipped: Collection[str] = ()) -> RowIndex:
@@ -140,7 +136,6 @@ class TableRows:
                 yield places[rows], self.keys_of(part), _rows_of(part, self.columns)
 
     def names(self, keys: Digests, index: RowIndex) -> tuple[str, ...]:
-        """Return the keys with some digests, sorted."""
         found = self.chosen(keys, index)
         return tuple(sorted(" ".join(name) for _, names, _ in found for name in names))
 

@@ -57,7 +57,6 @@ _CONTEXT: Final[Mapping[str, Any]] = {
 
 
 def croissant(profile: Profile) -> str:
-    """Return the description of a dataset as JSON-LD, whose files lie beside it."""
     tables = list(_tables(profile.manifest))
     files = [file for kind in tables for file in profile.manifest.tables[kind.name]]
     sets = [file_set(kind.name, f"data/{kind.name}-*.parquet") for kind in tables]
@@ -69,7 +68,6 @@ def croissant(profile: Profile) -> str:
 
 
 def said_of(profile: Profile) -> dict[str, Any]:
-    """Return what a description says of a dataset as a whole."""
     return _about(profile) | _responsibility(profile)
 
 
@@ -133,7 +131,6 @@ def listed_files(manifest: Manifest) -> dict[str, str]:
 
 
 def _tables(manifest: Manifest) -> Iterator[TableType]:
-    """Yield the tables that have rows and are known."""
     for name in manifest.tables:
         kind = table_type(manifest.dataset, name)
         if kind is not None and manifest.num_rows(name):
@@ -196,7 +193,6 @@ def _responsibility(profile: Profile) -> dict[str, Any]:
 
 
 def file_object(file: DataFile) -> dict[str, Any]:
-    """Return a file of a description."""
     return {
         "@type": "cr:FileObject",
         "@id": file.path,
@@ -209,7 +205,6 @@ def file_object(file: DataFile) -> dict[str, Any]:
 
 
 def file_set(table: str, pattern: str) -> dict[str, Any]:
-    """Return the set of a table's files, which match a pattern."""
     return {
         "@type": "cr:FileSet",
         "@id": files_of(table),
@@ -224,7 +219,6 @@ PICTURE: Final = "the picture"
 
 
 def files_of(table: str) -> str:
-    """Return the id of the set of a table's files."""
     return f"{table}-files"
 
 
@@ -372,7 +366,6 @@ def joined_sets(kind: TableType, rows_of: Callable[[str], int]) -> Iterator[dict
 
 
 def _carried(place: str, before: str, kind: TableType) -> dict[str, Any]:
-    """Return a field of a joined record set that stands in the one before it too."""
     column, source = place.rpartition("/")[2], {"field": {"@id": before}}
     if column not in kind.schema.names:
         return _field(place, "sc:ImageObject", PICTURE, source)

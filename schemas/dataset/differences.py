@@ -49,7 +49,6 @@ class TableDifference:
 
     @property
     def is_none(self) -> bool:
-        """Whether the table has the same columns and records in both."""
         columns = (self.only_in_a, self.only_in_b, self.types)
         return not (self.added or self.removed or self.changed or any(columns))
 

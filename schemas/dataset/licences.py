@@ -49,7 +49,6 @@ def spdx(licence: str) -> str | None:
 
 
 def _of_creative_commons(licence: str) -> str:
-    """Return the identifier for a URL of Creative Commons; empty for others."""
     _, found, path = licence.strip().lower().partition(_CREATIVE_COMMONS)
     place = "/".join(path.split("/")[:3])
     kind, _, version = place.removeprefix("licenses/").partition("/")

@@ -57,7 +57,6 @@ class StageBooks:
     reasons: dict[str, Count] = field(default_factory=dict)
 
     def is_balanced(self) -> bool:
-        """Return whether every candidate is accounted for exactly once."""
         by_reason = sum(self.reasons.values())
         return self.candidates == self.kept + self.rejected and self.rejected == by_reason
 
@@ -191,13 +190,11 @@ def run_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def to_json(manifest: Manifest) -> bytes:
-    """Return a manifest as indented JSON."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
     return escaped_json(text).encode() + b"\n"
 
 
 def load_manifest(folder: str) -> Manifest:
-    """Read the manifest of a finished dataset; see read_manifest."""
     return read_manifest(folder)[0]
 
 
@@ -287,7 +284,6 @@ def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
 
 
 def moving(manifest: Manifest) -> Manifest:
-    """Return the manifest of a dataset whose files are still where it was built."""
     return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
 
 
@@ -305,7 +301,6 @@ def _with_paths(manifest: Manifest, path: Callable[[str], str]) -> Manifest:
 
 
 def _check(manifest: Manifest, problem: str) -> None:
-    """Check what the types of the fields do not say."""
     for name in _names(manifest):
         if not name or clipped(name) != name:
             raise InputError(f"{problem}: expected a name, found {shown(name)}")

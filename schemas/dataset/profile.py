@@ -69,7 +69,6 @@ class Profile:
     pictures: int | None = None
 
     def meaning(self, stage: str, reason: str) -> str:
-        """Return the sentence that explains a reason; empty if there is none."""
         found = (each.reasons.get(reason, "") for each in self.stages if each.name == stage)
         return next(found, "")
 
@@ -115,7 +114,6 @@ def of_parts(profile: Profile, said: Callable[[Profile], Iterable[str]]) -> Iter
 
 
 def names_of(profiles: Iterable[Profile]) -> list[str]:
-    """Return the names of datasets, each once."""
     return list(dict.fromkeys(each.manifest.dataset for each in profiles))
 
 
@@ -123,9 +121,6 @@ def read_facts(dataset: Dataset) -> Facts:
     """Return what the rows of a dataset say of it, reading few columns.
 
     The names of all sources are held in memory.
-
-    Raises:
-      InputError: a file is missing or damaged.
     """
     splits = {table: count_splits(dataset, table) for table in dataset.manifest.tables}
     by_dataset: dict[str, dict[str, str | None]] = {}
@@ -189,7 +184,6 @@ def _sources(dataset: Dataset) -> Iterator[tuple[str, str, str | None]]:
 
 
 def _annotated(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return the annotation of each row, where it may say something of licences."""
     if ANNOTATION not in rows.column_names:
         return [{}] * rows.num_rows
     texts = rows.column(ANNOTATION).to_pylist()
@@ -215,7 +209,6 @@ def _stated_in(
 
 
 def _licence_of(row: Mapping[str, str | None], place: Sequence[str]) -> str | None:
-    """Return the licence of a source, by its column and by what the annotation says."""
     said = row[ANNOTATION]
     if len(place) == 1:
         return said
@@ -225,7 +218,6 @@ def _licence_of(row: Mapping[str, str | None], place: Sequence[str]) -> str | No
 
 
 def _together(licences: Iterable[str | None]) -> str:
-    """Return licences that all hold, as one text."""
     return ", ".join(sorted({each for each in licences if each}))
 
 

@@ -47,26 +47,19 @@ class Dataset:
 
     @property
     def remedy(self) -> str:
-        """What to do with a dataset that has no images where they are needed."""
         if self.manifest.dataset in COMBINED:
             return "combine datasets that hold theirs"
         verb = "import" if self.manifest.dataset in BENCHMARKS else "build"
         return f"{verb} it with --images FOLDER"
 
     def url(self, path: str) -> str:
-        """Return the URL of one of the dataset's files."""
         return storage.join(self.folder, path)
 
     def files(self, table: str) -> list[DataFile]:
-        """Return the files of a table; none where the dataset has no such table."""
         return self.manifest.tables.get(table, [])
 
     def schema(self, table: str) -> pa.Schema:
-        """Return the columns of a table; none where it is not there or has no rows.
-
-        Raises:
-          InputError: a file is missing or damaged.
-        """
+        """Return the columns of a table; none where it is not there or has no rows."""
         file = next((file for file in self.files(table) if file.rows), None)
         if file is None:
             return _NO_COLUMNS
@@ -74,7 +67,6 @@ class Dataset:
             return opened.schema
 
     def columns(self, table: str) -> list[str]:
-        """Return the names of a table's columns; see schema."""
         return list(self.schema(table).names)
 
     def check_samples(self) -> None:
@@ -176,7 +168,6 @@ class Dataset:
         return said.decode("utf-8", "replace")
 
     def rows(self, table: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table as dicts."""
         kind = table_type(self.manifest.dataset, table)
         batch_rows = 100 if kind is not None and kind.holds_pictures else 1_000
         for batch in self.batches(table, columns, batch_rows):
@@ -303,7 +294,6 @@ def read_records(dataset: Dataset, path: str, kind: TableType) -> Iterator[Any]:
 
 
 def columns_of(kind: TableType) -> list[str]:
-    """Return the columns that the records of a table are read from."""
     renamed = {"image": "image.path"} if kind.holds_pictures else {}
     return [renamed.get(name, name) for name in kind.schema.names]
 

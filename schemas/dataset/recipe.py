@@ -39,7 +39,6 @@ _PLAIN: Final = frozenset(
 
 
 def tables_of(manifest: Manifest) -> list[str]:
-    """Return the tables of a dataset that a recipe has records of."""
     name = manifest.dataset
     tables = [table for table in manifest.tables if table not in LEFT_OUT]
     return [table for table in tables if manifest.num_rows(table) and table_type(name, table)]
@@ -69,7 +68,6 @@ def _is_of_numbers(kind: pa.DataType) -> bool:
 
 
 def recorded_schema(schema: pa.Schema, columns: dict[str, str]) -> pa.Schema:
-    """Return the types of the columns of a recipe's table; see recorded_columns."""
     return pa.schema(
         [
             schema.field(source)
@@ -81,7 +79,6 @@ def recorded_schema(schema: pa.Schema, columns: dict[str, str]) -> pa.Schema:
 
 
 def recorded(rows: pa.RecordBatch, columns: dict[str, str]) -> pa.RecordBatch:
-    """Return rows of a dataset as a recipe has them; see recorded_columns."""
     schema = recorded_schema(rows.schema, columns)
     arrays = [
         rows.column(source)
@@ -111,14 +108,12 @@ class RecordedDataset(Dataset):
     whole: Dataset
 
     def schema(self, table: str) -> pa.Schema:
-        """Return the columns of a table; see Dataset.schema."""
         schema = self.whole.schema(table)
         return recorded_schema(schema, recorded_columns(self.manifest.dataset, table, schema))
 
     def file_batches(
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yield one file in pieces; see Dataset.file_batches."""
         table, _ = self._listed(path)
         found = recorded_columns(self.manifest.dataset, table, self.whole.schema(table))
         wanted = found if columns is None else {name: found[name] for name in columns}
@@ -146,9 +141,6 @@ def sources_of(dataset: Dataset) -> dict[str, str]:
 
     Args:
       dataset: a finished one, or a recipe.
-
-    Raises:
-      InputError: a file is missing or damaged.
     """
     found: dict[str, str] = {}
     for table in tables_of(dataset.manifest):

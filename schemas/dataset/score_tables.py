@@ -175,9 +175,6 @@ class ScoresFolder:
           columns: their names; None for all.
           rows: the most in a piece. A row of `grid` has the scores of all captions, so few of
             these should be read at once.
-
-        Raises:
-          InputError: a file is missing or damaged.
         """
         advice = f"delete {self.folder} and score the dataset again"
         for file in self.manifest.tables.get(table, []):
@@ -190,7 +187,6 @@ class ScoresFolder:
 
 
 def _url(folder: str, path: str) -> str:
-    """Return the URL of a file in a folder."""
     url = storage.join(folder, path)
     parts = path.split("/")
     is_below = path.isprintable() and not {"", ".", ".."} & set(parts) and "\\" not in path
@@ -213,7 +209,6 @@ _KINDS: dict[str, Callable[[pa.DataType], bool]] = {
 def _checked(
     batch: pa.RecordBatch, columns: Sequence[str] | None, url: str, advice: str
 ) -> pa.RecordBatch:
-    """Check a batch and returns it."""
     for name in batch.schema.names if columns is None else columns:
         if batch.schema.names.count(name) != 1:
             raise InputError(f"{url}: expected one column {name!r}; {advice}")
@@ -256,6 +251,5 @@ def open_scores(folder: str) -> ScoresFolder:
 
 
 def to_json(manifest: ScoresManifest) -> bytes:
-    """Return a manifest as indented JSON."""
     text = msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode()
     return escaped_json(text).encode() + b"\n"

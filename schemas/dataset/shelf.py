@@ -27,11 +27,7 @@ class Shelf:
     places: dict[str, tuple[str, int]]
 
     def read(self, images: Collection[str | None]) -> dict[str, bytes]:
-        """Return encoded images by id, without ids that the dataset lacks.
-
-        Raises:
-          InputError: a file is missing or damaged.
-        """
+        """Return encoded images by id, without ids that the dataset lacks."""
         wanted = {image for image in images if image is not None and image in self.places}
         groups: defaultdict[str, set[int]] = defaultdict(set)
         for image in wanted:

@@ -36,19 +36,16 @@ _REVIEW = "review"
 
 
 def title(profile: Profile) -> str:
-    """Return what the dataset is called."""
     return profile.about.title or profile.manifest.dataset
 
 
 def description(profile: Profile) -> str:
-    """Return what the dataset is, in a paragraph."""
     known = _known(profile)
     summary = profile.about.description or (known.summary if known else "")
     return " ".join(filter(None, (summary, made_by(profile), amount(profile))))
 
 
 def made_by(profile: Profile) -> str:
-    """Return by what it was built, and how."""
     manifest, parts = profile.manifest, profile.parts()
     version = manifest.versions.get("eqforge", "")
     if manifest.dataset in BENCHMARKS:
@@ -59,13 +56,11 @@ def made_by(profile: Profile) -> str:
 
 
 def has_mode(profile: Profile) -> bool:
-    """Return whether it was built in a mode; what was imported as it is has none."""
     parts = profile.parts()
     return any(map(has_mode, parts)) if parts else profile.manifest.dataset not in BENCHMARKS
 
 
 def amount(profile: Profile) -> str:
-    """Return how much it holds."""
     manifest, shown = profile.manifest, profile.pictures
     first = ("samples",) if "samples" in manifest.tables or not manifest.tables else ()
     others = [name for name in manifest.tables if name not in ("samples", "rejects")]
@@ -83,13 +78,13 @@ def with_amount(text: str, profile: Profile) -> tuple[str, int]:
 
 
 def is_made(profile: Profile) -> bool:
-    """Return whether eqforge made its rows, and did not take them over from somebody."""
+    """Return True if eqforge made the rows, False if it took them over."""
     parts = profile.parts()
     return all(map(is_made, parts)) if parts else profile.manifest.dataset in DATASETS
 
 
 def is_generated(profile: Profile) -> bool:
-    """Return whether its pictures were made for it, and not taken."""
+    """Return True if the pictures were made for the dataset, not taken."""
     if parts := profile.parts():
         return all(map(is_generated, parts))
     columns = dataset_type(profile.manifest.dataset).table("samples").schema.names
@@ -97,7 +92,6 @@ def is_generated(profile: Profile) -> bool:
 
 
 def collection(profile: Profile) -> str:
-    """Return how its contents came together."""
     return profile.about.collection or " ".join(of_parts(profile, _collection))
 
 
@@ -117,14 +111,12 @@ def _collection(profile: Profile) -> Iterator[str]:
 
 
 def dropped(profile: Profile) -> Iterator[tuple[str, str, int, str]]:
-    """Yield what did not become a sample: stage, reason, how often, and what the reason means."""
     for stage, books in profile.manifest.stages.items():
         for reason, count in books.reasons.items():
             yield stage, reason, count, profile.meaning(stage, reason)
 
 
 def missing(profile: Profile) -> str:
-    """Return what was left out, in a sentence; empty if nothing was."""
     counts = [f"{reason} ({stage}) {count:,}" for stage, reason, count, _ in dropped(profile)]
     if not counts:
         return ""
@@ -132,19 +124,16 @@ def missing(profile: Profile) -> str:
 
 
 def steps(profile: Profile) -> Iterator[str]:
-    """Yield what each stage let through."""
     for stage, books in profile.manifest.stages.items():
         yield f"Stage {stage}: {books.kept:,} of {books.candidates:,} candidates were kept."
 
 
 def errata(profile: Profile) -> list[Erratum]:
-    """Return what was found wrong with single samples of it, and of its parts."""
     others = (erratum for part in profile.manifest.parts for erratum in part.errata)
     return sorted({*profile.manifest.errata, *others})
 
 
 def annotation(profile: Profile) -> str:
-    """Return who looked at the rows."""
     if profile.about.annotation:
         return profile.about.annotation
     said = [*_reviewed(profile)] if profile.parts() else []
@@ -165,7 +154,6 @@ def _annotation(profile: Profile) -> Iterator[str]:
 
 
 def _reviewed(profile: Profile) -> Iterator[str]:
-    """Yield what people decided; nothing where nobody is known to have dropped a row."""
     if (books := profile.manifest.stages.get(_REVIEW)) is not None:
         yield (
             f"People who looked at rows dropped {books.rejected:,} of {books.candidates:,} "
@@ -174,7 +162,6 @@ def _reviewed(profile: Profile) -> Iterator[str]:
 
 
 def personal_information(profile: Profile) -> Iterator[str]:
-    """Yield what it may show or say of people."""
     if profile.about.personal_information:
         yield profile.about.personal_information
     yield from of_parts(profile, _people)
@@ -199,7 +186,6 @@ def _people(profile: Profile) -> Iterator[str]:
 
 
 def biases(profile: Profile) -> Iterator[str]:
-    """Yield who or what it has too much or too little of."""
     yield from profile.about.biases
     yield from of_parts(profile, _biases)
     if profile.manifest.num_rows("rejects"):
@@ -218,7 +204,6 @@ def _biases(profile: Profile) -> Iterator[str]:
 
 
 def limitations(profile: Profile) -> Iterator[str]:
-    """Yield what a user has to know before trusting numbers made with it."""
     yield from profile.about.limitations
     yield from of_parts(profile, _paper_mode)
     yield from of_parts(profile, _selection)
@@ -243,7 +228,6 @@ def _paper_mode(profile: Profile) -> Iterator[str]:
 
 
 def _selection(profile: Profile) -> Iterator[str]:
-    """Yield that it is a part of what could have been built."""
     run = run_of(profile.manifest.config)
     given = {name: run.get(name) for name in _PARTS}
     said = [f"{name} {value}" for name, value in given.items() if value not in (None, [], "100%")]
@@ -252,7 +236,6 @@ def _selection(profile: Profile) -> Iterator[str]:
 
 
 def uses(profile: Profile) -> tuple[str, ...]:
-    """Return what it is meant for."""
     return profile.about.uses or (dataset_type(profile.manifest.dataset).use,)
 
 
@@ -267,7 +250,7 @@ def tools(profile: Profile) -> Iterator[str]:
 
 
 def citation(profile: Profile) -> str:
-    """Return how to cite it, as BibTeX: what its author says, or the papers behind it."""
+    """Return BibTeX: the author's own, or the papers behind the dataset."""
     known = (_known(each) for each in profile.parts() or [profile])
     papers = dict.fromkeys(each.citation for each in known if each and each.citation)
     return (profile.about.citation or "\n\n".join(papers)).strip()
@@ -290,14 +273,12 @@ def licences(profile: Profile) -> Iterator[str]:
 
 
 def tags(profile: Profile) -> tuple[str, ...]:
-    """Return words by which it is found."""
     names = (profile.manifest.dataset, *names_of(profile.parts()))
     own = ("eqforge", *names, "minimal-pairs", "vision-language")
     return tuple(dict.fromkeys((*profile.about.tags, *own)))
 
 
 def languages(profile: Profile) -> tuple[str, ...]:
-    """Return the languages of its texts, as far as they are known."""
     is_english = all(
         is_generated(part) or part.manifest.config.get("language") == "en"
         for part in profile.parts() or [profile]
@@ -306,7 +287,6 @@ def languages(profile: Profile) -> tuple[str, ...]:
 
 
 def _known(profile: Profile) -> KnownDataset | KnownBenchmark | None:
-    """Return what is known of a dataset that eqforge builds or imports."""
     name = profile.manifest.dataset
     return DATASETS.get(name) or BENCHMARKS.get(name)
 

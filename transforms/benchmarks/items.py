@@ -75,12 +75,11 @@ class BenchmarkWork:
     tallies: tuple[Tally, ...] = ()
 
     def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        """Returns the rows of one of the tables."""
         return getattr(self, table)
 
 
 def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
-    """Returns the rows of a batch; an item that cannot be used is a reject."""
+    """Import a batch; an item that cannot be used is a reject."""
     items = [item for item in batch.items if is_wanted(item.item_id, rules.only)]
     samples: list[Any] = []
     rejects: list[Reject] = []
@@ -104,7 +103,7 @@ def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
 
 
 def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...] | Rejection:
-    """Returns the images of an item, none where there are no pictures; or why it is refused."""
+    """Find the images of an item, none where there are no pictures; or say why it is rejected."""
     if item.refusal and not rules.unconfirmed:
         return Rejection(reason=item.refusal)
     for text in (*item.texts, *item.negatives, *([item.answer] if item.answer else [])):
@@ -121,7 +120,7 @@ def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...]
 def _images(
     item: BenchmarkItem, rules: BenchmarkRules
 ) -> Iterator[tuple[str, FoundImage | Rejection]]:
-    """Yields the images of an item by their names; none where there are no pictures."""
+    """Yield the images of an item by their names; none where there are no pictures."""
     cells = item.cells or (None,) * len(item.images)
     if not any(item.images) or (rules.images is None and not any(cells)):
         return
@@ -137,7 +136,7 @@ def _images(
 def sample_row(
     benchmark: str, item: BenchmarkItem, ids: tuple[str | None, ...], source_sha256: str | None
 ) -> Any:
-    """Returns an item's row of `samples`, of the record of its benchmark.
+    """Return an item's row of `samples`, of the record of its benchmark.
 
     Args:
       benchmark: a key of BENCHMARKS.

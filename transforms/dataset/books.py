@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 
 def error_rejection(error: Exception) -> Rejection:
-    """Returns the rejection of a record on which a step failed.
+    """Return the rejection of a record on which a step failed.
 
     Raises:
       EqforgeError, OSError, MemoryError, torch.AcceleratorError, torch.OutOfMemoryError: the error
@@ -38,7 +38,7 @@ def error_rejection(error: Exception) -> Rejection:
 
 
 def guarded(make: Callable[[], Made]) -> Made | Rejection:
-    """Returns what a function makes of one record, or a rejection if it fails on the record.
+    """Return what a function makes of one record, or a rejection if it fails on the record.
 
     Raises:
       EqforgeError, OSError, MemoryError: the run failed; see `error_rejection`.

@@ -60,7 +60,7 @@ class Medium:
     is_read: bool = True
 
     def state(self) -> State | None:
-        """Returns what changes with the content; None if it is missing.
+        """Return what changes with the content; None if it is missing.
 
         Raises:
           OSError: the file's status cannot be read.
@@ -71,13 +71,13 @@ class Medium:
 
 
 def media_in(kind: str, folder: SourceFolder, names: Iterable[str]) -> Iterator[Medium]:
-    """Yields files that a source names by a path below a folder."""
+    """Yield files that a source names by a path below a folder."""
     for name, found in folder.find_all(names, str):
         yield Medium(kind=kind, name=name, file=found if isinstance(found, FoundFile) else None)
 
 
 def model_files(model: str | None, part: str = "") -> Iterator[Medium]:
-    """Yields every file of a model that is a folder; a hub's model is identified by its commit.
+    """Yield every file of a model that is a folder; a hub's model is identified by its commit.
 
     Args:
       model: a folder or an id.
@@ -96,13 +96,11 @@ class Census:
     states: dict[str, dict[str, State | None]]
 
     def present(self, kind: str) -> dict[str, State]:
-        """Returns the states of the media that exist."""
         found = self.states.get(kind, {}).items()
         return {name: state for name, state in found if state is not None}
 
 
 def take_census(media: Iterable[Medium]) -> Census:
-    """Returns the states of media."""
     states: dict[str, dict[str, State | None]] = {}
     for each in media:
         found = states.setdefault(each.kind, {})
@@ -112,19 +110,19 @@ def take_census(media: Iterable[Medium]) -> Census:
 
 
 def note_census(output: str, census: Census) -> None:
-    """Records what a build that is about to begin will read."""
+    """Record what a build that is about to begin will read."""
     storage.write_bytes(_begun(output), msgspec.json.encode(census))
 
 
 def keep_census(output: str, manifest: Manifest) -> None:
-    """Binds the record of a build that has ended to its manifest."""
+    """Bind the record of a build that has ended to its manifest."""
     if storage.exists(_begun(output)):
         census = msgspec.json.decode(storage.read_bytes(_begun(output)), type=Census)
         storage.write_bytes(_kept(output), msgspec.json.encode([_digest(manifest), census]))
 
 
 def known_census(dataset: "Dataset") -> Census | None:
-    """Returns what a dataset was made from; None if the record is missing or of another dataset."""
+    """Return what a dataset was made from; None if the record is missing or of another dataset."""
     try:
         form = tuple[str, Census]
         of, census = msgspec.json.decode(storage.read_bytes(_kept(dataset.folder)), type=form)
@@ -146,7 +144,7 @@ def _kept(output: str) -> str:
 
 
 def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
-    """Yields how the media differ from those that a finished dataset was made from.
+    """Yield how the media differ from those that a finished dataset was made from.
 
     Raises:
       InputError: the dataset's rows cannot be read.
@@ -179,7 +177,6 @@ def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
 
 
 def _named(of: str, names: list[str], of_one: str, of_many: str) -> Iterator[str]:
-    """Yields a sentence about some of the files, if there are any."""
     if names:
         more = [f"and {len(names) - SHOWN:,} more"] * (len(names) > SHOWN)
         listed = ", ".join([*map(shown, sorted(names)[:SHOWN]), *more])
@@ -196,7 +193,7 @@ def _is_known(file: FoundFile | None, digests: set[str]) -> bool:
 
 
 def read_lineage(dataset: "Dataset") -> dict[str, set[str]]:
-    """Returns the digests that a dataset's rows give for their source files, by file name.
+    """Return the digests that a dataset's rows give for their source files, by file name.
 
     Raises:
       InputError: the rows cannot be read.
@@ -209,7 +206,7 @@ def read_lineage(dataset: "Dataset") -> dict[str, set[str]]:
 
 
 def _pairs(dataset: "Dataset", path: str) -> Iterator[tuple[str, Any]]:
-    """Yields (name, digest) of the rows of a file, with few duplicates."""
+    """Yield (name, digest) of the rows of a file, with few duplicates."""
     import pyarrow as pa
 
     from eqforge.schemas.tables.columns import holds_pictures
@@ -229,5 +226,5 @@ def _pairs(dataset: "Dataset", path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _outer(columns: Iterable[str]) -> set[str]:
-    """Returns the columns of a file in which the named ones lie."""
+    """Return the columns of a file in which the named ones lie."""
     return {column.partition(".")[0] for column in columns}

@@ -60,7 +60,7 @@ class _Scan:
 def plan_pieces(
     rules: CombineRules, selection: Selection, dropped: Collection[str] = ()
 ) -> Iterator[Piece]:
-    """Yields what is taken over from each part.
+    """Yield what is taken over from each part.
 
     Args:
       rules: the parts, and what they become.
@@ -128,7 +128,6 @@ def _scan(rules: CombineRules, only: tuple[str, ...]) -> _Scan:
 
 
 def _groups(parts: Sequence[Part], table: str) -> Iterator[tuple[int, str, int]]:
-    """Yields part, file and number of each row group of a table that has rows."""
     for number, part in enumerate(parts):
         dataset = part.open()
         for file in dataset.files(table):
@@ -162,7 +161,6 @@ def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
 
 
 def _sample_at(scan: _Scan, rules: CombineRules, place: int) -> tuple[str, str]:
-    """Returns the id of a sample, and the folder of its part."""
     group = next(each for each in scan.groups if each.start <= place < each.stop)
     dataset, rows = rules.parts[group.part].open(), (place - group.start,)
     (found,) = read_group(dataset, rules.kind, "samples", group.path, group.number, rows)
@@ -170,7 +168,7 @@ def _sample_at(scan: _Scan, rules: CombineRules, place: int) -> tuple[str, str]:
 
 
 def _select(scan: _Scan, doubles: Flags, selection: Selection) -> Flags:
-    """Tells which samples are taken [n]; of equal ones all are, or none."""
+    """Flag the samples that are taken [n]; of equal ones all are, or none."""
     chosen = scan.wanted.copy()
     if selection.sample < 1:
         chosen &= scan.ranks.astype(object) < selection.sample * 2**64
@@ -202,7 +200,6 @@ def _samples(group: _Group, chosen: Flags, doubles: Flags) -> Iterator[Piece]:
 
 
 def _of_part(number: int, scan: _Scan) -> Flags:
-    """Tells which samples are of a part [n]."""
     found = np.zeros(len(scan.keys), dtype=bool)
     for group in scan.groups:
         found[group.start : group.stop] = group.part == number
@@ -210,13 +207,11 @@ def _of_part(number: int, scan: _Scan) -> Flags:
 
 
 def _judgements(number: int, part: Part, scan: _Scan, kept: Flags) -> Iterator[Piece]:
-    """Yields what is known of the samples taken from a part."""
     wanted = scan.keys[kept & _of_part(number, scan)]
     yield from _rows_with(number, part, "judgements", "sample_id", wanted)
 
 
 def _images(number: int, part: Part, scan: _Scan, kept: Flags) -> Iterator[Piece]:
-    """Yields the pictures that the samples taken from a part show."""
     shown = scan.images[kept & _of_part(number, scan)]
     wanted, there = np.setdiff1d(shown.ravel(), digests([None])), 0
     for piece in _rows_with(number, part, "images", "image_id", wanted):
@@ -232,7 +227,7 @@ def _images(number: int, part: Part, scan: _Scan, kept: Flags) -> Iterator[Piece
 def _rows_with(
     number: int, part: Part, table: str, column: str, wanted: NDArray[np.bytes_]
 ) -> Iterator[Piece]:
-    """Yields the rows of a table that have one of some digests in a column."""
+    """Yield the rows of a table that have one of some digests in a column."""
     dataset = part.open()
     for _, path, place in _groups([part], table):
         for group in dataset.groups(path, [column], [place]):
@@ -254,7 +249,7 @@ def _whole(number: int, part: Part, table: str) -> Iterator[Piece]:
 
 
 def merge_images(image_id: str, rows: Iterable[ImageRow]) -> ImageRow:
-    """Returns the one row of a picture that several parts may have, with the scores of all."""
+    """Return the one row of a picture that several parts may have, with the scores of all."""
     del image_id
     first, *others = sorted(set(rows), key=msgspec.json.encode)
     if not others:

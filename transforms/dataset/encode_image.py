@@ -33,7 +33,7 @@ class EncodedImage:
 
 
 def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> EncodedImage:
-    """Encodes pixels, scaled down first if the longer side exceeds the limit.
+    """Encode pixels, scaled down first if the longer side exceeds the limit.
 
     The same pixels and settings give the same bytes with the same Pillow: no date, program name or
     profile is written. JPEG chroma is subsampled 4:2:0, Pillow's default.
@@ -56,7 +56,6 @@ def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> Enco
 
 
 def _fit(image: Image.Image, max_side: int | None) -> Image.Image:
-    """Returns the image scaled, if need be, so that its longer side is at most `max_side`."""
     longest = max(image.size)
     if max_side is None or longest <= max_side:
         return image

@@ -71,7 +71,7 @@ class Errata:
 
 
 def by_sample(errata: Sequence[Erratum]) -> Errata:
-    """Returns errata by the sample's id; notes change nothing, what people decided comes first."""
+    """Return errata by the sample's id; notes change nothing, what people decided comes first."""
     dropped: dict[str, Erratum] = {}
     corrected: dict[str, dict[str, str]] = {}
     for erratum in errata:
@@ -84,18 +84,18 @@ def by_sample(errata: Sequence[Erratum]) -> Errata:
 
 
 def text_columns(kind: TableType) -> list[str]:
-    """Returns the columns of samples that an erratum may correct."""
+    """Return the columns of samples that an erratum may correct."""
     return [name for name in kind.schema.names if name in _TEXTS]
 
 
 def stages_for(errata: Iterable[Erratum]) -> tuple[Stage, ...]:
-    """Returns the stages that apply errata: one for decisions of people, one for the others."""
+    """Return the stages that apply errata: one for decisions of people, one for the others."""
     named = {erratum.stage for erratum in errata}
     return tuple(stage for stage in (REVIEW_STAGE, ERRATA_STAGE) if stage.name in named)
 
 
 def tally(record: Any, errata: Errata) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yields the books of one sample: in each stage that it reaches one candidate, kept or not."""
+    """Yield the counts of one sample: in each stage that it reaches one candidate, kept or not."""
     found = errata.dropped.get(record.sample_id)
     for stage in errata.stages:
         is_kept = found is None or found.stage != stage
@@ -105,7 +105,6 @@ def tally(record: Any, errata: Errata) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def rejected(record: Any, errata: Errata) -> Iterator[Reject]:
-    """Yields the reject of a sample that is dropped."""
     if (erratum := errata.dropped.get(record.sample_id)) is not None:
         detail = f"{erratum.reason} ({', '.join(filter(None, (erratum.who, erratum.when)))})"
         source = getattr(record, "source_id", None) or getattr(record, "image", None) or ""
@@ -116,7 +115,7 @@ def rejected(record: Any, errata: Errata) -> Iterator[Reject]:
 
 
 def kept(record: Any, errata: Errata) -> Iterator[Any]:
-    """Yields a row of a sample as it should be; nothing if the sample is dropped.
+    """Yield a row of a sample as it should be; nothing if the sample is dropped.
 
     Nothing is known of a text that people wrote anew.
     """
@@ -129,12 +128,11 @@ def kept(record: Any, errata: Errata) -> Iterator[Any]:
 
 
 def names_of(record: Any) -> set[str]:
-    """Returns the names of a record's fields."""
     return {field.name for field in fields(record)}
 
 
 def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
-    """Returns a record with other texts, and with what follows from them measured again."""
+    """Return a record with other texts, and with what follows from them measured again."""
     from eqforge.generators.text.words import word_edit
 
     names = names_of(record)
@@ -160,7 +158,7 @@ def with_texts(record: Any, texts: Mapping[str, str]) -> Any:
 
 
 def _annotation(pair: CombinedPair, before: CombinedPair) -> str:
-    """Returns the annotation of a pair with other texts: other columns of its part, as JSON.
+    """Return the annotation of a pair with other texts: other columns of its part, as JSON.
 
     What follows from the texts is measured again; an annotation that is no object stays as it is.
     """
@@ -183,7 +181,6 @@ def _annotation(pair: CombinedPair, before: CombinedPair) -> str:
 
 
 def kinds_of(dataset: str, tables: Iterable[str]) -> tuple[TableType, ...]:
-    """Returns the descriptions of some tables of a dataset."""
     return tuple(dataset_type(dataset).table(name) for name in tables)
 
 
@@ -200,12 +197,11 @@ class RestOfWork:
     tallies: tuple[Any, ...]
 
     def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        """Returns the rows of a table."""
         return self.by_table[table]
 
 
 def used_work(work: Any, header: Manifest, tables: tuple[str, ...]) -> RestOfWork:
-    """Returns a work without the pictures that only samples name which errata drop."""
+    """Return a work without the pictures that only samples name which errata drop."""
     kinds, dropped = kinds_of(header.dataset, tables), by_sample(header.errata).dropped
     rows = {name: tuple(work.rows(name, header.dataset)) for name in tables}
     if any(row.sample_id in dropped for row in rows["samples"]):
@@ -234,7 +230,7 @@ def _used_rows(
 def errata_of(
     path: str | Path | None, dataset: str, decisions: str | Path | None = None
 ) -> tuple[Erratum, ...]:
-    """Reads the errata of a dataset, and what people decided to drop; none if no file is named.
+    """Read the errata of a dataset, and what people decided to drop; none if no file is named.
 
     Raises:
       InputError: a file holds something else, or corrects what is no text.
@@ -248,7 +244,7 @@ def errata_of(
 
 
 def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = ()) -> Manifest:
-    """Checks that every erratum and every decision is of a sample, and returns the manifest.
+    """Check that every erratum and every decision is of a sample, and returns the manifest.
 
     A dataset that is a part of the whole is told in its warnings how many are of other samples.
 
@@ -282,7 +278,7 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
 
 
 def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[str]) -> None:
-    """Checks that errata, and what people decided, are of samples.
+    """Check that errata, and what people decided, are of samples.
 
     Raises:
       BuildError: one is not.
@@ -303,6 +299,5 @@ def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[st
 
 
 def _is_part(config: Mapping[str, Any]) -> bool:
-    """Tells whether the settings select a part of a dataset."""
     run = run_of(config)
     return bool(run.get("only")) or run.get("limit") is not None or run.get("sample") != "100%"

@@ -63,14 +63,13 @@ class DatasetTarget:
 
     @property
     def place(self) -> str:
-        """The folder in which the dataset is written."""
         return storage.join(self.output, NEXT) if self.replaces else self.output
 
 
 def finish_dataset(
     target: DatasetTarget, shards: list[WrittenShard], entered: dict[str, tuple[int, int]]
 ) -> str:
-    """Checks the books, removes files of older runs, and writes the card and the manifest.
+    """Check the books, removes files of older runs, and writes the card and the manifest.
 
     If there is a finished dataset, this one replaces it as the last step. The function is
     idempotent: an engine may repeat it.
@@ -100,7 +99,7 @@ def finish_dataset(
 
 
 def _is_in_place(manifest: Manifest, output: str) -> bool:
-    """Tells whether a dataset has already replaced another, and is not waiting beside it."""
+    """Return True if a dataset has already replaced another, and is not waiting beside it."""
     if is_complete(manifest, storage.join(output, NEXT)):
         return False
     is_there = storage.exists(storage.join(output, FILE_NAME))
@@ -110,7 +109,6 @@ def _is_in_place(manifest: Manifest, output: str) -> bool:
 
 
 def _certified(target: DatasetTarget, manifest: Manifest) -> Manifest:
-    """Returns the manifest with what is certified of the written tables."""
     from eqforge.schemas.dataset.reader import Dataset
 
     if target.certify is None:
@@ -120,7 +118,6 @@ def _certified(target: DatasetTarget, manifest: Manifest) -> Manifest:
 
 
 def _describe(target: DatasetTarget, manifest: Manifest) -> None:
-    """Writes the documents of a dataset whose tables are written."""
     from eqforge.schemas.dataset.documents import write_documents
     from eqforge.schemas.dataset.profile import Profile, read_facts
     from eqforge.schemas.dataset.reader import Dataset
@@ -134,19 +131,18 @@ def _describe(target: DatasetTarget, manifest: Manifest) -> None:
 
 
 def delete_parts(output: str) -> None:
-    """Deletes the part files of sorted runs, which no other run can use."""
+    """Delete the part files of sorted runs, which no other run can use."""
     storage.delete_folder(parts_of(output))
 
 
 def parts_of(output: str) -> str:
-    """Returns the folder of part files."""
     return storage.join(output, WORK, "parts")
 
 
 def balanced_manifest(
     target: DatasetTarget, shards: list[WrittenShard], entered: dict[str, tuple[int, int]]
 ) -> Manifest:
-    """Returns the manifest of what was written.
+    """Return the manifest of what was written.
 
     Args:
       target: where the dataset goes.
@@ -194,7 +190,7 @@ def _with_tables(
 
 
 def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
-    """Returns the number of rows of a table with each tag, by its two parts, sorted."""
+    """Return the number of rows of a table with each tag, by its two parts, sorted."""
     counted: dict[str, Counter[str]] = {}
     for shard in shards:
         for first, second, count in shard.counts if shard.table == table else ():
@@ -205,7 +201,7 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
 
 
 def _unchanged(target: DatasetTarget, shards: list[WrittenShard]) -> int | None:
-    """Returns the number of samples whose words did not change; None where all did."""
+    """Return the number of samples whose words did not change; None where all did."""
     samples = [table for table in target.tables if table.name == "samples"]
     if not any("words_changed" in table.schema.names for table in samples):
         return None
@@ -213,7 +209,7 @@ def _unchanged(target: DatasetTarget, shards: list[WrittenShard]) -> int | None:
 
 
 def _check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> None:
-    """Checks that every candidate of every stage is accounted for.
+    """Check that every candidate of every stage is accounted for.
 
     Raises:
       BuildError: one is not, or more than the allowed share of a stage failed with an exception.

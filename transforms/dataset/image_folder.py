@@ -73,7 +73,7 @@ class ImageFolder:
     encoded: FrameSettings | None = None
 
     def find(self, name: str, box: CornerBox | None = None) -> ImageRow | Rejection:
-        """Returns the row of an image, or why it cannot be used; read once for many captions.
+        """Return the row of an image, or why it cannot be used; read once for many captions.
 
         Args:
           name: the image as its source names it.
@@ -83,7 +83,7 @@ class ImageFolder:
         return found if isinstance(found, Rejection) else found.row
 
     def look_up(self, name: str, box: CornerBox | None = None) -> FoundImage | Rejection:
-        """Returns an image with the digest of its source file; see `find`."""
+        """Return an image with the digest of its source file; see `find`."""
         return _look_up(self, name, box)
 
 
@@ -101,7 +101,7 @@ class FoundImage:
 
 
 def bad_box(box: CornerBox) -> Rejection:
-    """Returns the rejection for a box that is empty or lies outside its image."""
+    """Return the rejection for a box that is empty or lies outside its image."""
     return Rejection(reason="bad_box", detail=f"{box.x0},{box.y0},{box.x1},{box.y1}")
 
 
@@ -122,7 +122,7 @@ def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImag
 
 
 def read_named(root: SourceFolder, name: str) -> bytes | Rejection:
-    """Returns the bytes of a file of a folder, or why they cannot be had.
+    """Return the bytes of a file of a folder, or why they cannot be had.
 
     Raises:
       BuildError: there is no such folder on this host.
@@ -142,7 +142,6 @@ def read_named(root: SourceFolder, name: str) -> bytes | Rejection:
 
 
 def image_rejection(why: MissingFile | FetchFailed) -> Rejection:
-    """Returns the rejection for an image that cannot be had."""
     reason = {"file_missing": "image_missing"}.get(why.reason, why.reason)
     return Rejection(reason=reason, detail=why.detail)
 
@@ -157,7 +156,7 @@ def store_image(
     is_array: bool = False,
     encoded: FrameSettings | None = None,
 ) -> FoundImage | Rejection:
-    """Checks an encoded image and stores its bytes unchanged, a crop of it, or it encoded anew.
+    """Check an encoded image and stores its bytes unchanged, a crop of it, or it encoded anew.
 
     Args:
       media_root: as in `ImageFolder`.
@@ -200,7 +199,7 @@ def store_image(
 def _cut(
     pixels: NDArray[np.uint8], box: CornerBox, max_pixels: int, clip_boxes: bool
 ) -> NDArray[np.uint8] | Rejection:
-    """Returns the pixels of a box, or why there are none."""
+    """Return the pixels of a box, or why there are none."""
     inside = box.clip((pixels.shape[1], pixels.shape[0]))
     if inside.is_empty:
         return bad_box(box)
@@ -216,7 +215,7 @@ _CHANNELS: Final = 3
 
 
 def png_of_array(data: bytes, max_pixels: int) -> bytes:
-    """Returns the PNG of an array of pixels in the order blue, green, red.
+    """Return the PNG of an array of pixels in the order blue, green, red.
 
     Args:
       data: the bytes of a `.npy` file, uint8 [height, width, 3]; no pickle is opened.

@@ -33,7 +33,7 @@ class Ledger:
         compute: Callable[[], T],
         is_final: Callable[[T], bool] = lambda _: True,
     ) -> T:
-        """Returns the known result for these inputs, or computes and stores it.
+        """Return the known result for these inputs, or computes and stores it.
 
         Args:
           inputs: JSON-like values that identify what the step works on.
@@ -51,26 +51,21 @@ class Ledger:
         return result
 
     def recall(self, inputs: Any, kind: type[T]) -> T | None:
-        """Returns the known result for these inputs, or None."""
         try:
             return msgspec.json.decode(storage.read_bytes(self._url(inputs)), type=kind)
         except (FileNotFoundError, msgspec.DecodeError):
             return None
 
     def write(self, inputs: Any, result: Any) -> None:
-        """Stores the result for these inputs."""
         storage.write_bytes(self._url(inputs), msgspec.json.encode(result))
 
     def exists(self) -> bool:
-        """Tells whether any result is stored."""
         return storage.exists(storage.join(self.root, self.step))
 
     def name(self, inputs: Any) -> str:
-        """Returns the name of the file that holds the result for these inputs."""
         return f"{fingerprint([self.step, self.basis, inputs])}.json"
 
     def names(self) -> frozenset[str]:
-        """Returns the names of the files of all results that are stored."""
         root = storage.join(self.root, self.step)
         folders = (storage.join(root, name) for name in storage.list_names(root))
         return frozenset(name for folder in folders for name in storage.list_names(folder))

@@ -25,7 +25,7 @@ class MediaStore:
     root: str
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Stores bytes and returns their SHA-256, the image's id.
+        """Store bytes and returns their SHA-256, the image's id.
 
         Args:
           data: an encoded image.
@@ -37,7 +37,7 @@ class MediaStore:
         return image_id
 
     def sync(self, images: Iterable[tuple[str, str]]) -> None:
-        """Makes stored images, each an id and a suffix, durable against a power cut.
+        """Make stored images, each an id and a suffix, durable against a power cut.
 
         One call for many images is faster than many calls: the disk then writes them all at once.
 
@@ -53,7 +53,7 @@ class MediaStore:
             disk.sync(path)
 
     def get(self, image_id: str, suffix: str) -> bytes:
-        """Returns the bytes of an image.
+        """Return the bytes of an image.
 
         Raises:
           FileNotFoundError: the store does not hold it.
@@ -61,16 +61,15 @@ class MediaStore:
         return storage.read_bytes(self.path(image_id, suffix))
 
     def exists(self, image_id: str, suffix: str, num_bytes: int | None = None) -> bool:
-        """Tells whether the store holds an image, of the given length if there is one."""
+        """Return True if the store holds an image, of the given length if there is one."""
         found = storage.info(self.path(image_id, suffix))
         return found is not None and num_bytes in (None, found["size"])
 
     def path(self, image_id: str, suffix: str) -> str:
-        """Returns the path or address of an image, whether or not it exists."""
         return f"{_place(self.root)[0]}/{image_id[:2]}/{image_id}{suffix}"
 
     def _holds(self, image_id: str, suffix: str, data: bytes) -> bool:
-        """Tells whether an image is stored; in an object store, its length decides."""
+        """Return True if an image is stored; in an object store, its length decides."""
         if not self.exists(image_id, suffix, len(data)):  # after a power cut it may be short
             return False
         return not _place(self.root)[1] or self.get(image_id, suffix) == data
@@ -78,6 +77,6 @@ class MediaStore:
 
 @functools.cache
 def _place(root: str) -> tuple[str, bool]:
-    """Returns the path or URL of a root, and whether it lies on a disk of this machine."""
+    """Return the path or URL of a root, and whether it lies on a disk of this machine."""
     is_local = storage.is_local(root)
     return (storage.locate(root)[1] if is_local else root).rstrip("/"), is_local

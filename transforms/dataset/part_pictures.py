@@ -41,7 +41,7 @@ class Part:
     is_named: bool = False
 
     def open(self) -> Dataset:
-        """Opens it; the manifest is read once in a process.
+        """Open it; the manifest is read once in a process.
 
         Raises:
           InputError: it is not there any more, or was built again.
@@ -68,7 +68,7 @@ class PartPictures:
     parts: tuple[Part, ...]
 
     def get(self, image_id: str, suffix: str) -> bytes:
-        """Returns the bytes of a picture, whose SHA-256 is its id.
+        """Return the bytes of a picture, whose SHA-256 is its id.
 
         Args:
           image_id: its id.
@@ -76,7 +76,6 @@ class PartPictures:
 
         Raises:
           BuildError: no part has it, or its bytes are others.
-          InputError: a file is missing or damaged.
         """
         del suffix
         for part, path in self._candidates(image_id):
@@ -92,11 +91,10 @@ class PartPictures:
         raise BuildError(f"no part has the image {image_id}; eqforge verify looks for all damage")
 
     def path(self, image_id: str, suffix: str) -> str:
-        """Returns what a picture is called in a message."""
         return f"{image_id}{suffix}"
 
     def _candidates(self, image_id: str) -> Iterator[tuple[Part, str]]:
-        """Yields the files in which a picture may be, the likely ones first."""
+        """Yield the files in which a picture may be, the likely ones first."""
         others: list[tuple[Part, str]] = []
         for part in self.parts:
             paths = [file.path for file in part.open().files("images")]
@@ -119,7 +117,7 @@ class _Index:
     places: NDArray[np.int64]
 
     def find(self, image_id: str) -> tuple[int, int]:
-        """Returns the place of a picture, (0, 0) if the file has none of that id."""
+        """Return the place of a picture, (0, 0) if the file has none of that id."""
         try:
             wanted = np.array([bytes.fromhex(image_id)], dtype=self.ids.dtype)
         except ValueError:  # an id of a part that is not sound

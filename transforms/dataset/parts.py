@@ -36,7 +36,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
-    """Returns the datasets to combine in an order of their own, each with the name it was given.
+    """Return the datasets to combine in an order of their own, each with the name it was given.
 
     Args:
       given: folders or URLs, or NAME=FOLDER; the name of others is empty.
@@ -65,7 +65,7 @@ def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
 
 
 def _name_and_folder(given: str) -> tuple[str, str]:
-    """Returns the name of a part, empty if it has none of its own, and its folder.
+    """Return the name of a part, empty if it has none of its own, and its folder.
 
     Raises:
       InputError: the name is none that can stand in a table, or there is no folder.
@@ -83,7 +83,7 @@ def _name_and_folder(given: str) -> tuple[str, str]:
 
 
 def kind_of(datasets: dict[str, str]) -> str:
-    """Returns the name of what datasets, by folder, become together.
+    """Return the name of what datasets, by folder, become together.
 
     Raises:
       InputError: they cannot be combined; the message names the columns.
@@ -169,12 +169,11 @@ class PieceWork:
     tallies: tuple[Tally, ...] = ()
 
     def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        """Returns the rows of one of the tables."""
         return getattr(self, table)
 
 
 def take_over(piece: Piece, rules: CombineRules) -> PieceWork:
-    """Returns the rows of a piece in the form of the dataset that is made.
+    """Return the rows of a piece in the form of the dataset that is made.
 
     Raises:
       InputError: a file of a part is missing or damaged, or its rows are not what they should be.
@@ -206,7 +205,7 @@ def take_over(piece: Piece, rules: CombineRules) -> PieceWork:
 
 
 def _of_part(record: Any, part: Part) -> Any:
-    """Returns a sample with the name that its part was given in front of its kind.
+    """Return a sample with the name that its part was given in front of its kind.
 
     A pair's kind begins with its dataset already, whose place the name takes. Equal samples of two
     parts are found before, as the name would tell them apart.
@@ -233,7 +232,7 @@ def read_group(
     group: int,
     rows: tuple[int, ...] | None = None,
 ) -> Iterator[Any]:
-    """Yields rows of a row group as records of a combined dataset.
+    """Yield rows of a row group as records of a combined dataset.
 
     Args:
       dataset: the part.
@@ -273,7 +272,7 @@ def _described(dataset: str, table: str) -> TableType:
 
 
 def combined_pair(row: dict[str, Any]) -> CombinedPair:
-    """Returns a pair of any dataset as one of a combined dataset.
+    """Return a pair of any dataset as one of a combined dataset.
 
     Args:
       row: a row of `samples` of a dataset of pairs.
@@ -298,12 +297,11 @@ def combined_pair(row: dict[str, Any]) -> CombinedPair:
 
 
 def _source(row: dict[str, Any], number: int) -> str | None:
-    """Returns the file that an image of a pair comes from, as the source names it."""
+    """Return the file that an image of a pair comes from, as the source names it."""
     return row.get(f"image_{number}") or (row.get(f"origin_{number}") or {}).get("source_path")
 
 
 def _parsed(annotation: str) -> Any:
-    """Returns an annotation as what its JSON says; a text that is no JSON stays a text."""
     try:
         return msgspec.json.decode(annotation)
     except (msgspec.DecodeError, RecursionError):

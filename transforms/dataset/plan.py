@@ -33,7 +33,7 @@ class Selection:
 
 
 def is_wanted(name: str, only: tuple[str, ...]) -> bool:
-    """Tells whether a record or sample is asked for; an empty `only` asks for all.
+    """Return True if a record or sample is asked for; an empty `only` asks for all.
 
     It is if it is named itself, if a sample of it is, or if the record it was made from is.
     """
@@ -44,7 +44,7 @@ def is_wanted(name: str, only: tuple[str, ...]) -> bool:
 
 
 def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
-    """Yields the selected clips with the selected pairs and only the frames that these need.
+    """Yield the selected clips with the selected pairs and only the frames that these need.
 
     Raises:
       InputError: a sample named in `only` is not in the plan.
@@ -109,7 +109,7 @@ def select_whole(
 
 
 def no_sample(name: str, known: Iterable[str]) -> str:
-    """Returns the message for a sample in `--only` that a plan does not have."""
+    """Return the message for a sample in `--only` that a plan does not have."""
     hint = nearest(name, known)
     return (
         f"--only {name}: the plan has no such sample, or --limit or --sample excludes it{hint}"
@@ -141,7 +141,7 @@ class PlanFiles:
 def write_plan(
     records: Iterable[Any], folder: str, measure: Callable[[Any], dict[str, int]]
 ) -> PlanFiles:
-    """Writes a plan as JSON lines below a folder, a few hundred records per file, in plan order.
+    """Write a plan as JSON lines below a folder, a few hundred records per file, in plan order.
 
     Args:
       records: dataclasses that msgspec can write and read.
@@ -163,7 +163,7 @@ def write_plan(
 
 
 def copy_plan(plan: PlanFiles, folder: str) -> PlanFiles:
-    """Copies the files of a plan into a folder or URL, and returns the copy."""
+    """Copy the files of a plan into a folder or URL, and returns the copy."""
     copies = tuple(storage.join(folder, file.rpartition("/")[2]) for file in plan.files)
     for file, copy in zip(plan.files, copies, strict=True):
         storage.write_bytes(copy, storage.read_bytes(file))
@@ -171,7 +171,6 @@ def copy_plan(plan: PlanFiles, folder: str) -> PlanFiles:
 
 
 def read_plan(kind: type[T], files: Iterable[str]) -> Iterator[T]:
-    """Yields the records of a plan's files in this process."""
     decoder = msgspec.json.Decoder(kind)
     lines = (line for url in files for line in storage.read_bytes(url).splitlines())
     return map(decoder.decode, lines)
@@ -187,7 +186,7 @@ class PlannedRecord:
 
 
 def list_plan_file(url: str) -> Iterator[PlannedRecord]:
-    """Yields the place of each record of a plan file."""
+    """Yield the place of each record of a plan file."""
     start = 0
     for line in storage.read_bytes(url).splitlines(keepends=True):
         yield PlannedRecord(file=url, start=start, stop=start + len(line))
@@ -195,6 +194,5 @@ def list_plan_file(url: str) -> Iterator[PlannedRecord]:
 
 
 def read_planned_record(kind: type[T], planned: PlannedRecord) -> T:
-    """Returns a record of a plan."""
     line = storage.read_range(planned.file, planned.start, planned.stop)
     return msgspec.json.decode(line, type=kind)

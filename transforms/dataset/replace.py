@@ -38,7 +38,7 @@ _SHARD = re.compile(rf"({'|'.join(sorted(TABLE_NAMES))})-\d{{5}}-of-\d{{5}}\.par
 
 
 def publish(output: str) -> None:
-    """Replaces the dataset in a folder by the complete one below `_next`.
+    """Replace the dataset in a folder by the complete one below `_next`.
 
     Raises:
       BuildError: a file of the new dataset is missing.
@@ -76,7 +76,7 @@ def settle(output: str) -> None:
 
 
 def _documents(output: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yields the documents of the new dataset; an earlier version may have written fewer."""
+    """Yield the documents of the new dataset; an earlier version may have written fewer."""
     for name in names:
         url = storage.join(output, NEXT, name)
         if storage.exists(url):
@@ -88,12 +88,12 @@ def _files(manifest: Manifest) -> list[DataFile]:
 
 
 def is_complete(manifest: Manifest, output: str) -> bool:
-    """Tells whether every file of a dataset exists in its full length."""
+    """Return True if every file of a dataset exists in its full length."""
     return next(_missing(manifest, output), None) is None
 
 
 def check_files(manifest: Manifest, output: str) -> None:
-    """Checks that every file is still where it was written: the folder may have been removed.
+    """Check that every file is still where it was written: the folder may have been removed.
 
     Raises:
       BuildError: a file is missing or not in its full length.
@@ -106,7 +106,6 @@ def check_files(manifest: Manifest, output: str) -> None:
 
 
 def _missing(manifest: Manifest, output: str) -> Iterator[str]:
-    """Yields the files that are missing or not in their full length."""
     folders = {file.path.rpartition("/")[0] for file in _files(manifest)}
     there = {folder: storage.file_sizes(storage.join(output, folder)) for folder in folders}
     for file in _files(manifest):
@@ -116,7 +115,7 @@ def _missing(manifest: Manifest, output: str) -> Iterator[str]:
 
 
 def remove_strays(output: str, files: Iterable[DataFile]) -> None:
-    """Deletes what older runs left in the data folder: other shard counts, half-written files.
+    """Delete what older runs left in the data folder: other shard counts, half-written files.
 
     Syncs the folder, as a power cut could otherwise bring back what was deleted.
     """
@@ -130,7 +129,7 @@ def remove_strays(output: str, files: Iterable[DataFile]) -> None:
 
 
 def copy_file(source: str, target: str) -> None:
-    """Gives a file a second name, replacing any file of that name atomically.
+    """Give a file a second name, replacing any file of that name atomically.
 
     On a disk it is a hard link if possible, which is safe as files are never changed in place. An
     object store makes a copy of its own.

@@ -60,7 +60,6 @@ class RunSorter:
         *,
         part_bytes: int = PART_BYTES,
     ) -> None:
-        """Starts with no records."""
         self._key, self._shards, self._part = key, shards, part
         self._part_bytes = part_bytes
         self._kind: type = object
@@ -68,7 +67,7 @@ class RunSorter:
         self._size = 0
 
     def add(self, record: Any) -> Iterator[tuple[int, Run]]:
-        """Adds a record; yields the runs of all records so far, by shard, once there are many."""
+        """Add a record; yields the runs of all records so far, by shard, once there are many."""
         key = self._key(record)
         line = _encode(key, record)
         self._kind = type(record)
@@ -78,7 +77,7 @@ class RunSorter:
             yield from self.flush()
 
     def flush(self) -> Iterator[tuple[int, Run]]:
-        """Yields the runs of the remaining records, by shard."""
+        """Yield the runs of the remaining records, by shard."""
         shards = sorted(self._lines)
         runs = [b"".join(line for _, line in sorted(self._lines.pop(shard))) for shard in shards]
         is_small, self._size = self._size <= self._part_bytes // _PARTS_CARRIED, 0
@@ -93,7 +92,7 @@ class RunSorter:
 
 
 def carry(key: Callable[[Any], str], records: Iterable[Any]) -> list[Run]:
-    """Returns one run that carries the records, or no run if there are none."""
+    """Return one run that carries the records, or no run if there are none."""
     found = list(records)
     lines = sorted((key(record), _encode(key(record), record)) for record in found)
     data = b"".join(line for _, line in lines)
@@ -117,7 +116,7 @@ def _write_part(start: str, runs: list[bytes]) -> str:
 def merge_runs(
     runs: list[Run], merge_bytes: int = MERGE_BYTES, least_piece_bytes: int = LEAST_PIECE_BYTES
 ) -> Iterator[tuple[str, bytes]]:
-    """Yields the key and the JSON of every record of some runs, ordered by both.
+    """Yield the key and the JSON of every record of some runs, ordered by both.
 
     Args:
       runs: each ordered by key.

@@ -47,11 +47,10 @@ class Table:
 
     @property
     def counted(self) -> Callable[[Any], tuple[str, str]] | None:
-        """Returns the function whose values the rows are counted by; None if there is none."""
         return _split_of if self.tag is None and SPLIT in self.schema.names else self.tag
 
     def file_name(self, shard: int) -> str:
-        """Returns the path of a shard below the dataset's folder."""
+        """Return the path of a shard below the dataset's folder."""
         return f"data/{self.name}-{shard:05d}-of-{self.shards:05d}.parquet"
 
 

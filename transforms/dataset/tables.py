@@ -22,19 +22,18 @@ class Pictures(Protocol):
     """Where pictures are read from by id and suffix: a media store, or datasets that have them."""
 
     def get(self, image_id: str, suffix: str) -> bytes:
-        """Returns the bytes of a picture."""
+        """Return the bytes of a picture."""
 
     def path(self, image_id: str, suffix: str) -> str:
-        """Returns what a message calls it."""
+        """Return what a message calls it."""
 
 
 def files_for(rows: int, rows_per_file: int) -> int:
-    """Returns the number of files for a number of rows, at least 1."""
     return max(1, -(-rows // rows_per_file))
 
 
 def table_of(kind: TableType, shards: int, media: Pictures | None = None) -> Table:
-    """Returns a table for the shard writer.
+    """Return a table for the shard writer.
 
     Args:
       kind: its description.
@@ -52,12 +51,11 @@ def table_of(kind: TableType, shards: int, media: Pictures | None = None) -> Tab
 
 
 def rejects_table(rows: int) -> Table:
-    """Returns the table of rejects, sized for at most `rows` of them."""
     return table_of(REJECTS_TABLE, files_for(rows, REJECTS_PER_FILE))
 
 
 def media_tables(records: int, media_root: str | None) -> tuple[Table, ...]:
-    """Returns the tables of images, where there are images, and of rejects."""
+    """Return the tables of images, where there are images, and of rejects."""
     rejects = rejects_table(records)
     if media_root is None:
         return (rejects,)
@@ -72,7 +70,7 @@ def generated_tables(
     media: MediaStore,
     kind: DatasetType = GENERATED_PAIRS,
 ) -> tuple[Table, ...]:
-    """Returns the tables for a number of generated pairs, in the order they are written."""
+    """Return the tables for a number of generated pairs, in the order they are written."""
     pictures = files_for(2 * pairs, images_per_file)
     return (
         table_of(kind.table("samples"), files_for(pairs, samples_per_file)),

@@ -28,7 +28,7 @@ SPOOL_BYTES = 32 << 20
 def write_runs(
     table: Table, shard: int, runs: Iterable[Run], output: str, place: str | None = None
 ) -> WrittenShard:
-    """Writes the records of one shard under its final name, sorted by key, each once.
+    """Write the records of one shard under its final name, sorted by key, each once.
 
     An existing file with the same records and all its bytes is kept. If the output has such a file
     but `place` is another folder, the file gets a second name there.
@@ -64,7 +64,7 @@ def write_runs(
 
 
 def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tuple[int, str] | None:
-    """Returns the length and digest of a file that need not be written again, or None.
+    """Return the length and digest of a file that need not be written again, or None.
 
     Args:
       own: where the dataset has it, or an older file of the same name.
@@ -104,7 +104,6 @@ class _Spool:
     def count(
         self, tag: Callable[[Any], tuple[str, str]] | None
     ) -> tuple[tuple[str, str, int], ...]:
-        """Returns how many records have each tag."""
         counts = Counter(map(tag, self)) if tag is not None else Counter()
         return tuple((*found, count) for found, count in sorted(counts.items()))
 
@@ -145,7 +144,7 @@ def _write_file(table: Table, records: _Spool, url: str) -> tuple[int, str]:
 def fingerprint_records(
     schema: pa.Schema, ordered: Iterable[Any], metadata: tuple[tuple[str, str], ...] = ()
 ) -> str:
-    """Returns the value of `fingerprint` in the metadata of a file of these records."""
+    """Return the value of `fingerprint` in the metadata of a file of these records."""
     digest = _start_fingerprint(schema, metadata)
     for record in ordered:
         digest.update(msgspec.json.encode(record))
@@ -157,7 +156,7 @@ def _start_fingerprint(schema: pa.Schema, metadata: tuple[tuple[str, str], ...])
 
 
 def _noted(url: str) -> list[Any] | None:
-    """Returns what an earlier run recorded about a shard; None if it did not get that far."""
+    """Return what an earlier run recorded about a shard; None if it did not get that far."""
     try:
         return msgspec.json.decode(storage.read_bytes(url), type=list)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -182,7 +181,7 @@ def _write_rows(stream: Any, schema: pa.Schema, rows: Iterator[dict[str, Any]]) 
 
 
 def _row_groups(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yields tables of about 32 MB, so that neither writer nor reader holds a whole shard."""
+    """Yield tables of about 32 MB, so that neither writer nor reader holds a whole shard."""
     batches: list[pa.RecordBatch] = []
     size = count = 0
     for batch in _batches(rows, schema):
@@ -196,7 +195,7 @@ def _row_groups(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[p
 
 
 def _batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yields small batches, so that conversion from Python needs little memory."""
+    """Yield small batches, so that conversion from Python needs little memory."""
     has_media = holds_pictures(schema)
     chunk: list[dict[str, Any]] = []
     size = 0

@@ -124,7 +124,6 @@ def _read(dataset: Dataset, name: str, most_bytes: int) -> str:
 
 
 def _short(export: Export) -> str:
-    """Return a card of what is known without the dataset's own."""
     manifest = export.dataset.manifest
     splits = "; ".join(f"`{each.name}`: {each.rows:,} rows" for each in export.splits)
     is_import = manifest.dataset in BENCHMARKS

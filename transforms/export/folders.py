@@ -43,7 +43,6 @@ def _json(row: dict[str, Any]) -> bytes:
 
 
 def _put_picture(export: Export, picture: Picture | None) -> str | None:
-    """Write a picture below `images` where it is not there yet; return its path."""
     if picture is None:
         return None
     path = f"images/{picture.image_id[:2]}/{picture.image_id}{picture.suffix}"

@@ -48,7 +48,7 @@ class Format:
     image_files: bool = False
 
     def refusal(self, dataset: "Dataset", table: str) -> str:
-        """Return why a table cannot be written so; empty where it can."""
+        """Say why a table cannot be written in this format; empty where it can."""
         if missing := self.columns - set(dataset.columns(table)):
             return (
                 f"expected rows with the columns {', '.join(sorted(missing))}, which {table} "
@@ -57,7 +57,6 @@ class Format:
         return self._writer.refusal(dataset, table)
 
     def write(self, export: "Export") -> None:
-        """Write the files."""
         self._writer.write(export)
 
     @property

@@ -152,7 +152,6 @@ class _Asking:
         self.letters = LETTERS[: max(most, 2)] if most else ""
 
     def of(self, record: Record) -> list[_Asked]:
-        """Return the questions of a row."""
         pictures = {each.image_id: each for each in record.pictures.values() if each is not None}
         cluster: Any = record.row[self._form.cluster]
         questions = self._form.questions(record.row)
@@ -261,7 +260,6 @@ def _refuse_vlmevalkit(dataset: Dataset, table: str) -> str:
 
 
 def _write_vlmevalkit(export: Export) -> None:
-    """Write the table."""
     path = f"{_task_name(export.dataset)}.tsv"
     if export.has(path):
         return

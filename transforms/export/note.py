@@ -76,37 +76,31 @@ class Ledger:
     """
 
     def __init__(self, folder: str, note: ExportNote, done: Iterable[DataFile] = ()) -> None:
-        """Take over what is done."""
         self.folder, self._note = folder, note
         self.done = {file.path: file for file in done}
         self.is_finished, self._saved = False, time.monotonic()
         self.opened = set[str]()
 
     def add(self, file: DataFile) -> None:
-        """Note a complete file."""
         self.done[file.path] = file
         if time.monotonic() - self._saved > _SAVED_EVERY_S:
             self.save()
 
     def save(self) -> None:
-        """Write the note of an export that is not finished."""
         _write(self.folder, PARTIAL, self.note())
         self._saved = time.monotonic()
 
     def finish(self) -> ExportNote:
-        """Write the note of the finished export; return it."""
         _write(self.folder, NOTE, self.note())
         storage.delete(storage.join(self.folder, PARTIAL))
         self.is_finished = True
         return self.note()
 
     def keep(self) -> None:
-        """Save what is complete, if the export is not."""
         if not self.is_finished:
             self.save()
 
     def note(self) -> ExportNote:
-        """Return the note of what is complete."""
         files = [self.done[path] for path in sorted(self.done)]
         return dataclasses.replace(self._note, files=files)
 
@@ -198,7 +192,6 @@ def _write(folder: str, name: str, note: ExportNote) -> None:
 
 
 def _read(folder: str, name: str) -> ExportNote | None:
-    """Return a note; None if there is none."""
     url = storage.join(folder, name)
     try:
         with storage.open_below(folder, name) as stream:

@@ -62,7 +62,6 @@ def _refuse_unknown_tables(dataset: Dataset, table: str) -> str:
 
 
 def _write_hub(export: Export) -> None:
-    """Write the tables, the card and the description in Croissant."""
     manifest, first = export.dataset.manifest, export.settings.table
     others = [n for n in manifest.tables if manifest.num_rows(n) and n not in (first, "images")]
     configured: dict[str, list[Files]] = {}

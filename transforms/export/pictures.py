@@ -69,21 +69,15 @@ class PictureColumn:
     data: pa.BinaryArray
 
     def __iter__(self) -> Iterator[Picture | None]:
-        """Yield the picture of each row."""
         columns = (self.ids.to_pylist(), self.suffixes.to_pylist(), self.data)
         for name, suffix, data in zip(*columns, strict=True):
             yield None if name is None else Picture(name, suffix, data.as_py())
 
 
 class Pictures:
-    """An index of the pictures of a table, to be closed as a context.
-
-    Raises:
-      InputError: a file is missing or damaged.
-    """
+    """An index of the pictures of a table, to be closed as a context."""
 
     def __init__(self, dataset: Dataset, table: str = "images") -> None:
-        """Read the ids and lengths of all pictures."""
         kind = table_type(dataset.manifest.dataset, table)
         assert kind is not None
         self._dataset, self._key = dataset, kind.key[0]
@@ -100,17 +94,14 @@ class Pictures:
         self._starts, self._lengths, self._files, self._kinds = (each[order] for each in rest)
 
     def __enter__(self) -> "Pictures":
-        """Return the index."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the files."""
         self._stack.close()
         for descriptor in self._opened.values():
             os.close(descriptor)
 
     def __len__(self) -> int:
-        """Return how many pictures there are."""
         return len(self._keys)
 
     def places(self, ids: pa.Array | pa.ChunkedArray) -> Places:
@@ -137,7 +128,6 @@ class Pictures:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffixes of all pictures."""
         return tuple(sorted(self._suffixes))
 
     def read(self, ids: pa.StringArray) -> PictureColumn:
@@ -241,7 +231,6 @@ class Encoder:
     """Reads pictures, and encodes them as the settings say."""
 
     def __init__(self, pictures: Pictures, settings: ExportSettings) -> None:
-        """Encode nothing yet."""
         self._pictures, self._settings = pictures, settings
         self._is_kept = settings.image_format == "keep" and settings.max_side is None
 

@@ -154,7 +154,6 @@ class _Array:
         self._stream, self._is_object, self.number = stream, is_object, 0
 
     def add(self, record: Any, key: str = "") -> None:
-        """Write a record; in an object under a key."""
         start = ("{" if self._is_object else "[") if self.number == 0 else ","
         name = f"{json.dumps(key, ensure_ascii=False)}: " if self._is_object else ""
         text = json.dumps(record, ensure_ascii=False)
@@ -163,7 +162,6 @@ class _Array:
         self.number += 1
 
     def close(self) -> None:
-        """Write the end."""
         if self.number == 0:
             self._stream.write(b"{" if self._is_object else b"[")
         self._stream.write(b"\n}\n" if self._is_object else b"\n]\n")
@@ -363,7 +361,6 @@ def _records(export: Export) -> Iterator[Record]:
 
 
 def _records_of(export: Export, kind: str) -> Iterator[Record]:
-    """Yield the rows of a kind; the pictures of others are not read."""
     for part in export.all_parts():
         for rows in part.tables():
             if "kind" in rows.column_names:

@@ -84,7 +84,6 @@ class SplitRows:
     """The rows of a split, without pictures, read once from front to back."""
 
     def __init__(self, tables: Iterator[pa.Table]) -> None:
-        """Read nothing yet."""
         self._tables, self._place = tables, 0
         self._held: list[pa.Table] = []
 

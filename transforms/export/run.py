@@ -123,18 +123,15 @@ class PartOfDataset(Dataset):
 
     @contextlib.contextmanager
     def open_file(self, path: str) -> Iterator[TableFile]:
-        """Open one of the manifest's files, with all its rows."""
         with self.whole.open_file(path) as opened:
             yield opened
 
     def check_unreplaced(self) -> None:
-        """Check that no other dataset took the place of the whole."""
         self.whole.check_unreplaced()
 
     def file_batches(
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the kept rows of one file in pieces; see Dataset.file_batches."""
         start, kept = 0, self.kept.get(path)
         for batch in self.whole.file_batches(path, columns, rows):
             if kept is not None:

@@ -39,7 +39,6 @@ class ExportSettings:
     state; a licence that is not stated allows nothing. A pair stays if both its pictures may."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         if self.rows_per_file < 1:
             raise InputError(f"--rows-per-file {self.rows_per_file}: expected 1 or more")
         if self.max_side is not None and self.max_side < 1:

@@ -47,7 +47,6 @@ def _refusal(dataset: Dataset, table: str) -> str:
 
 
 def _write(export: Export) -> None:
-    """Write the four files."""
     for table in ("captions", "gallery"):
         check_files(export.dataset, table)
     found = {row["caption_id"]: row for row in export.dataset.rows("captions")}

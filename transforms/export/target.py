@@ -84,7 +84,6 @@ class Part:
     """
 
     def __init__(self, export: "Export", split: Split, number: int, rows: SplitRows) -> None:
-        """Read nothing yet."""
         self._export, self._split_rows = export, rows
         size = export.settings.rows_per_file
         self.split, self.number, self.count = split, number, -(-split.rows // size)
@@ -111,7 +110,6 @@ class Part:
             yield from self._export.joined(rows)
 
     def records(self) -> Iterator[Record]:
-        """Yield the rows with their pictures, one by one."""
         for piece in self.pieces():
             yield from self._export.records(piece)
 
@@ -131,11 +129,6 @@ class Export:
     """
 
     def __init__(self, dataset: Dataset, settings: ExportSettings, ledger: Ledger) -> None:
-        """Write nothing yet; see run.export_dataset.
-
-        Raises:
-          InputError: a file is missing or damaged.
-        """
         table = settings.table
         kind = table_type(dataset.manifest.dataset, table)
         assert kind is not None
@@ -148,13 +141,12 @@ class Export:
         self._ticker = Ticker(total, "rows", task=f"exporting {dataset.manifest.dataset}")
 
     def close(self) -> None:
-        """End the line of progress, and closes the dataset's files."""
         self._ticker.close()
         self._stack.close()
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Rows that were left out, by the licences that forbid to pass them on."""
+        """Number of rows left out, by the licences that forbid to pass them on."""
         return self._ledger.note().left_out
 
     @functools.cached_property
@@ -168,11 +160,9 @@ class Export:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffixes that the files of pictures may have."""
         return self._encoder.suffixes if self.pictures else ()
 
     def count_pictures(self) -> int:
-        """Return how many distinct pictures the rows show."""
         if not self.pictures:
             return 0
         batches = self.dataset.batches(self.settings.table, [*self.pictures], 50_000)
@@ -185,12 +175,10 @@ class Export:
             yield Part(self, split, number, rows)
 
     def all_parts(self) -> Iterator[Part]:
-        """Yield the parts of all splits."""
         for split in self.splits:
             yield from self.parts(split)
 
     def records_of(self, split: Split) -> Iterator[Record]:
-        """Yield all rows of a split with their pictures."""
         for part in self.parts(split):
             yield from part.records()
 
@@ -211,7 +199,6 @@ class Export:
             )
 
     def records(self, piece: Piece) -> Iterator[Record]:
-        """Yield the rows of a piece one by one."""
         names = list(piece.pictures)
         columns = zip(*piece.pictures.values(), strict=True) if names else iter(())
         for row in piece.rows.to_pylist():
@@ -229,7 +216,6 @@ class Export:
 
     @property
     def files(self) -> list[DataFile]:
-        """The files that are complete, in the order of their paths."""
         return sorted(self._ledger.done.values(), key=lambda file: file.path)
 
     @contextlib.contextmanager
@@ -270,7 +256,6 @@ class Export:
             self._ledger.add(DataFile(path=path, rows=0, num_bytes=len(data), sha256=sha256))
 
     def tick(self, rows: int) -> None:
-        """Show that more rows are done."""
         self._done += rows
         self._ticker.show(self._done)
 

@@ -79,7 +79,6 @@ class CutSettings:
     camera's motion allowed for; 0 or more, off by default. Chance alone finds up to 7."""
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         check_range("min_histogram_change", self.min_histogram_change, 0, 1)
         points = self.max_registered_points
         if points is not None and points < 0:
@@ -102,7 +101,7 @@ class CutView:
 
 
 def cut_view(pixels: NDArray[np.uint8]) -> CutView:
-    """Returns what the cut scores need of a frame; computed once per frame, not per pair.
+    """Return what the cut scores need of a frame; computed once per frame, not per pair.
 
     Keypoints are detected in lightness and in both colour axes of CIE Lab, so that patterns of
     equal brightness have some.
@@ -127,7 +126,6 @@ def cut_view(pixels: NDArray[np.uint8]) -> CutView:
 
 
 def _points(channel: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-    """Returns the ORB keypoints of one channel, and their descriptors."""
     none = np.empty((0, 2), np.float32), np.empty((0, 32), np.uint8)
     if min(channel.shape) <= 2 * _BORDER_PX:
         return none
@@ -141,7 +139,7 @@ def _points(channel: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np
 
 
 def score_cut(view_0: CutView, view_1: CutView) -> list[Score]:
-    """Scores how much the colours change between two frames, and how many keypoints stay.
+    """Score how much the colours change between two frames, and how many keypoints stay.
 
     Returns:
       Two scores. Colours: 1 minus the intersection of the HSV histograms, in [0, 1], 0 for a frame
@@ -157,7 +155,7 @@ def score_cut(view_0: CutView, view_1: CutView) -> list[Score]:
 
 
 def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | None:
-    """Rejects a pair if every score that has a limit reaches it."""
+    """Reject a pair if every score that has a limit reaches it."""
     change, points = value_of(scores, HISTOGRAM) or 0.0, value_of(scores, POINTS) or 0.0
     least, most = settings.min_histogram_change, settings.max_registered_points
     reached = [
@@ -180,7 +178,7 @@ def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | No
 
 
 def _registered(view_0: CutView, view_1: CutView) -> int:
-    """Returns the number of matched keypoints that agree on one camera motion."""
+    """Count the matched keypoints that agree on one camera motion."""
     cv2 = import_cv2()
     matched = [
         (places_0[match.queryIdx], places_1[match.trainIdx])
@@ -202,7 +200,7 @@ def _registered(view_0: CutView, view_1: CutView) -> int:
 
 
 def _matches(looks_0: NDArray[np.uint8], looks_1: NDArray[np.uint8]) -> list[Any]:
-    """Returns the matches that pass the ratio test, at most one per keypoint of either frame."""
+    """Return the matches that pass the ratio test, at most one per keypoint of either frame."""
     cv2 = import_cv2()
     if min(len(looks_0), len(looks_1)) < 2:
         return []
@@ -213,5 +211,4 @@ def _matches(looks_0: NDArray[np.uint8], looks_1: NDArray[np.uint8]) -> list[Any
 
 
 def _score(name: str, value: float) -> Score:
-    """Returns the score, with the settings needed to reproduce it."""
     return Score(name=name, value=value, scorer=SCORER, version=VERSION, settings=_SETTINGS)

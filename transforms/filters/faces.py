@@ -81,7 +81,6 @@ class FaceSettings:
     """How many overlapping windows make one OpenCV detection; 1 or more."""
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         for is_right, rule in (
             (0 <= self.face_upsample <= 4, "face_upsample lies in 0 to 4"),
             (self.face_threshold >= SCORE_FLOOR, f"face_threshold is {SCORE_FLOOR} or more"),
@@ -93,13 +92,13 @@ class FaceSettings:
 
 
 def prepare_faces(settings: FaceSettings) -> None:
-    """Loads the detectors the policy asks for, so that a missing package shows before any work."""
+    """Load the detectors the policy asks for, so that a missing package shows before any work."""
     for name in _thresholds(settings):
         _SCORERS[name](np.zeros((1, 1, 3), np.uint8), settings)
 
 
 def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score]:
-    """Scores the most face-like place of an image with each detector the policy asks for.
+    """Score the most face-like place of an image with each detector the policy asks for.
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB, of any size.
@@ -117,7 +116,7 @@ def score_faces(pixels: NDArray[np.uint8], settings: FaceSettings) -> list[Score
 
 
 def scoring_basis(settings: FaceSettings) -> dict[str, object]:
-    """Returns what the scores depend on besides the image; thresholds are not part of it."""
+    """Return what the scores depend on besides the image; thresholds are not part of it."""
     return {
         "version": VERSION,
         "detectors": sorted(_thresholds(settings)),
@@ -128,7 +127,7 @@ def scoring_basis(settings: FaceSettings) -> dict[str, object]:
 
 
 def has_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | None:
-    """Rejects an image in which the detectors, by the policy, see a face.
+    """Reject an image in which the detectors, by the policy, see a face.
 
     Raises:
       KeyError: the scores come from a policy with other detectors.
@@ -150,7 +149,7 @@ def has_face(scores: Sequence[Score], settings: FaceSettings) -> Rejection | Non
 
 
 def _thresholds(settings: FaceSettings) -> Mapping[str, float]:
-    """Returns the detectors the policy runs, each with the score from which it sees a face."""
+    """Return the detectors the policy runs, each with the score from which it sees a face."""
     if settings.face_policy == "off":
         return {}
     if settings.face_policy == "paper":
@@ -165,12 +164,10 @@ class _Detectors(threading.local):
 
     @functools.cached_property
     def dlib(self) -> Any:
-        """The frontal face detector of dlib: HOG with a linear SVM."""
         return _import_dlib().get_frontal_face_detector()
 
     @functools.cached_property
     def opencv(self) -> Any:
-        """The cascade of OpenCV for frontal faces."""
         cv2 = import_cv2()
         return cv2.CascadeClassifier(str(Path(cv2.data.haarcascades) / f"{CASCADE}.xml"))
 
@@ -183,7 +180,6 @@ _one_at_a_time = threading.Lock()
 def _score_published(
     pixels: NDArray[np.uint8], settings: FaceSettings, name: str, model: Literal["hog", "cnn"]
 ) -> Score:
-    """Counts faces by `face_recognition.face_locations`."""
     from importlib.metadata import version
 
     if model == "cnn":
@@ -201,13 +197,13 @@ def _score_published(
 
 
 def _at_least(side: int, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Returns an image padded with black on the right and below to at least `side` pixels."""
+    """Return an image padded with black on the right and below to at least `side` pixels."""
     height, width = pixels.shape[:2]
     return np.pad(pixels, ((0, max(0, side - height)), (0, max(0, side - width)), (0, 0)))
 
 
 def _score_dlib(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
-    """Scores with dlib's frontal detector: face_recognition's model hog, at a lower threshold."""
+    """Score with face_recognition's model hog, at a lower threshold."""
     _, confidences, _ = _detectors.dlib.run(pixels, settings.face_upsample, SCORE_FLOOR)
     return Score(
         name=DLIB,
@@ -219,7 +215,6 @@ def _score_dlib(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
 
 
 def _score_opencv(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
-    """Scores with OpenCV's Haar cascade."""
     cv2 = import_cv2()
     _, _, weights = _detectors.opencv.detectMultiScale3(
         cv2.cvtColor(pixels, cv2.COLOR_RGB2GRAY),
@@ -250,12 +245,11 @@ _SCORERS: Mapping[str, Callable[[NDArray[np.uint8], FaceSettings], Score]] = {
 
 
 def _highest(values: Any) -> float | None:
-    """Returns the greatest of some scores, to 6 decimals; None if there are none."""
+    """Return the greatest of some scores, to 6 decimals; None if there are none."""
     return round(max(float(value) for value in values), 6) if len(values) else None
 
 
 def _import_dlib() -> Any:
-    """Imports dlib, or names the extra that provides it."""
     try:
         import dlib
     except ImportError as error:
@@ -265,7 +259,7 @@ def _import_dlib() -> Any:
 
 @functools.cache
 def _import_face_recognition() -> Any:
-    """Imports face_recognition, and undoes its process-wide side effects.
+    """Import face_recognition, and undoes its process-wide side effects.
 
     It emits a deprecation warning, and makes Pillow accept truncated files from then on. If its
     models cannot be imported, it closes standard input and exits with status 0: so they go first.

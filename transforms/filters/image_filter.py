@@ -20,7 +20,7 @@ Settings = TypeVar("Settings")
 
 
 def _needs_nothing(_settings: Any) -> None:
-    """Loads nothing."""
+    """Load nothing."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,7 +49,7 @@ class ImageFilter(Generic[Settings]):
 
 
 def check_pixels(pixels: NDArray[Any]) -> None:
-    """Checks that an array is an RGB image.
+    """Check that an array is an RGB image.
 
     Raises:
       ValueError: the array is not uint8 of shape (height, width, 3), or it is empty.
@@ -62,7 +62,7 @@ def check_pixels(pixels: NDArray[Any]) -> None:
 
 
 def mean_luma(image: Image.Image) -> float:
-    """Returns the mean luma (ITU-R BT.601, 8 bits) of an RGB image, in [0, 255].
+    """Return the mean luma (ITU-R BT.601, 8 bits) of an RGB image, in [0, 255].
 
     Pillow's integer arithmetic and an exact sum give the same result on every processor.
     """
@@ -70,7 +70,7 @@ def mean_luma(image: Image.Image) -> float:
 
 
 def scale_to(image: Image.Image, long_side: int, min_side: int = 1) -> Image.Image:
-    """Scales an image so that its longer side is `long_side` and no side is below `min_side`.
+    """Scale an image so that its longer side is `long_side` and no side is below `min_side`.
 
     Bilinear; when downscaling, the kernel is widened (antialiased), so every source pixel counts.
     """
@@ -80,7 +80,7 @@ def scale_to(image: Image.Image, long_side: int, min_side: int = 1) -> Image.Ima
 
 
 def import_cv2() -> ModuleType:
-    """Imports OpenCV with its own threads off, because the runner already uses every core."""
+    """Import OpenCV with its own threads off, because the runner already uses every core."""
     try:
         import cv2
     except ImportError as error:

@@ -35,32 +35,31 @@ class ImageFilters:
 
     @classmethod
     def off(cls, **others: Any) -> Self:
-        """Returns settings with every filter off, except for the settings given."""
+        """Return settings with every filter off, except for the settings given."""
         return cls(**{name: each.off for name, each in _FILTERS.items()} | others)
 
     def prepare(self) -> None:
-        """Loads what the filters need, so that a missing package shows before any work."""
+        """Load what the filters need, so that a missing package shows before any work."""
         for each, settings in self._in_order():
             each.prepare(settings)
 
     def basis(self) -> list[object]:
-        """Returns what the scores depend on besides the image: scorers and library versions."""
+        """Return what the scores depend on besides the image: scorers and library versions."""
         packages = {name for each in _FILTERS.values() for name in each.packages} | {"imagehash"}
         own = [each.basis(getattr(self, name)) for name, each in _FILTERS.items()]
         return [*own, minimality.VERSION, pictures.VERSION, versions_of(*sorted(packages))]
 
     def score(self, pixels: NDArray[np.uint8]) -> ScoredImage:
-        """Scores an image, uint8 of shape (height, width, 3), RGB; exceptions propagate."""
+        """Score an image, uint8 of shape (height, width, 3), RGB; exceptions propagate."""
         scores = [found for each, own in self._in_order() for found in each.score(pixels, own)]
         return ScoredImage(phash=minimality.perceptual_hash(pixels), scores=tuple(scores))
 
     def refuse(self, scores: Sequence[Score]) -> Rejection | None:
-        """Returns why an image with such scores is refused; None if it is not."""
+        """Return why an image with such scores is refused; None if it is not."""
         decided = (each.refuse(scores, settings) for each, settings in self._in_order())
         return next((rejection for rejection in decided if rejection is not None), None)
 
     def _in_order(self) -> Iterator[tuple[ImageFilter[Any], Any]]:
-        """Yields each filter with its settings."""
         yield from ((each, getattr(self, name)) for name, each in reversed(_FILTERS.items()))
 
 
@@ -84,7 +83,6 @@ class ScoredImage:
 
 
 def image_row(stored: StoredImage, scored: ScoredImage) -> ImageRow:
-    """Returns the row of an image with its scores."""
     return ImageRow(
         image_id=stored.image_id,
         suffix=stored.suffix,

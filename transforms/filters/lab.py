@@ -30,7 +30,7 @@ _TO_XYZ: Final = (
 
 
 def lightness(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Returns L* of sRGB pixels in steps of 100 / 255.
+    """Return L* of sRGB pixels in steps of 100 / 255.
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
@@ -46,7 +46,7 @@ def lightness(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def colours(pixels: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Returns a* (from green to red) and b* (from blue to yellow) of sRGB pixels, each plus 128.
+    """Return a* (from green to red) and b* (from blue to yellow) of sRGB pixels, each plus 128.
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
@@ -63,14 +63,14 @@ def _offset(values: NDArray[np.int32]) -> NDArray[np.uint8]:
 
 
 def _root(pixels: NDArray[np.uint8], axis: int) -> NDArray[np.int32]:
-    """Returns f(X), f(Y) or f(Z) of CIE 15:2004: a cube root, linear near 0."""
+    """Return f(X), f(Y) or f(Z) of CIE 15:2004: a cube root, linear near 0."""
     red, green, blue = (_shares()[axis, channel][pixels[..., channel]] for channel in range(3))
     return _roots()[red + green + blue]
 
 
 @functools.cache
 def _shares() -> NDArray[np.int32]:
-    """Returns what each byte of each channel adds to X, Y and Z, as a share of white's."""
+    """Return what each byte of each channel adds to X, Y and Z, as a share of white's."""
     value = np.arange(256) / 255
     linear = np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
     to_xyz = np.array(_TO_XYZ)

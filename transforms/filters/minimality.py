@@ -113,7 +113,7 @@ class GateSettings:
     """Greatest number of differing bits of the perceptual hashes, 0 to 192."""
 
     def __post_init__(self) -> None:
-        """Refuses limits that no measure can reach.
+        """Reject limits that no measure can reach.
 
         Raises:
           InputError: a limit is outside its measure's range, or not a number.
@@ -123,7 +123,7 @@ class GateSettings:
             check_range(field.name, getattr(self, field.name), *limits)
 
     def without_background(self) -> GateSettings:
-        """Return the limits for pairs in which most of the image changes, as with its scene."""
+        """Drop the limits that do not hold where most of the image changes, as with its scene."""
         return dataclasses.replace(
             self,
             max_changed_area=None,
@@ -145,7 +145,7 @@ _RANGES = {
 
 
 def view(pixels: NDArray[np.uint8]) -> PairView:
-    """Returns what the measures need of an image; computed once per image, not per pair.
+    """Return what the measures need of an image; computed once per image, not per pair.
 
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
@@ -161,7 +161,7 @@ def view(pixels: NDArray[np.uint8]) -> PairView:
 
 
 def perceptual_hash(pixels: NDArray[np.uint8]) -> str:
-    """Returns the perceptual hashes of red, green and blue: 192 bits, 48 hexadecimal digits.
+    """Return the perceptual hashes of red, green and blue: 192 bits, 48 hexadecimal digits.
 
     For a grey image the three are equal. A hash of luma alone would miss a change of colour.
 
@@ -179,12 +179,11 @@ def perceptual_hash(pixels: NDArray[np.uint8]) -> str:
 
 
 def hash_distance(phash_0: str, phash_1: str) -> int:
-    """Returns the number of bits in which two perceptual hashes differ."""
     return (int(phash_0, 16) ^ int(phash_1, 16)).bit_count()
 
 
 def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
-    """Measures how much the second image differs from the first.
+    """Measure how much the second image differs from the first.
 
     If the sizes differ, the second image is stretched to the first's size; luma and hash need no
     common size.
@@ -204,7 +203,7 @@ def measure_pair(view_0: PairView, view_1: PairView) -> PairMeasures:
 def background_similarity(
     view_0: PairView, view_1: PairView, changed: NDArray[np.bool_]
 ) -> float | None:
-    """Returns the SSIM outside a region, computed as `background_ssim`; None if nothing is outside.
+    """Return the SSIM outside a region, computed as `background_ssim`; None if nothing is outside.
 
     Args:
       changed: the region, bool of shape (height, width), of any size.
@@ -216,7 +215,7 @@ def background_similarity(
 def changed_in_and_out(
     view_0: PairView, view_1: PairView, region: NDArray[np.bool_]
 ) -> tuple[float | None, float | None]:
-    """Returns the share of the pixels of a region that changed, and of those outside it.
+    """Return the share of the pixels of a region that changed, and of those outside it.
 
     Each is in [0, 1], to 6 decimals, and None where there are no such pixels; see `is_changed`.
 
@@ -234,7 +233,7 @@ def changed_in_and_out(
 def similarity(
     plane_0: NDArray[np.float32], plane_1: NDArray[np.float32]
 ) -> tuple[float, NDArray[np.float32]]:
-    """Returns the mean SSIM of two planes, and the SSIM map.
+    """Return the mean SSIM of two planes, and the SSIM map.
 
     Args:
       plane_0: float32 of shape (height, width), in [0, 255]; no side below 11.
@@ -259,7 +258,7 @@ def similarity(
 def is_changed(
     lightness: NDArray[np.float32], green_red: NDArray[np.float32], blue_yellow: NDArray[np.float32]
 ) -> NDArray[np.bool_]:
-    """Returns a mask of the changed pixels, from the differences of two images' planes.
+    """Return a mask of the changed pixels, from the differences of two images' planes.
 
     A pixel changed if its L* differs by more than 5, or its a* and b* by a distance of more than
     12, after subtracting each difference's median and averaging over 5 x 5 pixels (3 x 3 for
@@ -305,7 +304,7 @@ _GATES = (
 
 
 def gate_pair(measures: PairMeasures, settings: GateSettings) -> Rejection | None:
-    """Rejects a pair with a measure beyond a limit that is set; the first in _GATES is reported."""
+    """Reject a pair with a measure beyond a limit that is set; the first in _GATES is reported."""
     for setting, measure, reason in _GATES:
         limit, value = getattr(settings, setting), getattr(measures, measure)
         if limit is not None and not _is_within(value, limit, setting):
@@ -314,7 +313,7 @@ def gate_pair(measures: PairMeasures, settings: GateSettings) -> Rejection | Non
 
 
 def _is_within(value: float | None, limit: float, setting: str) -> bool:
-    """Tells whether a measure is within a limit; a measure of None is within none."""
+    """Return True if a measure is within a limit; a measure of None is within none."""
     if value is None:
         return False
     if setting == "max_luminance_shift":
@@ -325,7 +324,7 @@ def _is_within(value: float | None, limit: float, setting: str) -> bool:
 def _on_common_size(
     view_0: PairView, view_1: PairView
 ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """Returns each plane of both images, the second resized to the first's size."""
+    """Return each plane of both images, the second resized to the first's size."""
     return [
         (first.astype(np.float32), _stretched(second, first.shape).astype(np.float32))
         for first, second in zip(view_0.planes, view_1.planes, strict=True)
@@ -333,7 +332,7 @@ def _on_common_size(
 
 
 def _stretched(plane: Plane, shape: tuple[int, ...]) -> Plane:
-    """Returns a plane at another size."""
+    """Return a plane at another size."""
     if plane.shape == shape:
         return plane
     size = (shape[1], shape[0])
@@ -341,7 +340,7 @@ def _stretched(plane: Plane, shape: tuple[int, ...]) -> Plane:
 
 
 def _resized(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Returns a mask at another size, by nearest neighbour."""
+    """Return a mask at another size, by nearest neighbour."""
     if mask.shape == shape:
         return mask
     rows, columns = (
@@ -357,7 +356,7 @@ def _least_outside(maps: Sequence[NDArray[np.float32]], changed: NDArray[np.bool
 
 
 def _mean_outside(ssim_map: NDArray[np.float32], changed: NDArray[np.bool_]) -> float | None:
-    """Returns the mean SSIM of complete windows without changed or smoothed pixels.
+    """Return the mean SSIM of complete windows without changed or smoothed pixels.
 
     None if there is no such window.
     """

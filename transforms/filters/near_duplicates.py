@@ -38,7 +38,7 @@ class HashedFolder:
 
 
 def hash_folder(root: str, workers: int = 1) -> HashedFolder:
-    """Hashes every image below a folder with `workers` processes; does not follow folder links.
+    """Hash every image below a folder with `workers` processes; does not follow folder links.
 
     Raises:
       InputError: there is no such folder, or it holds no image.
@@ -75,7 +75,7 @@ def _hash_all(paths: Sequence[str], workers: int) -> Iterable[str | None]:
 
 
 def hash_file(path: str) -> str | None:
-    """Returns an image's perceptual hash as in the images table; None if it is not an image."""
+    """Return an image's perceptual hash as in the images table; None if it is not an image."""
     try:
         with open(path, "rb") as stream:
             return perceptual_hash(read_pixels(stream.read(), MAX_PIXELS))
@@ -84,7 +84,7 @@ def hash_file(path: str) -> str | None:
 
 
 def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
-    """Returns hashes of 48 hexadecimal digits as integers, uint64 of shape (hashes, 3).
+    """Return hashes of 48 hexadecimal digits as integers, uint64 of shape (hashes, 3).
 
     Raises:
       InputError: a hash has another number of digits: another version made it.
@@ -103,7 +103,7 @@ def to_numbers(hashes: Iterable[str]) -> NDArray[np.uint64]:
 def nearest(
     hashes: NDArray[np.uint64], others: NDArray[np.uint64]
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
-    """Returns, for each hash, the index of the nearest other, and their Hamming distance.
+    """Return, for each hash, the index of the nearest other, and their Hamming distance.
 
     Ties go to the first. There has to be at least one other.
 

@@ -31,7 +31,7 @@ PAIRS_STAGE = Stage(
 def refuse_unmeasured(
     image_ids: tuple[str, str], captions: tuple[str, str], distinct_captions: bool
 ) -> Rejection | None:
-    """Rejects a pair of identical images, or of captions that say the same."""
+    """Reject a pair of identical images, or of captions that say the same."""
     if image_ids[0] == image_ids[1]:
         return Rejection(reason="same_image", detail=image_ids[0])
     return lint_pair(*captions) if distinct_captions else None

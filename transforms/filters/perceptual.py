@@ -48,7 +48,7 @@ class PerceptualSettings:
     """Greatest perceptual distance, in [0, 2]."""
 
     def __post_init__(self) -> None:
-        """Checks the limit and how the model is named.
+        """Check the limit and how the model is named.
 
         Raises:
           InputError: the limit is out of range or has no model, or the model is not named as
@@ -78,12 +78,11 @@ class Perceptual:
 
     @property
     def uses_gpu(self) -> bool:
-        """Whether the model runs on another device than the CPU."""
         asked = self.settings.perceptual
         return asked is not None and _spec_of(asked).device != "cpu"
 
     def basis(self) -> list[object]:
-        """Returns what a distance depends on besides the images, which excludes the limit."""
+        """Return what a distance depends on besides the images, which excludes the limit."""
         assert self.encoder is not None
         packages = ("torch", "transformers", "pillow")
         return [
@@ -94,7 +93,7 @@ class Perceptual:
         ]
 
     def score(self, pixels: Sequence[NDArray[np.uint8]]) -> Score:
-        """Returns the distance of two images.
+        """Return the distance of two images.
 
         Args:
           pixels: of both, uint8 of shape (height, width, 3), RGB.
@@ -128,7 +127,7 @@ _one_at_a_time = threading.Lock()
 
 
 def _encode(spec: ScorerSpec, pixels: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.float32]]:
-    """Encodes each picture by itself: a vector does not depend on what it is compared to."""
+    """Encode each picture by itself: a vector does not depend on what it is compared to."""
     from eqforge.models.pretrained import one_thread
 
     with _one_at_a_time:
@@ -146,11 +145,7 @@ def _loaded(spec: ScorerSpec) -> ImageEncoder:
 
 
 def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
-    """Returns the model that is asked for, with its identity; it is loaded once, as a check.
-
-    Raises:
-      InputError: it cannot be loaded.
-    """
+    """Return the model that is asked for, with its identity; it is loaded once, as a check."""
     asked = settings.perceptual
     encoder = None if asked is None else encoders_named(asked)[0]
     return Perceptual(settings=settings, encoder=encoder)
@@ -158,7 +153,7 @@ def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
 
 @functools.cache
 def encoders_named(text: str) -> tuple[Identity, ...]:
-    """Returns the identity of the model in a setting, as `prepare_perceptual` does."""
+    """Return the identity of the model in a setting, as `prepare_perceptual` does."""
     from eqforge.models.image_encoders import load_encoder
     from eqforge.models.spec import identify
 
@@ -167,7 +162,7 @@ def encoders_named(text: str) -> tuple[Identity, ...]:
 
 
 def refuse_perceptual(scores: Sequence[Score], settings: PerceptualSettings) -> Rejection | None:
-    """Rejects a pair whose two images look too different.
+    """Reject a pair whose two images look too different.
 
     Raises:
       KeyError: the scores were made without the model.

@@ -48,7 +48,7 @@ class PlausibilitySettings:
     look at the scores of captions you find odd before you set it."""
 
     def __post_init__(self) -> None:
-        """Checks the limit and how the model is named.
+        """Check the limit and how the model is named.
 
         Raises:
           InputError: the limit is out of range or has no model, or the model is not named as
@@ -78,18 +78,17 @@ class Plausibility:
 
     @property
     def uses_gpu(self) -> bool:
-        """Whether the model runs on another device than the CPU."""
         asked = self.settings.plausibility
         return asked is not None and _spec_of(asked).device != "cpu"
 
     def basis(self) -> list[object]:
-        """Returns what a score depends on besides the caption, which excludes the limit."""
+        """Return what a score depends on besides the caption, which excludes the limit."""
         assert self.model is not None
         packages = ("torch", "transformers", "tokenizers")
         return [VERSION, dataclasses.asdict(self.model), versions_of(*packages)]
 
     def scores(self, captions: Sequence[str]) -> tuple[Score, ...]:
-        """Returns the score of each caption, `implausibility_0` and so on.
+        """Return the score of each caption, `implausibility_0` and so on.
 
         Returns:
           Mean negative log likelihoods in nats, to 6 decimals; None of a caption that the model
@@ -148,11 +147,7 @@ def _loaded(spec: ScorerSpec) -> CausalLikelihood:
 
 
 def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
-    """Returns the model that is asked for, with its identity; it is loaded once, as a check.
-
-    Raises:
-      InputError: it cannot be loaded.
-    """
+    """Return the model that is asked for, with its identity; it is loaded once, as a check."""
     asked = settings.plausibility
     model = None if asked is None else weighers_of(asked)[0]
     return Plausibility(settings=settings, model=model)
@@ -160,7 +155,7 @@ def prepare_plausibility(settings: PlausibilitySettings) -> Plausibility:
 
 @functools.cache
 def weighers_of(text: str) -> tuple[Identity, ...]:
-    """Returns the identity of the model in a setting, as `prepare_plausibility` does."""
+    """Return the identity of the model in a setting, as `prepare_plausibility` does."""
     from eqforge.models.spec import identify
 
     spec = _spec_of(text)
@@ -170,7 +165,7 @@ def weighers_of(text: str) -> tuple[Identity, ...]:
 def refuse_implausible(
     scores: Sequence[Score], settings: PlausibilitySettings, captions: Sequence[str]
 ) -> Rejection | None:
-    """Rejects a pair by the least plausible of some captions."""
+    """Reject a pair by the least plausible of some captions."""
     limit = settings.max_implausibility
     if limit is None:
         return None

@@ -47,7 +47,7 @@ class QualitySettings:
 
 
 def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
-    """Scores the mean luma, and the contrast and sharpness of the strongest of three channels.
+    """Score the mean luma, and the contrast and sharpness of the strongest of three channels.
 
     Luma is that of BT.601: an image is black if it is dark, whatever its colour. Adjacent colours
     of equal luma have neither contrast nor edges in it, so these are measured in red, green and
@@ -78,7 +78,7 @@ def score_quality(pixels: NDArray[np.uint8]) -> list[Score]:
 
 
 def decide_quality(scores: Sequence[Score], settings: QualitySettings) -> Rejection | None:
-    """Rejects a black, then a constant, then a blurred image."""
+    """Reject a black, then a constant, then a blurred image."""
     for reason, name, minimum in (
         ("black_image", LUMINANCE, settings.min_luminance),
         ("constant_image", CONTRAST, settings.min_contrast),
@@ -109,7 +109,7 @@ QUALITY = ImageFilter(
 
 
 def _score(name: str, value: float) -> Score:
-    """Returns the score, rounded to keep floating-point noise out of the row."""
+    """Return the score, rounded to keep floating-point noise out of the row."""
     return Score(
         name=name,
         value=round(float(value), 6),

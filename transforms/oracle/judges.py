@@ -52,7 +52,6 @@ class OracleSettings:
     warns where the judge is one of them."""
 
     def __post_init__(self) -> None:
-        """Check the limits and the names of the models."""
         for name in ("oracle_min", "oracle_max"):
             limit = getattr(self, name)
             if limit is not None and not 0 <= limit <= 1:
@@ -62,7 +61,6 @@ class OracleSettings:
 
 
 def specs_of(settings: OracleSettings) -> tuple[ScorerSpec, ...]:
-    """Return the models that judge; none if none is asked for."""
     if settings.oracle is None:
         return ()
     from eqforge.models.spec import parse_specs
@@ -79,7 +77,6 @@ class Oracle:
 
     @property
     def uses_gpu(self) -> bool:
-        """Whether one of the models runs on another device than the CPU."""
         return any(spec.device != "cpu" for spec in specs_of(self.settings))
 
     def basis(self) -> list[object]:
@@ -98,7 +95,6 @@ class Oracle:
 
 
 def prepare_oracle(settings: OracleSettings) -> Oracle:
-    """Return the models that are asked for, with their identities."""
     judges = () if settings.oracle is None else judges_of(settings.oracle)
     return Oracle(settings=settings, judges=judges)
 

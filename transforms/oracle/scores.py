@@ -115,7 +115,6 @@ class CellScorer:
         return list(zip(*columns, strict=True))
 
     def _encode(self, key: str) -> list[Any]:
-        """Return each model's encoding of an image."""
         if key not in self._encodings:
             needed = any(model.model.reads_pixels for model in self._models)
             picture = Picture(key=key, pixels=self._pixels(key) if needed else None)
@@ -145,7 +144,6 @@ def _named(name: str, value: float, judge: Identity) -> Score:
 
 @functools.cache
 def _settings(judge: Identity) -> str:
-    """Return what a score depends on besides the kind and revision of its model."""
     settings = dataclasses.asdict(judge) | {"oracle": VERSION}
     return compact_json({k: v for k, v in settings.items() if k not in ("kind", "revision")})
 
@@ -226,7 +224,7 @@ def _ask_batches(key: str, captions: Sequence[str], scorer: CellScorer) -> Itera
 
 
 def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequence[Answer]:
-    """Return the scores of each caption; if the batch fails, scores each by itself."""
+    """Score some captions in one batch; if it fails, each by itself."""
     try:
         return scorer.score_captions(key, captions)
     except Exception as error:

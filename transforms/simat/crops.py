@@ -61,7 +61,6 @@ class Crops:
 
     @property
     def found(self) -> tuple[Crop | Rejection, ...]:
-        """Returns the crop or the rejection of each region."""
         pairs = zip(self.crops, self.rejections, strict=True)
         return tuple(one for pair in pairs for one in pair if one is not None)
 
@@ -85,7 +84,6 @@ class Cutter:
     ledger_root: str
 
     def ledger(self) -> Ledger:
-        """Returns the ledger of the crops of an image."""
         own = [VERSION, pictures.VERSION, minimality.VERSION]
         basis = [*own, asdict(self.settings), asdict(self.encoding)]
         versions = versions_of("pillow", "numpy", "imagehash")
@@ -93,7 +91,6 @@ class Cutter:
 
 
 def cut_regions(image: PlannedImage, cutter: Cutter) -> tuple[Crop | Rejection, ...]:
-    """Returns the crop of each region of an image, or why there is none."""
     regions = [planned.region for planned in image.regions]
     if cutter.root is None:
         return tuple(_without_image(region, image.size, cutter) for region in regions)
@@ -141,7 +138,6 @@ def _without_image(
 
 
 def _read(root: SourceFolder, paths: Sequence[str]) -> tuple[str, bytes] | Rejection:
-    """Returns the path below the root and the bytes of the first file that is there."""
     missing = Rejection(reason="image_missing", detail=" or ".join(paths))
     for name in paths:
         try:

@@ -52,7 +52,6 @@ class SimatRules:
 
     @property
     def has_images(self) -> bool:
-        """Whether crops are made, and not boxes alone."""
         return self.cutter.root is not None
 
 
@@ -95,7 +94,6 @@ class SimatWork:
 
 
 def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
-    """Returns the crops, queries and captions of one source image."""
     crops = cut_regions(image, rules.cutter)
     captions = {row.caption_id: row.caption for row in image.captions}
     gallery: list[GalleryRow] = []
@@ -160,7 +158,7 @@ def _reject(planned: PlannedRegion, rejection: Rejection) -> Reject:
 def _scores(
     planned: PlannedRegion, crop: Crop, captions: Mapping[str, str], rules: SimatRules
 ) -> dict[str, Answer]:
-    """Returns the oracle's answers by caption; none where no oracle is asked for."""
+    """Return the oracle's answers by caption; none where no oracle is asked for."""
     if not rules.oracle.judges:
         return {}
     asked = [query.change.target for query in planned.queries if query.rejection is None]

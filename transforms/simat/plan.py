@@ -89,7 +89,6 @@ class SimatFiles:
     """Your own words that mean the same, a line each with commas between."""
 
     def check_source(self) -> None:
-        """Check that there is one source."""
         sources = (self.relationships, self.scene_graphs, self.retrieval_db)
         if sum(source is not None for source in sources) != 1:
             raise InputError(
@@ -152,12 +151,12 @@ class PlanRules:
 
 
 def region_name(region_id: str) -> str:
-    """Returns the id under which a region's reject stands, and that `--only` takes."""
+    """Return the id under which a region's reject stands, and that `--only` takes."""
     return f"{NAME}/{region_id}"
 
 
 def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedImage]:
-    """Yields the source images in the order of the source, each with all that is known of it."""
+    """Yield the source images in the order of the source, each with all that is known of it."""
     first, again = _unique(source)
     regions = first | again
     shown, counts, rejects = _choose(first, rules)
@@ -194,7 +193,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
 
 
 def _unique(source: Iterable[Region]) -> tuple[dict[str, Region], dict[str, Region]]:
-    """Returns the regions by name, and others of the same id by names of their own.
+    """Return the regions by name, and others of the same id by names of their own.
 
     The order of several depends on their content, not on the order of the source.
     """
@@ -215,7 +214,6 @@ def _digest(region: Region) -> str:
 def _choose(
     first: Mapping[str, Region], rules: PlanRules
 ) -> tuple[dict[str, Region], dict[Triplet, int], dict[str, Rejection]]:
-    """Returns the regions that are shown, the triplets' counts, and why others are not shown."""
     if rules.chosen is None:
         counts, refused = select_triplets(
             tuple(first.values()), rules.triplets, published=rules.published
@@ -239,7 +237,7 @@ def _choose(
 def _published_queries(
     shown: Mapping[str, Region], regions: Mapping[str, Region], rules: PlanRules
 ) -> dict[str, tuple[PlannedQuery, ...]] | None:
-    """Returns the queries of transfos.csv by region; None where it was not given."""
+    """Return the queries of transfos.csv by region; None where it was not given."""
     if rules.queries is None:
         return None
     triplets = {region.triplet for region in shown.values()}
@@ -296,7 +294,7 @@ def _planned(
 
 
 def _split(region: Region, rules: PlanRules) -> str:
-    """Returns the split: by region as published, or by source image, so that none is in both."""
+    """Return the split: by region as published, or by source image, so that none is in both."""
     key = region_name(region.region_id) if rules.published else region.image_id
     return ("dev", "test")[derive_seed(rules.seed, key, "simat split", 1) % 2]
 
@@ -341,7 +339,7 @@ def _caption(triplet: Triplet, counts: Mapping[Triplet, int], rules: PlanRules) 
 
 
 def select_planned(images: Iterable[PlannedImage], selection: Selection) -> Iterator[PlannedImage]:
-    """Yields the selected images; the limit counts regions, and the last image is taken whole.
+    """Yield the selected images; the limit counts regions, and the last image is taken whole.
 
     A weight is counted over the whole dataset, so `only` leaves no image out here: all are
     processed, and the rows of the others are not written.

@@ -21,7 +21,6 @@ from eqforge.transforms.simat.planned import CUT, QUERIES_STAGE, RELATIONS_STAGE
 
 
 def judge_query(asked: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:
-    """Returns a query, with a rejection if no crop shows its target."""
     target = asked.row.target_triplet_id
     if asked.rejection is not None or target in shown:
         return asked
@@ -29,7 +28,7 @@ def judge_query(asked: AskedQuery, shown: Mapping[str, int]) -> AskedQuery:
 
 
 def word_key(row: QueryRow, published: bool) -> str:
-    """Returns the key under which queries are counted together.
+    """Return the key under which queries are counted together.
 
     Source: `norm2` of transfos.csv counts the word over subjects, objects and both splits.
     """
@@ -37,7 +36,7 @@ def word_key(row: QueryRow, published: bool) -> str:
 
 
 def weigh_query(asked: AskedQuery, counts: Mapping[str, int], published: bool) -> QueryRow:
-    """Returns the row of a kept query with its frequency and weight."""
+    """Return the row of a kept query with its frequency and weight."""
     counted = counts[word_key(asked.row, published)]
     frequency = counted if asked.frequency is None else asked.frequency
     return replace(asked.row, frequency=frequency, weight=weight_of(frequency))
@@ -95,7 +94,6 @@ def rows_of(
     samples: beam.PCollection[QueryRow],
     has_images: bool,
 ) -> tuple[beam.PCollection, ...]:
-    """Returns a collection for each table, then the books."""
     rejects = (
         works | "RefusedRegions" >> beam.FlatMap(getattr, "rejects").with_output_types(Reject),
         asked | "RefusedQueries" >> beam.FlatMap(_refusal).with_output_types(Reject),

@@ -37,7 +37,7 @@ class Source:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Extraction:
-    """What one pass over a video gave.
+    """Frames that one pass over a video gave.
 
     Attributes:
       source_sha256: digest of the video's file; None for a folder of frames.
@@ -50,7 +50,7 @@ class Extraction:
     sources: dict[str, Source] = field(default_factory=dict)
 
     def is_stored(self, media: MediaStore) -> bool:
-        """Tells whether a store still has each frame, whole: a power cut may have shortened one."""
+        """Return True if a store has each frame, whole: a power cut may shorten one."""
         return all(media.exists(each.image_id, each.suffix, each.num_bytes) for each in self.stored)
 
 
@@ -95,7 +95,7 @@ class ClipWork:
     sources: dict[str, Source] = field(default_factory=dict)
 
     def reject(self, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
-        """Returns the reject of a candidate of this clip, with the clip's lineage."""
+        """Return the reject of a candidate of this clip, with the clip's lineage."""
         source = self.sources.get(candidate_id, self.source)
         return stage.reject(
             candidate_id,
@@ -106,22 +106,19 @@ class ClipWork:
         )
 
     def with_rejects(self, rejects: list[Reject]) -> "ClipWork":
-        """Returns the work with more rejects."""
         return replace(self, rejects=(*self.rejects, *rejects))
 
     def rows(self, table: str, dataset: str) -> Iterable[Any]:
-        """Returns the rows of a finished clip in one of the tables of a dataset."""
+        """Return the rows of a finished clip in one of the tables of a dataset."""
         if table == "samples":
             return samples_of(self, dataset)
         return images_of(self) if table == "images" else self.rejects
 
     def with_tally(self, tally: Tally) -> "ClipWork":
-        """Returns the work with the books of one more stage."""
         return replace(self, tallies=(*self.tallies, tally))
 
 
 def samples_of(work: ClipWork, dataset: str) -> Iterator[PairSample]:
-    """Yields the samples of a finished clip."""
     frames = {frame.stored.frame_id: frame for frame in work.frames}
     for pair in work.pairs:
         candidate = pair.candidate
@@ -176,7 +173,7 @@ def _seconds(time_s: float | None) -> float:
 
 
 def images_of(work: ClipWork) -> Iterator[ImageRow]:
-    """Yields the images that the samples of a finished clip refer to, each once."""
+    """Yield the images that the samples of a finished clip refer to, each once."""
     frames = {frame.stored.frame_id: frame for frame in work.frames}
     needed = {
         frame_id

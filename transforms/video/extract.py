@@ -15,7 +15,6 @@ from eqforge.core.files.source_file import SourceFile
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
-from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings, MissedFrame, StoredFrame
 from eqforge.schemas.records.scores import Rejection
@@ -41,7 +40,7 @@ def extract_frames(
     ledger: Ledger,
     frames_fps: float | None = None,
 ) -> ClipWork:
-    """Returns a clip with its frames in the media store, and a reject for every missing frame.
+    """Store the frames of a clip, with a reject for every missing frame.
 
     A video that was finished before, and has not changed since, is not decoded again. If no frame
     is wanted, because no pair was planned, the file need only exist.
@@ -66,21 +65,35 @@ def extract_frames(
         if not clip.frames:
             return work.with_tally(FRAMES_STAGE.tally(0, 0))
         if isinstance(found, FoundFrames):
-            settings = extractor.settings
             folder = FrameFolder(
                 frames=found,
                 videos=videos,
                 frames_fps=frames_fps,
-                end_tolerance_s=settings.end_tolerance_s,
+                end_tolerance_s=extractor.settings.end_tolerance_s,
             )
-            extraction = extract_pictures(clip, folder, settings, extractor.store, ledger)
+            extraction = extract_pictures(clip, folder, extractor.settings, extractor.store, ledger)
         else:
             extraction = _extract_once(clip, found, extractor, ledger)
     except FetchFailed as error:
         return _without_video(work, _rejection(error))
     except Exception as error:
         return _without_video(work, error_rejection(error))
-    return _with_frames(work, Source(path=found.name, sha256=extraction.source_sha256), extraction)
+    stored = replace(
+        work,
+        source=Source(path=found.name, sha256=extraction.source_sha256),
+        frames=tuple(KeptFrame(stored=stored) for stored in extraction.stored),
+        sources=extraction.sources,
+    )
+    return stored.with_rejects(
+        [
+            stored.reject(
+                missed.frame_id,
+                FRAMES_STAGE,
+                Rejection(reason=missed.reason, detail=missed.detail),
+            )
+            for missed in extraction.missed
+        ]
+    )
 
 
 def _rejection(why: MissingFile | FetchFailed) -> Rejection:
@@ -122,18 +135,19 @@ def _opened(found: FoundFile) -> Iterator[OpenFile]:
         yield file
 
 
-def _digest(source: SourceFile) -> str:
+def _extract(clip: Clip, source: SourceFile, extractor: "FrameExtractor") -> Extraction:
     try:
-        return source.digest()
+        sha256 = source.digest()
     except OSError as error:
         raise FetchFailed("video_unreadable", error.strerror or str(error)) from error
-
-
-def _extract(clip: Clip, source: SourceFile, extractor: "FrameExtractor") -> Extraction:
-    sha256, state, path = _digest(source), source.state, str(source.stream.name)
+    state, path = source.state, str(source.stream.name)
     answers = {answer.frame_id: answer for answer in extractor.extract(path, clip.frames, state)}
-    again = [frame for frame in clip.frames if _is_transient(answers[frame.frame_id])]
-    if again:
+    crashed = {
+        name
+        for name, answer in answers.items()
+        if isinstance(answer, MissedFrame) and answer.reason in TRANSIENT
+    }
+    if again := [frame for frame in clip.frames if frame.frame_id in crashed]:
         answers |= {answer.frame_id: answer for answer in extractor.extract(path, again, state)}
     ordered = [answers[frame.frame_id] for frame in clip.frames]
     return Extraction(
@@ -143,10 +157,6 @@ def _extract(clip: Clip, source: SourceFile, extractor: "FrameExtractor") -> Ext
     )
 
 
-def _is_transient(answer: StoredFrame | MissedFrame) -> bool:
-    return isinstance(answer, MissedFrame) and answer.reason in TRANSIENT
-
-
 def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
     # A missing file is reported even if no frame of it was wanted.
     wanted = [frame.frame_id for frame in work.clip.frames] or [work.clip.root]
@@ -154,23 +164,12 @@ def _without_video(work: ClipWork, rejection: Rejection) -> ClipWork:
     return work.with_rejects(rejects).with_tally(FRAMES_STAGE.tally(len(rejects), 0))
 
 
-def _with_frames(work: ClipWork, source: Source, extraction: Extraction) -> ClipWork:
-    frames = tuple(KeptFrame(stored=stored) for stored in extraction.stored)
-    found = replace(work, source=source, frames=frames, sources=extraction.sources)
-    return found.with_rejects([_reject_missed(found, missed) for missed in extraction.missed])
-
-
-def _reject_missed(work: ClipWork, missed: MissedFrame) -> Reject:
-    rejection = Rejection(reason=missed.reason, detail=missed.detail)
-    return work.reject(missed.frame_id, FRAMES_STAGE, rejection)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairFilters:
-    """Which pairs are refused.
+    """Which pairs are rejected.
 
     Attributes:
-      cuts: how a camera cut between the two frames is told.
+      cuts: limits for a camera cut between the two frames.
       max_pairs_per_video: most pairs of one video; None keeps all.
       oracle: the models that judge whether captions match; none where none is asked for.
     """
@@ -182,7 +181,7 @@ class PairFilters:
     oracle: Oracle = field(default_factory=Oracle)
 
     def basis(self) -> list[object]:
-        """Returns what the measures depend on beside the images: measures and library versions."""
+        """List what the measures depend on beside the images: measures and library versions."""
         packages = ("numpy", "scipy", "pillow", "opencv-python-headless", "scikit-image")
         own = [pictures.VERSION, cuts.VERSION, minimality.VERSION, words.VERSION]
         return [*own, versions_of(*packages, "imagehash", "rapidfuzz")]
@@ -198,7 +197,7 @@ class VideoPairRules:
       frames_fps: frames a second at which folders of frames were made; None if not known.
       decoder_timeout_s: seconds without a packet read or a frame finished after which a video is
         given up.
-      image_filters, pair_filters: what is measured and what is refused.
+      image_filters, pair_filters: what is measured and what is rejected.
       notes: the folder in which processes note their progress; None notes nothing.
     """
 
@@ -213,11 +212,10 @@ class VideoPairRules:
 
     @property
     def media(self) -> MediaStore:
-        """The media store."""
         return MediaStore(storage.join(self.work, "media"))
 
     def ledger(self, step: str) -> Ledger:
-        """Returns the ledger of one of the steps `extract`, `score`, `measure` and `match`."""
+        """Return the ledger of one of the steps `extract`, `score`, `measure` and `match`."""
         basis: dict[str, Any] = {
             "extract": [
                 encoding_parameters(self.frames),
@@ -232,7 +230,7 @@ class VideoPairRules:
         return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis[step])
 
     def extractor(self) -> "FrameExtractor":
-        """Returns a frame extractor; the caller closes it."""
+        """Return a frame extractor; the caller closes it."""
         from eqforge.transforms.video.frames.extract import FrameExtractor
 
         return FrameExtractor(
@@ -244,6 +242,6 @@ class VideoPairRules:
 
 
 def encoding_parameters(settings: FrameSettings) -> dict[str, object]:
-    """Returns the settings that decide an image's bytes."""
+    """Return the settings that decide an image's bytes."""
     names = ["image_format", "max_side"] + ["jpeg_quality"] * (settings.image_format == "jpeg")
     return {name: value for name, value in asdict(settings).items() if name in names}

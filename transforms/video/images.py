@@ -21,7 +21,7 @@ class ScoredImages:
 def score_images(
     work: ClipWork, media: MediaStore, filters: ImageFilters, ledger: Ledger
 ) -> ClipWork:
-    """Returns a clip whose frames carry the scores of their images.
+    """Score the images of a clip's frames.
 
     The stored image is scored, so anyone with the dataset can reproduce the scores. An image that
     makes a scorer fail is a reject, and does not affect other images.
@@ -36,7 +36,7 @@ def score_images(
                 for image_id in sorted(stored)
             }
         ),
-        _has_no_error,
+        lambda images: all(image.rejection is None for image in images.by_id.values()),
     )
     rejections = {image_id: image.rejection for image_id, image in scored.by_id.items()}
     rejects = [
@@ -52,10 +52,6 @@ def score_images(
     return replace(work, frames=frames).with_rejects(rejects)
 
 
-def _has_no_error(images: ScoredImages) -> bool:
-    return all(image.rejection is None for image in images.by_id.values())
-
-
 def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:
     try:
         return filters.score(read_pixels(data))
@@ -64,7 +60,7 @@ def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:
 
 
 def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
-    """Returns a clip without the frames whose scores are refused, and the books of its frames."""
+    """Drop the frames of a clip whose scores are rejected, and count its frames."""
     kept: list[KeptFrame] = []
     rejects: list[Reject] = []
     for frame in work.frames:

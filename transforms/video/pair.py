@@ -1,6 +1,6 @@
 """Measures the candidate pairs of a clip, and drops those that a score speaks against."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 from eqforge.core.files.pictures import read_pixels
@@ -8,7 +8,6 @@ from eqforge.core.identity import sha256_hex
 from eqforge.generators.text import words
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.clips import PairCandidate
-from eqforge.schemas.records.frames import StoredFrame
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
@@ -32,7 +31,7 @@ class MeasuredPairs:
 def measure_pairs(
     work: ClipWork, media: MediaStore, filters: PairFilters, ledger: Ledger
 ) -> ClipWork:
-    """Returns a clip with every pair measured whose two frames are there.
+    """Measure every pair of a clip whose two frames are there.
 
     Every image is decoded once, however many pairs it is in. A pair on which a measure fails is a
     reject, and so is one with a frame missing or with the same picture twice.
@@ -52,13 +51,9 @@ def measure_pairs(
         inputs,
         MeasuredPairs,
         lambda: _measure_all(work, candidates, frames, media, filters),
-        _has_no_error,
+        lambda found: not found.rejects,
     )
     return replace(work, pairs=measured.pairs).with_rejects([*rejects, *measured.rejects])
-
-
-def _has_no_error(measured: MeasuredPairs) -> bool:
-    return not measured.rejects
 
 
 def _without_measuring(
@@ -119,8 +114,12 @@ def _measure(candidate: PairCandidate, views: _Views, filters: PairFilters) -> M
 
 
 def drop_pairs(work: ClipWork, filters: PairFilters) -> ClipWork:
-    """Returns a clip without the pairs whose scores are refused, and the books of its pairs."""
-    rejections = {pair.candidate.sample_id: _refuse(pair, filters) for pair in work.pairs}
+    """Drop the pairs of a clip whose scores are rejected, and count its pairs."""
+    rejections = {
+        pair.candidate.sample_id: refuse_measured(pair, filters)
+        or refuse_pair(pair.scores, filters.oracle.settings)
+        for pair in work.pairs
+    }
     passed = [pair for pair in work.pairs if rejections[pair.candidate.sample_id] is None]
     for pair in over_limit(passed, filters.max_pairs_per_video):
         rejections[pair.candidate.sample_id] = Rejection(
@@ -136,21 +135,15 @@ def drop_pairs(work: ClipWork, filters: PairFilters) -> ClipWork:
     return decided.with_tally(PAIRS_STAGE.tally(len(work.clip.pairs), len(kept)))
 
 
-def _refuse(pair: MeasuredPair, filters: PairFilters) -> Rejection | None:
-    rejection = refuse_measured(pair, filters)
-    return rejection if rejection is not None else refuse_pair(pair.scores, filters.oracle.settings)
-
-
 def refuse_measured(pair: MeasuredPair, filters: PairFilters) -> Rejection | None:
-    """Rejects a pair that its measures speak against, before any oracle is asked."""
-    rejection = cuts.decide_cut(list(pair.scores), filters.cuts)
-    return (
-        rejection if rejection is not None else minimality.gate_pair(pair.measures, filters.gates)
+    """Reject a pair by its measures, before any oracle is asked."""
+    return cuts.decide_cut(list(pair.scores), filters.cuts) or minimality.gate_pair(
+        pair.measures, filters.gates
     )
 
 
 def over_limit(pairs: list[MeasuredPair], limit: int | None) -> Iterator[MeasuredPair]:
-    """Yields the pairs beyond a limit; a hash of the id decides which pairs stay."""
+    """Yield the pairs beyond a limit; a hash of the id decides which pairs stay."""
     if limit is not None:
         ranked = sorted(pairs, key=lambda pair: sha256_hex(pair.candidate.sample_id.encode()))
         yield from ranked[limit:]
@@ -163,9 +156,9 @@ PAIRS_WRITTEN_DOWN = 16
 def score_matches(
     work: ClipWork, media: MediaStore, filters: PairFilters, ledger: Ledger
 ) -> ClipWork:
-    """Returns a clip whose pairs carry the oracle's scores, where an oracle is asked for.
+    """Score the pairs of a clip by the oracle, where one is asked for.
 
-    Pairs that would be refused anyway are not scored: this is the most expensive step. A pair on
+    Pairs that would be rejected anyway are not scored: this is the most expensive step. A pair on
     which the oracle fails is a reject, and does not affect other pairs.
     """
     if not filters.oracle.judges:
@@ -190,19 +183,18 @@ def _ask_all(
     oracle: Oracle,
     ledger: Ledger,
 ) -> Iterator[tuple[str, Answer]]:
-    """Yields what the oracle says of each pair, by its sample's id."""
     from more_itertools import chunked
 
     stored = {frame.stored.frame_id: frame.stored for frame in work.frames}
     suffixes = {frame.image_id: frame.suffix for frame in stored.values()}
     scorer = oracle.scorer(lambda image_id: read_pixels(media.get(image_id, suffixes[image_id])))
     for some in chunked([pair.candidate for pair in pairs], PAIRS_WRITTEN_DOWN):
-        answers = ask([_question(candidate, stored) for candidate in some], scorer, ledger)
-        yield from zip((candidate.sample_id for candidate in some), answers, strict=True)
-
-
-def _question(candidate: PairCandidate, stored: Mapping[str, StoredFrame]) -> Question:
-    return Question(
-        images=(stored[candidate.frame_0_id].image_id, stored[candidate.frame_1_id].image_id),
-        captions=(candidate.caption_0, candidate.caption_1),
-    )
+        questions = [
+            Question(
+                images=(stored[pair.frame_0_id].image_id, stored[pair.frame_1_id].image_id),
+                captions=(pair.caption_0, pair.caption_1),
+            )
+            for pair in some
+        ]
+        answers = ask(questions, scorer, ledger)
+        yield from zip((pair.sample_id for pair in some), answers, strict=True)

@@ -50,7 +50,7 @@ class FrameFolder:
     end_tolerance_s: float
 
     def find(self, request: FrameRequest) -> "FramePicture | Rejection":
-        """Returns the picture of a frame, or why there is none.
+        """Find the picture of a frame, or say why there is none.
 
         Raises:
           InputError: it is asked for by its time, and the rate is not known.
@@ -76,7 +76,7 @@ class FramePicture:
     file: FoundFile
 
     def state(self) -> list[Any]:
-        """Returns what changes with the picture."""
+        """Return what changes with the picture."""
         try:
             return [self.file.name, *self.file.state()]
         except OSError as error:
@@ -85,7 +85,7 @@ class FramePicture:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Taken:
-    """What came of a picture.
+    """A picture that was read, or why it could not be.
 
     Attributes:
       image: what is stored, with its name in the store; or why there is nothing.
@@ -100,7 +100,7 @@ class _Taken:
 def extract_pictures(
     clip: Clip, folder: FrameFolder, settings: FrameSettings, store: MediaStore, ledger: Ledger
 ) -> Extraction:
-    """Returns the frames of a clip, each from the one picture that it means.
+    """Store the frames of a clip, each from the one picture that it means.
 
     Pictures that were taken before, and have not changed since, are not read again.
 
@@ -129,7 +129,6 @@ def _extraction(
     taken: Mapping[int, _Taken],
     rate: float | None,
 ) -> Extraction:
-    """Returns the frames of a clip, given what came of each picture."""
     answers: list[StoredFrame | MissedFrame] = []
     sources: dict[str, Source] = {}
     for request, picture in zip(clip.frames, found, strict=True):
@@ -146,7 +145,6 @@ def _extraction(
 
 
 def _take(file: FoundFile, settings: FrameSettings, store: MediaStore) -> _Taken:
-    """Reads a picture, and stores it as frames of videos are."""
     data = _read(file)
     if isinstance(data, Rejection):
         return _Taken(source=Source(path=file.name, sha256=None), image=data)
@@ -215,12 +213,12 @@ def _answer(
 
 
 def exact_rate(frames_fps: float) -> Fraction:
-    """Returns a rate as it was written: 29.97 is 2997/100."""
+    """Return a rate as it was written: 29.97 is 2997/100."""
     return Fraction(str(frames_fps))
 
 
 def needs_rate(requests: Iterable[FrameRequest]) -> bool:
-    """Tells whether some frames are asked for by their time."""
+    """Return True if some frames are asked for by their time."""
     return any(request.timestamp_s is not None for request in requests)
 
 
@@ -274,7 +272,7 @@ def _number(
 
 
 def rate_missing(folder: str) -> str:
-    """Returns what to do where times are asked of a folder of frames whose rate is not known."""
+    """Say what to do where times are asked of a folder of frames whose rate is not known."""
     return (
         f"{folder} is a folder of frames, and its moments are given in seconds: --frames-fps has "
         "to say at how many frames a second it was made"

@@ -43,8 +43,7 @@ class ClipStep(beam.PTransform):
         return clips | "Make" >> beam.Map(self.make)
 
     @abc.abstractmethod
-    def make(self, work: ClipWork) -> ClipWork:
-        """Returns the next state of a clip's work."""
+    def make(self, work: ClipWork) -> ClipWork: ...
 
 
 class ScoreImages(ClipStep):

@@ -76,12 +76,11 @@ class VlueWork:
     tallies: tuple[Tally, ...] = ()
 
     def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        """Returns the rows of one of the tables, or of the rejects."""
         return getattr(self, table)
 
 
 def import_batch(batch: VlueBatch, rules: VlueRules) -> VlueWork:
-    """Returns the rows of a batch.
+    """Return the rows of a batch.
 
     An item is refused where it cannot be used at all: a text is empty or holds control characters,
     or an image is missing or does not decode. What merely breaks an annotation rule is a finding.
@@ -121,7 +120,6 @@ class Imported:
 
 
 def import_item(item: VlueItem, rules: VlueRules) -> Imported | Rejection:
-    """Returns the rows of one item, or why it cannot be used."""
     images = _admit(item, rules.images)
     if isinstance(images, Rejection):
         return images
@@ -137,7 +135,7 @@ def import_item(item: VlueItem, rules: VlueRules) -> Imported | Rejection:
 
 
 def _admit(item: VlueItem, folder: ImageFolder | None) -> tuple[ImageRow, ...] | Rejection:
-    """Returns the images of an item, none where no folder is named; or why it cannot be used."""
+    """Find the images of an item, none where no folder is named; or say why it is rejected."""
     for text in (*item.texts, *item.answers):
         rejection = lint_caption(text.strip(), LIMITS)
         if rejection is not None:
@@ -156,7 +154,7 @@ ImageIds = tuple[str | None, ...]
 
 
 def sample_row(item: VlueItem, ids: ImageIds, findings: tuple[Finding, ...]) -> VlueSample:
-    """Returns an item's row of `samples`.
+    """Return an item's row of `samples`.
 
     Args:
       ids: keys of its images into `images`, each None where no folder was named.
@@ -186,7 +184,7 @@ def task_row(
     answers: frozenset[str] | None,
     size: tuple[int, int] | None,
 ) -> Any:
-    """Returns an item's row of its task's table.
+    """Return an item's row of its task's table.
 
     Args:
       ids: keys of its images into `images`, each None where no folder was named.
@@ -260,7 +258,7 @@ FOLDERS_REMEMBERED = 4_096
 
 
 def match_name(folder: SourceFolder, name: str) -> str:
-    """Returns the name under which an image lies in a folder, part by part of its path.
+    """Return the name under which an image lies in a folder, part by part of its path.
 
     A part that exists as written is taken; else the one that is equal in Unicode NFC, of several
     the first in code point order; else it is kept, and opening the file reports what is missing.
@@ -285,13 +283,12 @@ def match_name(folder: SourceFolder, name: str) -> str:
 
 @lru_cache
 def _canonical(names: frozenset[str]) -> dict[str, str]:
-    """Returns names by their NFC."""
     return {canonical_name(name): name for name in sorted(names, reverse=True)}
 
 
 @lru_cache(maxsize=FOLDERS_REMEMBERED)
 def _names(folder: str) -> dict[str, str]:
-    """Returns the names in a folder by their NFC; empty where it cannot be listed."""
+    """Return the names in a folder by their NFC; empty where it cannot be listed."""
     try:
         names = sorted(os.listdir(folder), reverse=True)
     except OSError:

@@ -30,7 +30,7 @@ def lint_item(
     size: tuple[int, int] | None,
     min_words: int = MIN_WORDS,
 ) -> Iterator[Finding]:
-    """Yields every breach of the annotation rules by an item.
+    """Yield every breach of the annotation rules by an item.
 
     Args:
       answers: the list of answers; None leaves answers unchecked.
@@ -57,14 +57,14 @@ def lint_item(
 
 
 def is_listed(item: VlueItem, answers: frozenset[str] | None) -> bool | None:
-    """Tells whether a question's answer is in the list; None for no question or no list."""
+    """Return True if a question's answer is in the list; None for no question or no list."""
     if answers is None or not item.answers:
         return None
     return not answers.isdisjoint(item.answers)
 
 
 def size_of(item: VlueItem, size: tuple[int, int] | None) -> tuple[int, int] | None:
-    """Returns width and height of an item's image: the file's, else those that are stated."""
+    """Return width and height of an item's image: the file's, else the stated ones."""
     if size is not None:
         return size
     stated = item.width_px, item.height_px

@@ -1,4 +1,4 @@
-"""What decoding answers to the times asked of a video."""
+"""Answers of decoding to the times asked of a video, with upright RGB pixels."""
 
 import dataclasses
 from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ Answer = DecodedFrame | UndecodedFrame
 
 
 def give(video: Video, shown: ShownFrame | None, requests: Sequence[int]) -> Iterator[Answer]:
-    """Answers requests with a frame, converting it once."""
+    """Answer requests with a frame, converting it once."""
     if shown is None or not requests:
         return
     try:
@@ -93,19 +93,19 @@ def _pixels(video: Video, shown: ShownFrame) -> npt.NDArray[np.uint8]:
 
 
 def too_early(video: Video, request: int, first: int) -> UndecodedFrame:
-    """Answers a time before the first frame, which begins to show at a tick."""
+    """Answer a time before the first frame, which begins to show at a tick."""
     detail = f"the first frame is shown at {video.seconds(first):.6f} s"
     return UndecodedFrame(request=request, reason="before_first_frame", detail=detail)
 
 
 def too_late(video: Video, request: int, end: int) -> UndecodedFrame:
-    """Answers a time after the last frame, which ends at a tick."""
+    """Answer a time after the last frame, which ends at a tick."""
     detail = f"the last frame ends at {video.seconds(end):.6f} s"
     return UndecodedFrame(request=request, reason="after_last_frame", detail=detail)
 
 
 def upright_rgb(frame: "VideoFrame", reformatter: "VideoReformatter") -> npt.NDArray[np.uint8]:
-    """Returns a frame's pixels as RGB, turned and mirrored as its display matrix says.
+    """Return a frame's pixels as RGB, turned and mirrored as its display matrix says.
 
     The stream's colour matrix and range are honoured; a stream that names no matrix is taken for
     BT.601, as FFmpeg does. Chroma is interpolated, and all is rounded rather than truncated: the
@@ -139,18 +139,18 @@ def upright_rgb(frame: "VideoFrame", reformatter: "VideoReformatter") -> npt.NDA
 
 
 def clockwise_deg(frame: "VideoFrame") -> int:
-    """Returns the quarter turns in degrees (0, 90, 180, 270) that set a frame upright."""
+    """Return the quarter turns in degrees (0, 90, 180, 270) that set a frame upright."""
     return round(-frame.rotation / 90) * 90 % 360
 
 
 def _rows(plane: "VideoPlane") -> npt.NDArray[np.uint8]:
-    """Returns a plane's samples, shape (height, width), without the padding of its rows."""
+    """Return a plane's samples, shape (height, width), without the padding of its rows."""
     samples = np.frombuffer(memoryview(plane), dtype=np.uint8)
     return samples.reshape(plane.height, plane.line_size)[:, : plane.width]
 
 
 def _display_matrix(frame: "VideoFrame") -> tuple[int, int, int, int]:
-    """Returns (a, b, c, d) of a frame's display matrix, which shows (x, y) at (ax+cy, bx+dy)."""
+    """Return (a, b, c, d) of a frame's display matrix, which shows (x, y) at (ax+cy, bx+dy)."""
     from av.sidedata.sidedata import Type
 
     side_data: Any = frame.side_data  # its type annotation covers motion vectors only
@@ -159,21 +159,16 @@ def _display_matrix(frame: "VideoFrame") -> tuple[int, int, int, int]:
     except KeyError:
         return (1, 0, 0, 1)
     except ValueError:  # PyAV fails on other side data that it has no name for
-        return _turn(frame.rotation)
+        quarters = round(frame.rotation / 90) % 4  # counter-clockwise
+        return ((1, 0, 0, 1), (0, -1, 1, 0), (-1, 0, 0, -1), (0, 1, -1, 0))[quarters]
     matrix = np.frombuffer(memoryview(data), dtype=np.int32)
     return (int(matrix[0]), int(matrix[1]), int(matrix[3]), int(matrix[4]))
-
-
-def _turn(counterclockwise_deg: int) -> tuple[int, int, int, int]:
-    """Returns the display matrix of a quarter turn."""
-    quarters = round(counterclockwise_deg / 90) % 4
-    return ((1, 0, 0, 1), (0, -1, 1, 0), (-1, 0, 0, -1), (0, 1, -1, 0))[quarters]
 
 
 def _upright(
     pixels: npt.NDArray[np.uint8], matrix: tuple[int, int, int, int]
 ) -> npt.NDArray[np.uint8]:
-    """Applies the turn and the mirroring that come nearest to a display matrix."""
+    """Apply the turn and the mirroring that come nearest to a display matrix."""
     a, b, c, d = matrix
     if abs(b) + abs(c) > abs(a) + abs(d):
         down, right = b, c

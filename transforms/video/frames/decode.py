@@ -38,7 +38,7 @@ def decode_frames(
     alive: Callable[[], None] = lambda: None,
     expected: FileState | None = None,
 ) -> Iterator[Answer]:
-    """Yields exactly one answer for each moment, in any order.
+    """Yield exactly one answer for each moment, in any order.
 
     If the container's index is reliable, only what the frames need is decoded; any other file, and
     one that does not match its index, is decoded from its start to the last time asked for. Both
@@ -99,7 +99,7 @@ def _in_order(ticks: Mapping[int, int]) -> Times:
 
 
 def _tick(video: Video, index: PacketIndex, moment: Moment) -> int:
-    """Returns the tick of a moment; after the last frame of the index they follow at the rate."""
+    """Return the tick of a moment; after the last frame of the index they follow at the rate."""
     if not isinstance(moment, FrameNumber):
         return video.tick(moment)
     beyond = moment.index - len(index.shown)
@@ -154,7 +154,7 @@ def _answer_between(
     next_pts: int,
     times: Times,
 ) -> Iterator[Answer]:
-    """Answers times after one frame (None before the first) and before the next."""
+    """Answer times after one frame (None before the first) and before the next."""
     held = []
     for tick, request in times:
         if shown is not None and (gap is None or index.frame_at(tick) == shown.pts):
@@ -169,10 +169,15 @@ def _answer_between(
 def _answer_at_end(
     video: Video, index: PacketIndex, shown: ShownFrame | None, gap: Gap | None, times: Times
 ) -> Iterator[Answer]:
-    """Answers times after the last frame (None if there was none) began to show."""
+    """Answer times after the last frame (None if there was none) began to show."""
     if gap is None and shown is None:
         gap = Gap("no frame comes out of the decoder")
-    end = _end_of(video, index, shown)
+    if shown is None:
+        end = video.tick(0)
+    elif index.shown and index.shown[-1] == shown.pts:
+        end = index.end
+    else:
+        end = shown.pts + (shown.frame.duration or video.ticks_per_frame())
     held = []
     for tick, request in times:
         # The last frame is not stretched over frames that are missing.
@@ -183,17 +188,8 @@ def _answer_at_end(
     yield from give(video, shown, held)
 
 
-def _end_of(video: Video, index: PacketIndex, shown: ShownFrame | None) -> int:
-    """Returns the tick at which the last frame decoded ends, the video's start if none was."""
-    if shown is None:
-        return video.tick(0)
-    if index.shown and index.shown[-1] == shown.pts:
-        return index.end
-    return shown.pts + (shown.frame.duration or video.ticks_per_frame())
-
-
 def _after(video: Video, request: int, tick: int, end: int, gap: Gap | None) -> UndecodedFrame:
-    """Answers a time after the last frame: was there more to come?"""
+    """Answer a time after the last frame: was there more to come?"""
     announced = video.announced_end()
     if gap is not None and (announced is None or tick < announced):
         return UndecodedFrame(request=request, reason="undecodable", detail=gap.detail)

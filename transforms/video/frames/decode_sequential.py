@@ -23,13 +23,13 @@ class ShownFrame:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Gap:
-    """A place between two frames where damage has swallowed some, and what was the matter."""
+    """A place between two frames where damage has swallowed some, and the error."""
 
     detail: str
 
 
 def decode_through(video: Video, index: PacketIndex) -> Iterator[ShownFrame | Gap]:
-    """Yields a video's frames in display order, with gaps where the data is damaged.
+    """Yield a video's frames in display order, with gaps where the data is damaged.
 
     After an error, nothing that the decoder still holds is trusted, nor what it outputs before the
     next keyframe, nor that keyframe's leading pictures: all may depend on the damaged one.
@@ -47,24 +47,17 @@ def decode_through(video: Video, index: PacketIndex) -> Iterator[ShownFrame | Ga
                 return  # the frames that follow cannot be identified
             is_counted = False
             continue
-        pts = _pts_of(frame, shown, video, index)
+        number = shown.frame_index + 1 if shown else 0
+        if frame.pts is not None and video.has_pts:
+            pts = frame.pts
+        elif number < len(index.shown):
+            pts = index.shown[number]  # without a time of its own, that of the packet
+        else:
+            pts = shown.pts + video.ticks_per_frame() if shown else video.tick(0)
         if shown is not None and pts <= shown.pts:
             continue  # a frame that goes back in time is never the one shown
-        number = (shown.frame_index + 1 if shown else 0) if is_counted else index.rank(pts)
-        shown = ShownFrame(pts, number, frame)
+        shown = ShownFrame(pts, number if is_counted else index.rank(pts), frame)
         yield shown
-
-
-def _pts_of(
-    frame: "VideoFrame", before: ShownFrame | None, video: Video, index: PacketIndex
-) -> int:
-    """Returns a frame's time; where the container has none, that of the packet of its number."""
-    if frame.pts is not None and video.has_pts:
-        return frame.pts
-    number = before.frame_index + 1 if before else 0
-    if number < len(index.shown):
-        return index.shown[number]
-    return before.pts + video.ticks_per_frame() if before else video.tick(0)
 
 
 def _sound_frames(video: Video) -> Iterator["VideoFrame | Gap"]:
@@ -89,7 +82,7 @@ def _sound_frames(video: Video) -> Iterator["VideoFrame | Gap"]:
 
 
 def _packets_and_gaps(video: Video) -> Iterator["Packet | Gap | None"]:
-    """Yields the packets, a gap for one that is cut short, and at the end None or a gap."""
+    """Yield the packets, a gap for one that is cut short, and at the end None or a gap."""
     from av.error import FFmpegError
 
     try:
@@ -102,7 +95,7 @@ def _packets_and_gaps(video: Video) -> Iterator["Packet | Gap | None"]:
 
 
 def _decode(video: Video, packet: "Packet | None") -> tuple[Sequence["VideoFrame"], Gap | None]:
-    """Returns a packet's frames up to the first fault, and the fault."""
+    """Return a packet's frames up to the first fault, and the fault."""
     from av.error import FFmpegError
 
     try:
