@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from eqforge.transforms.video.propose.scene_graphs import OBJECT_NAMES
+from eqforge.transforms.video.scene_graphs import OBJECT_NAMES
 
 FRAMES, VIDEOS = 290_000, 9_848
 OBJECTS_PER_FRAME = (1, 2, 3, 4)  # 2.6 of them on average, by the weights below

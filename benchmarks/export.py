@@ -43,7 +43,7 @@ from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, ImageRow, Origin, PairSample
 from eqforge.transforms.dataset.sorted_runs import carry
-from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.tables import Table
 from eqforge.transforms.dataset.write import write_runs
 
 ORIGIN = Origin(
@@ -158,8 +158,8 @@ def _sample(number: int, first: str, second: str) -> PairSample:
 
 def export(dataset: Path, form: str, output: Path) -> float:
     """Exports a dataset; returns the seconds."""
+    from eqforge.transforms.export.formats import ExportSettings
     from eqforge.transforms.export.run import export_dataset
-    from eqforge.transforms.export.settings import ExportSettings
 
     started = time.perf_counter()
     export_dataset(open_dataset(str(dataset)), ExportSettings(format=form), str(output))

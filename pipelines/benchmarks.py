@@ -24,10 +24,9 @@ from eqforge.sources.benchmarks.items import (
     rows_of,
 )
 from eqforge.sources.benchmarks.published import CONFIRMED, FORMS
-from eqforge.transforms.benchmarks.items import ITEMS_STAGE, BenchmarkBatch, BenchmarkRules
 from eqforge.transforms.dataset.plan import PlanFiles
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import files_for, media_tables, table_of
+from eqforge.transforms.dataset.tables import Table, files_for, media_tables, table_of
+from eqforge.transforms.imports.benchmarks import ITEMS_STAGE, BenchmarkBatch, BenchmarkRules
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -123,8 +122,8 @@ class ImportBenchmark(TextPipeline[Config]):
         return {name: number for name, number in counts.items() if number}
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
-        from eqforge.transforms.benchmarks.steps import ImportItems
         from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
+        from eqforge.transforms.imports.steps import ImportItems
 
         folder = self.image_folder()
         rules = BenchmarkRules(

@@ -31,7 +31,7 @@ from eqforge.schemas.records.books import Stage
 from eqforge.schemas.tables.benchmark_rows import COMBINED
 from eqforge.transforms.dataset.books import COMBINE_STAGE
 from eqforge.transforms.dataset.plan import PlanFiles
-from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.tables import Table
 
 if TYPE_CHECKING:
     import apache_beam as beam

@@ -16,7 +16,7 @@ from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.action_genome import RELATION_KINDS, read_action_genome
-from eqforge.transforms.video.propose.scene_graphs import (
+from eqforge.transforms.video.scene_graphs import (
     OBJECTS_STAGE,
     SceneGraphRules,
     propose_scene_graph_pairs,

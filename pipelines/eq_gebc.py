@@ -17,7 +17,7 @@ from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeli
 from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import VIDEO_SUFFIXES
 from eqforge.sources.captioned_videos import read_files, read_gebplus
-from eqforge.transforms.video.propose.boundaries import (
+from eqforge.transforms.video.boundaries import (
     BOUNDARIES_STAGE,
     BoundaryRules,
     propose_boundary_pairs,

@@ -16,7 +16,7 @@ from eqforge.schemas.records.clips import Clip
 from eqforge.sources.moment_files import moment_files
 from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.transforms.filters.minimality import GateSettings
-from eqforge.transforms.video.propose.segments import SEGMENTS_STAGE, propose_segment_pairs
+from eqforge.transforms.video.segments import SEGMENTS_STAGE, propose_segment_pairs
 
 if TYPE_CHECKING:
     import apache_beam as beam

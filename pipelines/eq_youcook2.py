@@ -15,7 +15,7 @@ from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.captioned_videos import read_files, read_youcook2
-from eqforge.transforms.video.propose.segments import SEGMENTS_STAGE, propose_segment_pairs
+from eqforge.transforms.video.segments import SEGMENTS_STAGE, propose_segment_pairs
 
 if TYPE_CHECKING:
     import apache_beam as beam

@@ -32,8 +32,7 @@ from eqforge.pipelines.base.written import ModelSettings, WrittenPipeline
 from eqforge.schemas.tables.texts import HARD_POSITIVES_TABLE
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import files_for, table_of
+from eqforge.transforms.dataset.tables import Table, files_for, table_of
 from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.hard_positive_samples import HardPositiveRules
 from eqforge.transforms.text.hard_positives import (

@@ -24,8 +24,7 @@ from eqforge.pipelines.base.text import (
 from eqforge.schemas.tables.texts import MEASURED_TABLE, PERTURBED_TABLE
 from eqforge.sources.caption_sources import read_captions
 from eqforge.transforms.dataset.plan import PlanFiles
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import files_for, table_of
+from eqforge.transforms.dataset.tables import Table, files_for, table_of
 from eqforge.transforms.text.perturb import PERTURBATIONS_STAGE, PerturbationRules
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch
 

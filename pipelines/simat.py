@@ -34,8 +34,7 @@ from eqforge.sources.simat import Triplet
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
+from eqforge.transforms.dataset.tables import Table, files_for, rejects_table, table_of
 from eqforge.transforms.oracle.judges import (
     OracleSettings,
     oracle_warnings,

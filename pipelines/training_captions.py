@@ -23,8 +23,7 @@ from eqforge.pipelines.base.written import ModelSettings, WrittenPipeline
 from eqforge.schemas.tables.texts import TRAINING_TABLE
 from eqforge.sources.caption_sources import read_captions
 from eqforge.transforms.dataset.plan import PlanFiles
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import files_for, table_of
+from eqforge.transforms.dataset.tables import Table, files_for, table_of
 from eqforge.transforms.judges.settings import JudgeSettings
 from eqforge.transforms.text.training import TRAINING_TEXTS_STAGE, TrainingRules, captions_of
 from eqforge.transforms.text.work import CAPTIONS_STAGE, CaptionBatch

@@ -19,10 +19,9 @@ from eqforge.schemas.tables.vlue import FINDINGS_TABLE, ITEMS_TABLE, TASK_TABLES
 from eqforge.sources.vlue import read_answer_list, read_vlue
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import files_for, table_of
-from eqforge.transforms.vlue.items import ANNOTATIONS_STAGE, VlueBatch, VlueRules, match_name
-from eqforge.transforms.vlue.lints import MIN_WORDS
+from eqforge.transforms.dataset.tables import Table, files_for, table_of
+from eqforge.transforms.imports.vlue import ANNOTATIONS_STAGE, VlueBatch, VlueRules, match_name
+from eqforge.transforms.imports.vlue_lints import MIN_WORDS
 
 if TYPE_CHECKING:
     import apache_beam as beam
@@ -124,7 +123,7 @@ class Vlue(TextPipeline[Config]):
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
         from eqforge.transforms.dataset.steps import ReadPlan, WriteDataset
-        from eqforge.transforms.vlue.steps import ImportVlue
+        from eqforge.transforms.imports.steps import ImportVlue
 
         _ = (
             root

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.transforms.dataset.sorted_runs import carry
-from eqforge.transforms.dataset.table import Table, WrittenShard
+from eqforge.transforms.dataset.tables import Table, WrittenShard
 from eqforge.transforms.dataset.write import write_runs
 
 PUBLISHED_LEXICON = (

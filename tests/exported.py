@@ -16,7 +16,7 @@ from eqforge.core.identity import bucket
 from eqforge.schemas.dataset.manifest import Manifest, to_json
 from eqforge.schemas.records.values import Span
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, ImageRow, Origin, PairSample
-from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.tables import Table
 from tests.builds import write_shard
 
 ORIGIN = Origin(

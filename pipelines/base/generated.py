@@ -31,8 +31,7 @@ from eqforge.schemas.tables.description import DatasetType
 from eqforge.schemas.tables.generated import GENERATED_PAIRS
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import PlanFiles, Selection, select_whole, write_plan
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import generated_tables
+from eqforge.transforms.dataset.tables import Table, generated_tables
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.perceptual import PerceptualSettings, prepare_perceptual

@@ -28,7 +28,7 @@ from eqforge.transforms.dataset.census import Medium
 from eqforge.transforms.dataset.errata import ERRATA_STAGE, REVIEW_STAGE
 from eqforge.transforms.dataset.finish import DatasetTarget
 from eqforge.transforms.dataset.plan import PlanFiles, Selection
-from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.tables import Table
 from eqforge.transforms.filters.minimality import PairMeasures
 
 if TYPE_CHECKING:

@@ -30,8 +30,7 @@ from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select_whole
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import media_tables, table_of
+from eqforge.transforms.dataset.tables import Table, media_tables, table_of
 from eqforge.transforms.judges.settings import Judging, prepare_judges
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CaptionBatch, Text

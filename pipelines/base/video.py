@@ -31,8 +31,7 @@ from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.dataset.census import VIDEOS, Medium
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select
-from eqforge.transforms.dataset.table import Table
-from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
+from eqforge.transforms.dataset.tables import Table, files_for, rejects_table, table_of
 from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.faces import FACES, FaceSettings
 from eqforge.transforms.filters.image_filter import import_cv2
@@ -42,10 +41,15 @@ from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.oracle.judges import OracleSettings, oracle_warnings, prepare_oracle
 from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, images_of
 from eqforge.transforms.video.extract import PairFilters, VideoPairRules, extract_frames
-from eqforge.transforms.video.images import drop_frames, score_images
-from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
+from eqforge.transforms.video.pair import (
+    drop_frames,
+    drop_pairs,
+    measure_pairs,
+    score_images,
+    score_matches,
+)
 from eqforge.transforms.video.pictures import FrameFolder, FramePicture, needs_rate, rate_missing
-from eqforge.transforms.video.propose.segments import TOO_FEW
+from eqforge.transforms.video.segments import TOO_FEW
 
 if TYPE_CHECKING:
     from eqforge.transforms.video.frames.extract import FrameExtractor

@@ -169,7 +169,7 @@ class Finding:
     Attributes:
       finding_id: `<sample_id> <rule> <part>`.
       sample_id, task, image: the item.
-      rule: one of `eqforge.transforms.vlue.lints.RULES`.
+      rule: one of `eqforge.transforms.imports.vlue_lints.RULES`.
       part: place of the text, answer or image in the item, from 0.
       text: what breaks the rule.
       value: what was counted, such as words; None where nothing is.

@@ -13,7 +13,7 @@ from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks import eqben
 from eqforge.sources.benchmarks.form import BenchmarkItem, source_order
 from eqforge.sources.benchmarks.items import read_items
-from eqforge.transforms.benchmarks.items import BenchmarkBatch, BenchmarkRules, import_batch
+from eqforge.transforms.imports.benchmarks import BenchmarkBatch, BenchmarkRules, import_batch
 from tests.fuzz import mutate
 from tests.fuzz.takes import Outcome, file_of, planned
 from tests.published import SOURCES

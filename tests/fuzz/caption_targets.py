@@ -17,7 +17,7 @@ from eqforge.sources.text_pairs import read_text_pairs
 from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.transforms.text.image_texts import ImageTexts, TextsBatch
 from eqforge.transforms.text.work import CaptionBatch
-from eqforge.transforms.video.propose.segments import propose_segment_pairs
+from eqforge.transforms.video.segments import propose_segment_pairs
 from tests.fuzz import mutate
 from tests.fuzz.takes import Outcome, file_of, planned
 

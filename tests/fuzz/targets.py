@@ -48,9 +48,9 @@ from eqforge.transforms.text.hard_positives import make_hard_positives
 from eqforge.transforms.text.image_texts import FoilRecord, ImageTexts, TextsBatch
 from eqforge.transforms.text.perturb import PerturbationRules, perturb_batch
 from eqforge.transforms.text.work import CaptionBatch, TextWork
-from eqforge.transforms.video.propose.boundaries import BoundaryRules, propose_boundary_pairs
-from eqforge.transforms.video.propose.scene_graphs import SceneGraphRules, propose_scene_graph_pairs
-from eqforge.transforms.video.propose.segments import propose_segment_pairs
+from eqforge.transforms.video.boundaries import BoundaryRules, propose_boundary_pairs
+from eqforge.transforms.video.scene_graphs import SceneGraphRules, propose_scene_graph_pairs
+from eqforge.transforms.video.segments import propose_segment_pairs
 from tests.fuzz import mutate
 from tests.fuzz.benchmark_targets import BENCHMARK_TARGETS
 from tests.fuzz.caption_targets import CAPTION_TARGETS

@@ -29,7 +29,7 @@ from eqforge.transforms.dataset.replace import (
     publish,
     remove_strays,
 )
-from eqforge.transforms.dataset.table import UNCHANGED, Table, WrittenShard
+from eqforge.transforms.dataset.tables import UNCHANGED, Table, WrittenShard
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset

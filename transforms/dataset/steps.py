@@ -26,7 +26,7 @@ from eqforge.transforms.dataset.finish import DatasetTarget, finish_dataset, par
 from eqforge.transforms.dataset.parts import CombineRules, Piece, PieceWork, take_over
 from eqforge.transforms.dataset.plan import list_plan_file, read_planned_record
 from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter
-from eqforge.transforms.dataset.table import Table, WrittenShard
+from eqforge.transforms.dataset.tables import Table, WrittenShard
 from eqforge.transforms.dataset.write import write_runs
 from eqforge.transforms.engines.counted_step import CountedStep
 

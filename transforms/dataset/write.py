@@ -18,7 +18,7 @@ from eqforge.schemas.dataset.manifest import WORK, DataFile
 from eqforge.schemas.tables.columns import holds_pictures, with_metadata
 from eqforge.transforms.dataset.replace import copy_file
 from eqforge.transforms.dataset.sorted_runs import Run, merge_runs
-from eqforge.transforms.dataset.table import Table, WrittenShard
+from eqforge.transforms.dataset.tables import Table, WrittenShard
 
 ROW_GROUP_BYTES = 32 << 20
 ROW_GROUP_ROWS = 50_000

@@ -31,7 +31,7 @@ from eqforge.schemas.dataset.shelf import check_suffix
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.export.settings import ExportSettings
+from eqforge.transforms.export.formats import ExportSettings
 
 _DIGITS: Final = 64
 _OPEN_FILES: Final = 256

@@ -38,11 +38,10 @@ from eqforge.schemas.dataset.licences import (
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.schemas.tables.datasets import table_type
-from eqforge.transforms.export.formats import FORMATS, RECIPE
+from eqforge.transforms.export.formats import FORMATS, RECIPE, ExportSettings
 from eqforge.transforms.export.names import picture_references
 from eqforge.transforms.export.note import ExportNote, begin
 from eqforge.transforms.export.rows import check_files
-from eqforge.transforms.export.settings import ExportSettings
 from eqforge.transforms.export.target import Export
 
 _MOST_LICENCES: Final = 100

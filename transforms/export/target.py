@@ -20,11 +20,11 @@ from eqforge.core.ticker import Ticker
 from eqforge.schemas.dataset.manifest import FILE_PATH, DataFile
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.datasets import table_type
+from eqforge.transforms.export.formats import ExportSettings
 from eqforge.transforms.export.names import key_of, picture_columns
 from eqforge.transforms.export.note import NOTES, Ledger
 from eqforge.transforms.export.pictures import Encoder, Picture, PictureColumn, Pictures
 from eqforge.transforms.export.rows import Split, SplitRows, check_files, merged, splits_of
-from eqforge.transforms.export.settings import ExportSettings
 
 PIECE_ROWS: Final = 5_000
 PIECE_BYTES: Final = 32 << 20

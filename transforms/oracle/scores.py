@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from eqforge.core.errors import BuildError
 from eqforge.models.pretrained import one_thread
 from eqforge.models.scorer import Identity, Picture, Scorer
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
-from eqforge.transforms.dataset.books import error_rejection
+from eqforge.transforms.dataset.books import error_rejection, guarded
 from eqforge.transforms.dataset.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -173,54 +174,41 @@ class Question:
     captions: tuple[str, str]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Answers:
-    """What the oracle says of some pairs or captions, in order."""
-
-    found: tuple[Answer, ...]
-
-
 def ask(questions: Sequence[Question], scorer: CellScorer, ledger: Ledger) -> tuple[Answer, ...]:
     """Return the oracle's answer for each pair, or the stored answer to the same question.
 
     A pair on which it fails does not affect the others, and is asked about again in the next run.
     """
-    inputs = [asdict(question) for question in questions]
-    return _remember(inputs, ledger, lambda: (_ask(question, scorer) for question in questions))
+
+    def answers() -> Iterator[Answer]:
+        for question in questions:
+            yield guarded(partial(scorer.score_pair, question.images, question.captions))
+
+    return _remember([asdict(question) for question in questions], ledger, answers)
 
 
 def ask_captions(
     key: str, image_id: str | None, captions: Sequence[str], scorer: CellScorer, ledger: Ledger
 ) -> tuple[Answer, ...]:
     """Return the oracle's answers for an image with each caption, or the stored ones."""
-    inputs = [key, image_id, list(captions)]
-    return _remember(inputs, ledger, lambda: _ask_batches(key, captions, scorer))
+    from more_itertools import chunked
+
+    def answers() -> Iterator[Answer]:
+        for batch in chunked(captions, BATCH):
+            yield from _ask_batch(key, batch, scorer)
+
+    return _remember([key, image_id, list(captions)], ledger, answers)
 
 
 def _remember(
     inputs: Any, ledger: Ledger, answer: Callable[[], Iterable[Answer]]
 ) -> tuple[Answer, ...]:
-    def compute() -> Answers:
-        return Answers(found=tuple(answer()))
-
-    def is_final(answers: Answers) -> bool:
-        return not any(isinstance(answer, Rejection) for answer in answers.found)
-
-    return ledger.remember(inputs, Answers, compute, is_final).found
-
-
-def _ask(question: Question, scorer: CellScorer) -> Answer:
-    try:
-        return scorer.score_pair(question.images, question.captions)
-    except Exception as error:
-        return error_rejection(error)
-
-
-def _ask_batches(key: str, captions: Sequence[str], scorer: CellScorer) -> Iterator[Answer]:
-    from more_itertools import chunked
-
-    for batch in chunked(captions, BATCH):
-        yield from _ask_batch(key, batch, scorer)
+    return ledger.remember(
+        inputs,
+        tuple[Answer, ...],
+        lambda: tuple(answer()),
+        lambda answers: not any(isinstance(each, Rejection) for each in answers),
+    )
 
 
 def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequence[Answer]:
@@ -228,14 +216,12 @@ def _ask_batch(key: str, captions: Sequence[str], scorer: CellScorer) -> Sequenc
     try:
         return scorer.score_captions(key, captions)
     except Exception as error:
-        rejection = _refusal(error)  # an error of the run is raised again
+        # A ValueError means that the image or caption is unusable; an error of the run is raised.
+        rejection = (
+            Rejection(reason="not_scored", detail=str(error)[:500])
+            if isinstance(error, ValueError)
+            else error_rejection(error)
+        )
     if len(captions) == 1:
         return [rejection]
     return [answer for caption in captions for answer in _ask_batch(key, [caption], scorer)]
-
-
-def _refusal(error: Exception) -> Rejection:
-    """Return why nothing was scored; a ValueError means the image or caption is unusable."""
-    if isinstance(error, ValueError):
-        return Rejection(reason="not_scored", detail=str(error)[:500])
-    return error_rejection(error)

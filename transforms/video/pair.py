@@ -1,5 +1,6 @@
-"""Measures the candidate pairs of a clip, and drops those that a score speaks against."""
+"""Measures the frames and pairs of a clip, and drops those that a score speaks against."""
 
+import functools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
@@ -13,11 +14,68 @@ from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality
+from eqforge.transforms.filters.images import ImageFilters, ScoredImage, image_row
 from eqforge.transforms.filters.pairs import PAIRS_STAGE, refuse_unmeasured
 from eqforge.transforms.oracle.judges import Oracle, refuse_pair
 from eqforge.transforms.oracle.scores import Answer, Question, ask
-from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, MeasuredPair
+from eqforge.transforms.video.clip_work import FRAMES_STAGE, ClipWork, KeptFrame, MeasuredPair
 from eqforge.transforms.video.extract import PairFilters
+
+
+def score_images(
+    work: ClipWork, media: MediaStore, filters: ImageFilters, ledger: Ledger
+) -> ClipWork:
+    """Score the images of a clip's frames.
+
+    The stored image is scored, so anyone with the dataset can reproduce the scores. An image that
+    makes a scorer fail is a reject, and does not affect other images.
+    """
+    stored = {frame.stored.image_id: frame.stored for frame in work.frames}
+    scored = ledger.remember(
+        sorted(stored),
+        dict[str, ScoredImage],
+        lambda: {
+            image_id: _score_stored(media.get(image_id, stored[image_id].suffix), filters)
+            for image_id in sorted(stored)
+        },
+        lambda images: all(image.rejection is None for image in images.values()),
+    )
+    rejections = {image_id: image.rejection for image_id, image in scored.items()}
+    rejects = [
+        work.reject(frame.stored.frame_id, FRAMES_STAGE, rejection)
+        for frame in work.frames
+        if (rejection := rejections[frame.stored.image_id]) is not None
+    ]
+    frames = tuple(
+        replace(frame, image=image_row(frame.stored, scored[frame.stored.image_id]))
+        for frame in work.frames
+        if rejections[frame.stored.image_id] is None
+    )
+    return replace(work, frames=frames).with_rejects(rejects)
+
+
+def _score_stored(data: bytes, filters: ImageFilters) -> ScoredImage:
+    try:
+        return filters.score(read_pixels(data))
+    except Exception as error:
+        return ScoredImage(rejection=error_rejection(error))
+
+
+def drop_frames(work: ClipWork, filters: ImageFilters) -> ClipWork:
+    """Drop the frames of a clip whose scores are rejected, and count its frames."""
+    kept: list[KeptFrame] = []
+    rejects: list[Reject] = []
+    for frame in work.frames:
+        assert frame.image is not None
+        rejection = filters.refuse(frame.image.scores)
+        if rejection is None:
+            kept.append(frame)
+        else:
+            rejects.append(work.reject(frame.stored.frame_id, FRAMES_STAGE, rejection))
+    if work.source is None:
+        return work
+    judged = replace(work, frames=tuple(kept)).with_rejects(rejects)
+    return judged.with_tally(FRAMES_STAGE.tally(len(work.clip.frames), len(kept)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,7 +108,7 @@ def measure_pairs(
     measured = ledger.remember(
         inputs,
         MeasuredPairs,
-        lambda: _measure_all(work, candidates, frames, media, filters),
+        lambda: _measure_all(work, candidates, frames, media),
         lambda found: not found.rejects,
     )
     return replace(work, pairs=measured.pairs).with_rejects([*rejects, *measured.rejects])
@@ -71,46 +129,33 @@ def _without_measuring(
 
 
 def _measure_all(
-    work: ClipWork,
-    candidates: list[PairCandidate],
-    frames: dict[str, KeptFrame],
-    media: MediaStore,
-    filters: PairFilters,
+    work: ClipWork, candidates: list[PairCandidate], frames: dict[str, KeptFrame], media: MediaStore
 ) -> MeasuredPairs:
-    views = _Views(frames, media)
+    @functools.cache
+    def views(image_id: str, suffix: str) -> tuple[minimality.PairView, cuts.CutView]:
+        pixels = read_pixels(media.get(image_id, suffix))
+        return minimality.view(pixels), cuts.cut_view(pixels)
+
     pairs: list[MeasuredPair] = []
     rejects: list[Reject] = []
     for candidate in candidates:
+        first, second = (
+            frames[name].stored for name in (candidate.frame_0_id, candidate.frame_1_id)
+        )
         try:
-            pairs.append(_measure(candidate, views, filters))
+            view_0, cut_0 = views(first.image_id, first.suffix)
+            view_1, cut_1 = views(second.image_id, second.suffix)
+            pairs.append(
+                MeasuredPair(
+                    candidate=candidate,
+                    measures=minimality.measure_pair(view_0, view_1),
+                    edit=words.word_edit(candidate.caption_0, candidate.caption_1),
+                    scores=tuple(cuts.score_cut(cut_0, cut_1)),
+                )
+            )
         except Exception as error:
             rejects.append(work.reject(candidate.sample_id, PAIRS_STAGE, error_rejection(error)))
     return MeasuredPairs(pairs=tuple(pairs), rejects=tuple(rejects))
-
-
-class _Views:
-    """The measuring views of a clip's images, made when they are first asked for."""
-
-    def __init__(self, frames: dict[str, KeptFrame], media: MediaStore) -> None:
-        self._frames, self._media = frames, media
-        self._views: dict[str, tuple[minimality.PairView, cuts.CutView]] = {}
-
-    def __getitem__(self, frame_id: str) -> tuple[minimality.PairView, cuts.CutView]:
-        stored = self._frames[frame_id].stored
-        if stored.image_id not in self._views:
-            pixels = read_pixels(self._media.get(stored.image_id, stored.suffix))
-            self._views[stored.image_id] = minimality.view(pixels), cuts.cut_view(pixels)
-        return self._views[stored.image_id]
-
-
-def _measure(candidate: PairCandidate, views: _Views, filters: PairFilters) -> MeasuredPair:
-    first, second = views[candidate.frame_0_id], views[candidate.frame_1_id]
-    return MeasuredPair(
-        candidate=candidate,
-        measures=minimality.measure_pair(first[0], second[0]),
-        edit=words.word_edit(candidate.caption_0, candidate.caption_1),
-        scores=tuple(cuts.score_cut(first[1], second[1])),
-    )
 
 
 def drop_pairs(work: ClipWork, filters: PairFilters) -> ClipWork:

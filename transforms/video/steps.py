@@ -13,8 +13,13 @@ from eqforge.transforms.engines.placement import on_gpu
 from eqforge.transforms.video.clip_work import ClipWork
 from eqforge.transforms.video.extract import VideoPairRules, extract_frames
 from eqforge.transforms.video.frames.extract import FrameExtractor
-from eqforge.transforms.video.images import drop_frames, score_images
-from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
+from eqforge.transforms.video.pair import (
+    drop_frames,
+    drop_pairs,
+    measure_pairs,
+    score_images,
+    score_matches,
+)
 
 
 @dataclass

@@ -12,8 +12,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.shell import shell
 from eqforge.core.visible import counted, nearest, visible
-from eqforge.transforms.export.formats import FORMATS
-from eqforge.transforms.export.settings import ExportSettings
+from eqforge.transforms.export.formats import FORMATS, ExportSettings
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.manifest import DataFile

@@ -136,7 +136,7 @@ def _tables(dataset: "Dataset", is_full: bool) -> "Iterator[Table]":
                 reasons.append((stage, reason, f"{count:,}", meaning))
         yield _table(("stage", "reason", "rejected", "meaning"), reasons)
     if manifest.findings:
-        from eqforge.transforms.vlue.lints import RULES
+        from eqforge.transforms.imports.vlue_lints import RULES
 
         # Breaches of the annotation rules; nothing was dropped for them.
         findings = (

@@ -34,7 +34,7 @@ from eqforge.schemas.tables.texts import (
     TrainingCaption,
 )
 from eqforge.sources.errata import disagreed, read_decisions, with_earlier
-from eqforge.transforms.dataset.table import Table
+from eqforge.transforms.dataset.tables import Table
 from tests.builds import write_shard
 from tests.evaluation.review import reviews
 from tests.evaluation.review.reviews import decided

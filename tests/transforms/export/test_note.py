@@ -11,9 +11,9 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import open_dataset
+from eqforge.transforms.export.formats import ExportSettings
 from eqforge.transforms.export.note import NOTE, PARTIAL, ExportNote, Ledger
 from eqforge.transforms.export.run import export_dataset
-from eqforge.transforms.export.settings import ExportSettings
 from eqforge.transforms.export.target import Export
 from tests.builds import patch_manifest
 from tests.exported import check_note, files, refused, run, small

@@ -17,7 +17,7 @@ from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.quality import QualitySettings
 from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
-from eqforge.transforms.video.images import drop_frames, score_images
+from eqforge.transforms.video.pair import drop_frames, score_images
 
 FILTERS = ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySettings())
 NOISE = np.random.default_rng(3).integers(0, 256, (40, 60, 3), dtype=np.uint8)

@@ -26,7 +26,7 @@ from eqforge.sources.vlue import VlueItem, canonical_name
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, ImageFolder
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.vlue.lints import MIN_WORDS, is_listed, lint_item, size_of
+from eqforge.transforms.imports.vlue_lints import MIN_WORDS, is_listed, lint_item, size_of
 
 LIMITS = CaptionSettings(max_tokens=None)
 ANNOTATIONS_STAGE = Stage(

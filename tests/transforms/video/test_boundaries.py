@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.captioned_videos import Boundary, BoundaryVideo
-from eqforge.transforms.video.propose.boundaries import (
+from eqforge.transforms.video.boundaries import (
     BOUNDARIES_STAGE,
     BoundaryRules,
     propose_boundary_pairs,

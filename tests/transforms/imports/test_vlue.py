@@ -12,7 +12,7 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.tables.vlue import Finding, Task
 from eqforge.sources.vlue import VlueItem
 from eqforge.transforms.dataset.image_folder import ImageFolder
-from eqforge.transforms.vlue.items import (
+from eqforge.transforms.imports.vlue import (
     Imported,
     VlueBatch,
     VlueRules,
@@ -20,7 +20,7 @@ from eqforge.transforms.vlue.items import (
     import_item,
     match_name,
 )
-from eqforge.transforms.vlue.lints import RULES, lint_item
+from eqforge.transforms.imports.vlue_lints import RULES, lint_item
 
 EIGHT = "one two three four five six seven eight"
 DECOMPOSED = unicodedata.normalize("NFD", "tr/Döner/1.png")

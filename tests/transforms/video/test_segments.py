@@ -9,7 +9,7 @@ from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
-from eqforge.transforms.video.propose.segments import (
+from eqforge.transforms.video.segments import (
     MAX_SEGMENTS,
     SEGMENTS_STAGE,
     propose_segment_pairs,

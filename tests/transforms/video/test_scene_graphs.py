@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from eqforge.schemas.records.clips import Clip
 from eqforge.sources.action_genome import AnnotatedFrame, FrameObject, SceneGraphVideo
-from eqforge.transforms.video.propose.scene_graphs import (
+from eqforge.transforms.video.scene_graphs import (
     OBJECTS_STAGE,
     SceneGraphRules,
     Sight,

@@ -1,1 +1,0 @@
-"""Imports published benchmarks: finds their images, and makes their rows."""

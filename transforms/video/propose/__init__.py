@@ -1,1 +1,0 @@
-"""From annotations to plans: which frames of a video to take and which pairs to make of them."""

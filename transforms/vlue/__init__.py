@@ -1,1 +1,0 @@
-"""VLUE's items of five tasks and the lints of their annotations."""
