@@ -42,9 +42,9 @@ from eqforge.schemas.dataset.manifest import Manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.description import TableType
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, ImageRow, Origin, PairSample
-from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.tables import Table
 from eqforge.transforms.dataset.write import write_runs
+from tests.builds import one_run
 
 ORIGIN = Origin(
     frame_id="video/0001",
@@ -84,7 +84,7 @@ def make_dataset(folder: Path, pairs: int, side: int, shards: int, first: int = 
         dealt: list[list[Any]] = [[] for _ in range(shards)]
         for record in records:
             dealt[bucket(kind.key_of(record), shards)].append(record)
-        runs = [carry(table.key, some) for some in dealt]
+        runs = [one_run(table.key, some) for some in dealt]
         written = [write_runs(table, n, runs[n], str(folder)) for n in range(shards)]
         tables[kind.name] = [each.file for each in written]
     about: dict[str, Any] = {"config": {}, "inputs": [], "versions": {}, "stages": {}}

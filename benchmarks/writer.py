@@ -25,9 +25,9 @@ import pyarrow.parquet as pq
 from eqforge.core.identity import bucket
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, ImageRow
 from eqforge.transforms.dataset.media import MediaStore
-from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.tables import table_of
 from eqforge.transforms.dataset.write import write_runs
+from tests.builds import one_run
 
 
 def fill_store(folder: Path, images: int, num_bytes: int) -> list[ImageRow]:
@@ -58,7 +58,7 @@ def write_ours(store: Path, rows: list[ImageRow], shards: int, output: Path) -> 
     for row in rows:
         dealt[bucket(row.image_id, shards)].append(row)
     for shard, records in enumerate(dealt):
-        write_runs(table, shard, carry(table.key, records), str(output))
+        write_runs(table, shard, one_run(table.key, records), str(output))
 
 
 def write_raw(store: Path, rows: list[ImageRow], shards: int, output: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from eqforge.transforms.dataset.sorted_runs import carry
+from eqforge.transforms.dataset.sorted_runs import Run, RunSorter
 from eqforge.transforms.dataset.tables import Table, WrittenShard
 from eqforge.transforms.dataset.write import write_runs
 
@@ -178,4 +178,11 @@ def write_shard(table: Table, shard: int, records: Iterable[Any], output: str) -
     Raises:
       BuildError: two different records have the same key.
     """
-    return write_runs(table, shard, carry(table.key, records), output)
+    return write_runs(table, shard, one_run(table.key, records), output)
+
+
+def one_run(key: Callable[[Any], str], records: Iterable[Any]) -> list[Run]:
+    """The run of a few records, which carries them; no run if there are none."""
+    sorter = RunSorter(key, 1, "no part is written")
+    assert not [run for record in records for run in sorter.add(record)]
+    return [run for _, run in sorter.flush()]

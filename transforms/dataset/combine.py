@@ -82,8 +82,12 @@ def plan_pieces(
     for group in scan.groups:
         yield from _samples(group, chosen, doubles)
     for number, part in enumerate(rules.parts):
-        yield from _judgements(number, part, scan, chosen & ~doubles)
-        yield from _images(number, part, scan, shown)
+        is_own = np.zeros(len(scan.keys), dtype=bool)
+        for group in scan.groups:
+            is_own[group.start : group.stop] = group.part == number
+        wanted = scan.keys[chosen & ~doubles & is_own]
+        yield from _rows_with(number, part, "judgements", "sample_id", wanted)
+        yield from _images(number, part, scan.images[shown & is_own])
         yield from _whole(number, part, "rejects")
 
 
@@ -199,20 +203,7 @@ def _samples(group: _Group, chosen: Flags, doubles: Flags) -> Iterator[Piece]:
         )
 
 
-def _of_part(number: int, scan: _Scan) -> Flags:
-    found = np.zeros(len(scan.keys), dtype=bool)
-    for group in scan.groups:
-        found[group.start : group.stop] = group.part == number
-    return found
-
-
-def _judgements(number: int, part: Part, scan: _Scan, kept: Flags) -> Iterator[Piece]:
-    wanted = scan.keys[kept & _of_part(number, scan)]
-    yield from _rows_with(number, part, "judgements", "sample_id", wanted)
-
-
-def _images(number: int, part: Part, scan: _Scan, kept: Flags) -> Iterator[Piece]:
-    shown = scan.images[kept & _of_part(number, scan)]
+def _images(number: int, part: Part, shown: NDArray[np.bytes_]) -> Iterator[Piece]:
     wanted, there = np.setdiff1d(shown.ravel(), digests([None])), 0
     for piece in _rows_with(number, part, "images", "image_id", wanted):
         there += piece.size

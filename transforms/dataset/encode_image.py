@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class EncodedImage:
-    """An image file in memory.
-
-    Attributes:
-      data: the bytes of the file.
-      suffix: ".jpg" or ".png".
-      width_px: its width in pixels.
-      height_px: its height in pixels.
-    """
+    """An image file in memory; its suffix is ".jpg" or ".png"."""
 
     data: bytes
     suffix: str
@@ -42,7 +35,11 @@ def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> Enco
       pixels: RGB, shape (height, width, 3), uint8.
       settings: the format, its quality, and the longest side.
     """
-    image = _fit(Image.fromarray(pixels), settings.max_side)
+    image = Image.fromarray(pixels)
+    longest = max(image.size)
+    if settings.max_side is not None and longest > settings.max_side:
+        width, height = (max(1, round(side * settings.max_side / longest)) for side in image.size)
+        image = image.resize((width, height), Image.Resampling.LANCZOS)
     is_jpeg = settings.image_format == "jpeg"
     options: dict[str, Any] = {"quality": settings.jpeg_quality} if is_jpeg else {}
     buffer = io.BytesIO()
@@ -53,11 +50,3 @@ def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> Enco
         width_px=image.width,
         height_px=image.height,
     )
-
-
-def _fit(image: Image.Image, max_side: int | None) -> Image.Image:
-    longest = max(image.size)
-    if max_side is None or longest <= max_side:
-        return image
-    width, height = (max(1, round(side * max_side / longest)) for side in image.size)
-    return image.resize((width, height), Image.Resampling.LANCZOS)

@@ -186,12 +186,7 @@ def kinds_of(dataset: str, tables: Iterable[str]) -> tuple[TableType, ...]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RestOfWork:
-    """What is left of a finished work.
-
-    Attributes:
-      by_table: its rows, by table.
-      tallies: its books.
-    """
+    """A finished work without some of its rows."""
 
     by_table: Mapping[str, tuple[Any, ...]]
     tallies: tuple[Any, ...]
@@ -244,13 +239,11 @@ def errata_of(
 
 
 def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = ()) -> Manifest:
-    """Check that every erratum and every decision is of a sample, and returns the manifest.
+    """Check that every erratum and every decision is of a sample; return the manifest.
 
-    A dataset that is a part of the whole is told in its warnings how many are of other samples.
+    If the dataset is a part of the whole, its warnings say how many are of other samples.
 
     Args:
-      manifest: of a dataset whose tables are written.
-      folder: where they are.
       left: ids of the samples that people decided on and did not drop.
 
     Raises:
@@ -268,7 +261,8 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
     gone = {row["candidate_id"] for row in rejects if row["stage"] in stages}
     known = wanted & (there | gone)
     ids = unknown(manifest.errata, known)
-    if not _is_part(manifest.config):
+    run = run_of(manifest.config)
+    if not run.get("only") and run.get("limit") is None and run.get("sample") == "100%":
         _check_known(manifest.errata, left, known)
     if not ids:
         return manifest
@@ -278,11 +272,6 @@ def with_known_errata(manifest: Manifest, folder: str, left: Collection[str] = (
 
 
 def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[str]) -> None:
-    """Check that errata, and what people decided, are of samples.
-
-    Raises:
-      BuildError: one is not.
-    """
     reviewed = {each.id for each in errata if each.stage == REVIEW_STAGE.name} | set(left)
     others = [each for each in errata if each.stage != REVIEW_STAGE.name]
     if ids := unknown(others, known):
@@ -296,8 +285,3 @@ def _check_known(errata: Sequence[Erratum], left: Collection[str], known: set[st
         "take it out of the file, and add --overwrite. Ids are those of samples, as eqforge lint "
         "shows them of a dataset, and not of a file"
     )
-
-
-def _is_part(config: Mapping[str, Any]) -> bool:
-    run = run_of(config)
-    return bool(run.get("only")) or run.get("limit") is not None or run.get("sample") != "100%"

@@ -1,7 +1,7 @@
 """Writes a dataset: its tables, then the manifest that marks it as complete."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,6 @@ from eqforge.schemas.dataset.manifest import (
     WORK,
     Certificate,
     Manifest,
-    StageBooks,
     close_books,
     load_manifest,
     to_json,
@@ -69,16 +68,13 @@ class DatasetTarget:
 def finish_dataset(
     target: DatasetTarget, shards: list[WrittenShard], entered: dict[str, tuple[int, int]]
 ) -> str:
-    """Check the books, removes files of older runs, and writes the card and the manifest.
+    """Check the counts, remove files of older runs, write card and manifest; return its URL.
 
     If there is a finished dataset, this one replaces it as the last step. The function is
     idempotent: an engine may repeat it.
 
-    Returns:
-      The URL of the manifest.
-
     Raises:
-      BuildError: the books do not balance, too many records failed with an exception, or a file
+      BuildError: the counts do not add up, too many records failed with an exception, or a file
         is missing.
     """
     manifest = balanced_manifest(target, shards, entered)
@@ -87,7 +83,11 @@ def finish_dataset(
         return url
     remove_strays(target.place, (shard.file for shard in shards))
     check_files(manifest, target.place)
-    manifest = _certified(target, manifest)
+    if target.certify is not None:
+        from eqforge.schemas.dataset.reader import Dataset
+
+        written = Dataset(folder=target.place, manifest=manifest)
+        manifest = replace(manifest, certificate=target.certify(written))
     _describe(target, manifest)
     check_files(manifest, target.place)  # the folder may have been moved away meanwhile
     keep_census(target.output, manifest)
@@ -106,15 +106,6 @@ def _is_in_place(manifest: Manifest, output: str) -> bool:
     if not is_there or not is_complete(manifest, output):
         return False
     return replace(load_manifest(output), certificate=manifest.certificate) == manifest
-
-
-def _certified(target: DatasetTarget, manifest: Manifest) -> Manifest:
-    from eqforge.schemas.dataset.reader import Dataset
-
-    if target.certify is None:
-        return manifest
-    written = Dataset(folder=target.place, manifest=manifest)
-    return replace(manifest, certificate=target.certify(written))
 
 
 def _describe(target: DatasetTarget, manifest: Manifest) -> None:
@@ -145,48 +136,34 @@ def balanced_manifest(
     """Return the manifest of what was written.
 
     Args:
-      target: where the dataset goes.
       shards: the files of all tables.
       entered: candidates and kept ones of each stage.
 
     Raises:
-      BuildError: the books do not balance, or too many records failed with an exception.
+      BuildError: the counts do not add up, or too many records failed with an exception.
     """
     reasons = _count_tags(shards, "rejects")
-    stages = close_books([stage.name for stage in target.stages], entered, reasons)
-    manifest = _with_tables(target, shards, stages, _count_tags(shards, "findings"))
+    tables = {
+        table.name: sorted(
+            (shard.file for shard in shards if shard.table == table.name),
+            key=lambda file: file.path,
+        )
+        for table in target.tables
+    }
+    samples = [table for table in target.tables if table.name == "samples"]
+    unchanged = None  # where the words of all samples change by construction
+    if any("words_changed" in table.schema.names for table in samples):
+        unchanged = _count_tags(shards, "samples").get(UNCHANGED, Counter()).total()
+    manifest = replace(
+        target.header,
+        stages=close_books([stage.name for stage in target.stages], entered, reasons),
+        tables=tables,
+        findings={name: dict(n) for name, n in _count_tags(shards, "findings").items()},
+        unchanged=unchanged,
+    )
     manifest = with_known_errata(manifest, target.place, target.left)
     _check_books(manifest, set(reasons) | set(entered), target)
     return manifest
-
-
-def _with_tables(
-    target: DatasetTarget,
-    shards: list[WrittenShard],
-    stages: dict[str, StageBooks],
-    findings: Mapping[str, Mapping[str, int]],
-) -> Manifest:
-    tables = {
-        name: sorted(
-            (shard.file for shard in shards if shard.table == name), key=lambda file: file.path
-        )
-        for name in (table.name for table in target.tables)
-    }
-    header = target.header
-    return Manifest(
-        dataset=header.dataset,
-        mode=header.mode,
-        config=header.config,
-        inputs=header.inputs,
-        versions=header.versions,
-        stages=stages,
-        tables=tables,
-        warnings=header.warnings,
-        errata=header.errata,
-        parts=header.parts,
-        findings={name: dict(counts) for name, counts in findings.items()},
-        unchanged=_unchanged(target, shards),
-    )
 
 
 def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str]]:
@@ -200,20 +177,7 @@ def _count_tags(shards: list[WrittenShard], table: str) -> dict[str, Counter[str
     }
 
 
-def _unchanged(target: DatasetTarget, shards: list[WrittenShard]) -> int | None:
-    """Return the number of samples whose words did not change; None where all did."""
-    samples = [table for table in target.tables if table.name == "samples"]
-    if not any("words_changed" in table.schema.names for table in samples):
-        return None
-    return _count_tags(shards, "samples").get(UNCHANGED, Counter()).total()
-
-
 def _check_books(manifest: Manifest, seen: set[str], target: DatasetTarget) -> None:
-    """Check that every candidate of every stage is accounted for.
-
-    Raises:
-      BuildError: one is not, or more than the allowed share of a stage failed with an exception.
-    """
     if strange := sorted(seen - {stage.name for stage in target.stages}):
         raise BuildError(f"the books name stages nobody declared: {', '.join(strange)}")
     for stage in target.stages:

@@ -89,12 +89,7 @@ class ImageFolder:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundImage:
-    """An image of a folder.
-
-    Attributes:
-      row: the row of the image or of a crop of it.
-      source_sha256: SHA-256 of its source file.
-    """
+    """The row of an image of a folder, or of a crop of it, and the SHA-256 of its source file."""
 
     row: ImageRow
     source_sha256: str
@@ -156,16 +151,12 @@ def store_image(
     is_array: bool = False,
     encoded: FrameSettings | None = None,
 ) -> FoundImage | Rejection:
-    """Check an encoded image and stores its bytes unchanged, a crop of it, or it encoded anew.
+    """Check an encoded image and store its bytes unchanged, a crop of it, or it encoded anew.
 
     Args:
-      media_root: as in `ImageFolder`.
-      source: the bytes of its file.
       box: the part wanted; None takes the whole.
-      max_pixels: as in `ImageFolder`.
-      clip_boxes: as in `ImageFolder`.
       is_array: whether the file is an array of pixels, which is stored as a PNG.
-      encoded: as in `ImageFolder`.
+      media_root, max_pixels, clip_boxes, encoded: as in `ImageFolder`.
     """
     try:
         data = png_of_array(source, max_pixels) if is_array else source

@@ -198,7 +198,11 @@ def take_over(piece: Piece, rules: CombineRules) -> PieceWork:
     doubles = read_group(
         dataset, rules.kind, piece.table, piece.path, piece.group, piece.duplicates
     )
-    rejects = tuple(_duplicate(each, part) for each in doubles)
+    rejection = Rejection(reason="duplicate", detail=f"of {part.label}")
+    rejects = tuple(
+        COMBINE_STAGE.reject(f"{part.label}: {each.sample_id}", rejection, source_id=each.sample_id)
+        for each in doubles
+    )
     tally = COMBINE_STAGE.tally(len(found) + len(rejects), len(found))
     samples = tuple(_of_part(each, part) for each in found)
     return PieceWork(samples=samples, rejects=rejects, tallies=(tally,))
@@ -218,12 +222,6 @@ def _of_part(record: Any, part: Part) -> Any:
     return replace(record, kind=f"{part.label}/{kind}" if kind else part.label)
 
 
-def _duplicate(record: Any, part: Part) -> Reject:
-    rejection = Rejection(reason="duplicate", detail=f"of {part.label}")
-    name = f"{part.label}: {record.sample_id}"
-    return COMBINE_STAGE.reject(name, rejection, source_id=record.sample_id)
-
-
 def read_group(
     dataset: Dataset,
     kind: str,
@@ -232,13 +230,10 @@ def read_group(
     group: int,
     rows: tuple[int, ...] | None = None,
 ) -> Iterator[Any]:
-    """Yield rows of a row group as records of a combined dataset.
+    """Yield rows of a row group of a part as records of a combined dataset.
 
     Args:
-      dataset: the part.
       kind: name of the combined dataset.
-      table: name of the table.
-      path: of the file.
       group: number of the row group.
       rows: their places in it; None for all.
 
@@ -272,17 +267,16 @@ def _described(dataset: str, table: str) -> TableType:
 
 
 def combined_pair(row: dict[str, Any]) -> CombinedPair:
-    """Return a pair of any dataset as one of a combined dataset.
-
-    Args:
-      row: a row of `samples` of a dataset of pairs.
-    """
+    """Return a row of `samples` of any dataset of pairs as a pair of a combined dataset."""
     name, kind = row["dataset"], row.get("kind")
     common = {column: row[column] for column in _SHARED - _FROM_COLUMNS - {"annotation"}}
     others = {column: value for column, value in row.items() if column not in _SHARED}
     own = row.get("annotation")
-    if others:
-        others |= {} if own is None else {"annotation": _parsed(own)}
+    if others and own is not None:
+        try:
+            others["annotation"] = msgspec.json.decode(own)
+        except (msgspec.DecodeError, RecursionError):
+            others["annotation"] = own
     return msgspec.convert(
         {
             **common,
@@ -299,10 +293,3 @@ def combined_pair(row: dict[str, Any]) -> CombinedPair:
 def _source(row: dict[str, Any], number: int) -> str | None:
     """Return the file that an image of a pair comes from, as the source names it."""
     return row.get(f"image_{number}") or (row.get(f"origin_{number}") or {}).get("source_path")
-
-
-def _parsed(annotation: str) -> Any:
-    try:
-        return msgspec.json.decode(annotation)
-    except (msgspec.DecodeError, RecursionError):
-        return annotation

@@ -11,7 +11,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import is_sampled
 from eqforge.core.visible import nearest
-from eqforge.schemas.records.clips import Clip, PairCandidate
+from eqforge.schemas.records.clips import Clip
 
 RECORDS_PER_FILE = 200
 T = TypeVar("T")
@@ -66,7 +66,11 @@ def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
         chosen = pairs if left is None else pairs[:left]
         left = None if left is None else left - len(chosen)
         wanted -= {pair.sample_id for pair in chosen}
-        yield clip if len(chosen) == len(clip.pairs) else _narrow(clip, chosen)
+        if len(chosen) < len(clip.pairs):
+            needed = {name for pair in chosen for name in (pair.frame_0_id, pair.frame_1_id)}
+            frames = tuple(frame for frame in clip.frames if frame.frame_id in needed)
+            clip = replace(clip, pairs=tuple(chosen), frames=frames)
+        yield clip
     if wanted:
         name = min(wanted)
         if example := videos.get(name):
@@ -115,12 +119,6 @@ def no_sample(name: str, known: Iterable[str]) -> str:
         f"--only {name}: the plan has no such sample, or --limit or --sample excludes it{hint}"
         f"{'' if hint else '; `eqforge plan` and `eqforge inspect` show ids'}"
     )
-
-
-def _narrow(clip: Clip, pairs: list[PairCandidate]) -> Clip:
-    needed = {frame_id for pair in pairs for frame_id in (pair.frame_0_id, pair.frame_1_id)}
-    frames = tuple(frame for frame in clip.frames if frame.frame_id in needed)
-    return replace(clip, pairs=tuple(pairs), frames=frames)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

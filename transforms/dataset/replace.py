@@ -50,7 +50,7 @@ def publish(output: str) -> None:
 
 
 def settle(output: str) -> None:
-    """Completes what `publish` began; does nothing if the folder's dataset is in place.
+    """Complete what `publish` began; do nothing if the folder's dataset is in place.
 
     Raises:
       BuildError: a file of the dataset is missing.
@@ -61,7 +61,11 @@ def settle(output: str) -> None:
         return
     from eqforge.schemas.dataset.documents import DOCUMENTS
 
-    texts = dict(_documents(output, DOCUMENTS))
+    texts = {}
+    for name in DOCUMENTS:
+        url = storage.join(output, NEXT, name)
+        if storage.exists(url):  # an earlier version may have written fewer
+            texts[name] = storage.read_bytes(url).decode()
     for name, text in texts.items():
         moved = DOCUMENTS[name].in_folder(text, NEXT)
         storage.write_bytes(storage.join(output, name), moved.encode())
@@ -73,14 +77,6 @@ def settle(output: str) -> None:
         storage.write_bytes(storage.join(output, name), text.encode())
     storage.write_bytes(storage.join(output, FILE_NAME), to_json(manifest))
     storage.delete_folder(storage.join(output, NEXT))
-
-
-def _documents(output: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield the documents of the new dataset; an earlier version may have written fewer."""
-    for name in names:
-        url = storage.join(output, NEXT, name)
-        if storage.exists(url):
-            yield name, storage.read_bytes(url).decode()
 
 
 def _files(manifest: Manifest) -> list[DataFile]:

@@ -17,9 +17,16 @@ from eqforge.core.files import storage
 from eqforge.core.identity import bucket
 
 PART_BYTES = 16 << 20
+"""How much is collected before it becomes runs."""
+
 _PARTS_CARRIED = 16
+"""Runs carry their lines if they have no more than this part of PART_BYTES."""
+
 MERGE_BYTES = 32 << 20
+"""How much is held while runs are merged; all are read at once, each in pieces."""
+
 LEAST_PIECE_BYTES = 16 << 10
+"""The smallest piece, however many runs there are."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,23 +52,12 @@ class RunSorter:
 
     Args:
       key: returns the id of a record.
-      shards: number of shards to distribute the records over.
       part: the start of the URL of part files, followed by the SHA-256 of the content, so that a
         part written again has the same name and bytes.
-      part_bytes: how much is collected before it becomes runs. These carry their lines if they
-        have no more than a sixteenth of it.
     """
 
-    def __init__(
-        self,
-        key: Callable[[Any], str],
-        shards: int,
-        part: str,
-        *,
-        part_bytes: int = PART_BYTES,
-    ) -> None:
+    def __init__(self, key: Callable[[Any], str], shards: int, part: str) -> None:
         self._key, self._shards, self._part = key, shards, part
-        self._part_bytes = part_bytes
         self._kind: type = object
         self._lines: dict[int, list[tuple[str, bytes]]] = {}
         self._size = 0
@@ -69,61 +65,36 @@ class RunSorter:
     def add(self, record: Any) -> Iterator[tuple[int, Run]]:
         """Add a record; yields the runs of all records so far, by shard, once there are many."""
         key = self._key(record)
-        line = _encode(key, record)
+        line = msgspec.json.encode((key, record)) + b"\n"
         self._kind = type(record)
         self._lines.setdefault(bucket(key, self._shards), []).append((key, line))
         self._size += len(line)
-        if self._size >= self._part_bytes:
+        if self._size >= PART_BYTES:
             yield from self.flush()
 
     def flush(self) -> Iterator[tuple[int, Run]]:
         """Yield the runs of the remaining records, by shard."""
         shards = sorted(self._lines)
         runs = [b"".join(line for _, line in sorted(self._lines.pop(shard))) for shard in shards]
-        is_small, self._size = self._size <= self._part_bytes // _PARTS_CARRIED, 0
+        is_small, self._size = self._size <= PART_BYTES // _PARTS_CARRIED, 0
         if is_small:
             for shard, lines in zip(shards, runs, strict=True):
                 yield shard, Run(kind=self._kind, carried=lines)
             return
-        url, start = _write_part(self._part, runs), 0
+        digest, start = hashlib.sha256(), 0
+        for lines in runs:
+            digest.update(lines)
+        url = f"{self._part}{digest.hexdigest()}.jsonl"
+        with storage.open_atomic(url) as stream:
+            stream.writelines(runs)
         for shard, lines in zip(shards, runs, strict=True):
             yield shard, Run(kind=self._kind, part=url, start=start, stop=start + len(lines))
             start += len(lines)
 
 
-def carry(key: Callable[[Any], str], records: Iterable[Any]) -> list[Run]:
-    """Return one run that carries the records, or no run if there are none."""
-    found = list(records)
-    lines = sorted((key(record), _encode(key(record), record)) for record in found)
-    data = b"".join(line for _, line in lines)
-    return [Run(kind=type(found[0]), carried=data)] if found else []
-
-
-def _encode(key: str, record: Any) -> bytes:
-    return msgspec.json.encode((key, record)) + b"\n"
-
-
-def _write_part(start: str, runs: list[bytes]) -> str:
-    sha256 = hashlib.sha256()
-    for lines in runs:
-        sha256.update(lines)
-    url = f"{start}{sha256.hexdigest()}.jsonl"
-    with storage.open_atomic(url) as stream:
-        stream.writelines(runs)
-    return url
-
-
-def merge_runs(
-    runs: list[Run], merge_bytes: int = MERGE_BYTES, least_piece_bytes: int = LEAST_PIECE_BYTES
-) -> Iterator[tuple[str, bytes]]:
-    """Yield the key and the JSON of every record of some runs, ordered by both.
-
-    Args:
-      runs: each ordered by key.
-      merge_bytes: how much is held at a time; all runs are read at once, each in pieces.
-      least_piece_bytes: the smallest piece, however many runs there are.
-    """
-    piece = max(least_piece_bytes, merge_bytes // max(1, len(runs)))
+def merge_runs(runs: list[Run]) -> Iterator[tuple[str, bytes]]:
+    """Yield the key and the JSON of every record of some runs, ordered by both."""
+    piece = max(LEAST_PIECE_BYTES, MERGE_BYTES // max(1, len(runs)))
     return heapq.merge(*(_read_run(run, piece) for run in runs))
 
 
@@ -131,19 +102,17 @@ _LINE = msgspec.json.Decoder(tuple[str, msgspec.Raw])
 
 
 def _read_run(run: Run, piece_bytes: int) -> Iterator[tuple[str, bytes]]:
-    pieces = [run.carried] if run.carried else _pieces(run, piece_bytes)
-    for line in _lines(pieces):
-        key, record = _LINE.decode(line)
-        yield key, bytes(record)
-
-
-def _pieces(run: Run, piece_bytes: int) -> Iterator[bytes]:
-    for start in range(run.start, run.stop, piece_bytes):
-        yield storage.read_range(run.part, start, min(start + piece_bytes, run.stop))
-
-
-def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    pieces: Iterable[bytes] = (
+        [run.carried]
+        if run.carried
+        else (
+            storage.read_range(run.part, start, min(start + piece_bytes, run.stop))
+            for start in range(run.start, run.stop, piece_bytes)
+        )
+    )
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
-        yield from whole
+        for line in whole:
+            key, record = _LINE.decode(line)
+            yield key, bytes(record)

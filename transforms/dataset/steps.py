@@ -25,7 +25,7 @@ from eqforge.transforms.dataset.errata import (
 from eqforge.transforms.dataset.finish import DatasetTarget, finish_dataset, parts_of
 from eqforge.transforms.dataset.parts import CombineRules, Piece, PieceWork, take_over
 from eqforge.transforms.dataset.plan import list_plan_file, read_planned_record
-from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter
+from eqforge.transforms.dataset.sorted_runs import Run, RunSorter
 from eqforge.transforms.dataset.tables import Table, WrittenShard
 from eqforge.transforms.dataset.write import write_runs
 from eqforge.transforms.engines.counted_step import CountedStep
@@ -111,11 +111,10 @@ class WriteTables(beam.PTransform):
     """Writes every table, and finally the manifest if the books balance.
 
     Its input is a tuple of collections: the records of each table, in the order of the target's
-    tables, then the books as (stage, (candidates, kept)). `part_bytes` is as for `RunSorter`.
+    tables, then the counts as (stage, (candidates, kept)).
     """
 
     target: DatasetTarget
-    part_bytes: int = PART_BYTES
 
     def expand(self, inputs: Any) -> beam.PCollection[str]:
         header = self.target.header
@@ -124,7 +123,7 @@ class WriteTables(beam.PTransform):
             inputs = inputs | "Errata" >> ApplyErrata(by_sample(header.errata), kinds)
         *records, tallies = inputs
         written = [
-            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target, self.part_bytes)
+            rows | f"Write{table.name.title()}" >> WriteTable(table, self.target)
             for rows, table in zip(records, self.target.tables, strict=True)
         ]
         books = tallies | "AddUpBooks" >> beam.CombinePerKey(_add)
@@ -167,13 +166,11 @@ class WriteTable(beam.PTransform):
 
     table: Table
     target: DatasetTarget
-    part_bytes: int = PART_BYTES
 
     def expand(self, records: beam.PCollection[Any]) -> beam.PCollection[WrittenShard]:
         shards = range(self.table.shards)
         every_shard = records.pipeline | "EveryShard" >> beam.Create(shards) | beam.Map(_no_runs)
-        sort = SortRuns(self.table, parts_of(self.target.output), self.part_bytes)
-        runs = records | "SortRuns" >> beam.ParDo(sort)
+        runs = records | "SortRuns" >> beam.ParDo(SortRuns(self.table, self.target.output))
         return (
             (runs, every_shard)
             | "Flatten" >> beam.Flatten()
@@ -187,21 +184,14 @@ class WriteTable(beam.PTransform):
 
 
 class SortRuns(beam.DoFn):
-    """Turns records into sorted runs; memory per bundle is bounded in bytes, not in records.
+    """Turns records into sorted runs; memory per bundle is bounded in bytes, not in records."""
 
-    Args:
-      table: whose records they are.
-      parts: the folder of part files.
-      part_bytes: see RunSorter.
-    """
-
-    def __init__(self, table: Table, parts: str, part_bytes: int) -> None:
-        self.table, self.part_bytes = table, part_bytes
-        self.part = storage.join(parts, f"{table.name}-")
+    def __init__(self, table: Table, output: str) -> None:
+        self.table = table
+        self.part = storage.join(parts_of(output), f"{table.name}-")
 
     def start_bundle(self) -> None:
-        key, shards = self.table.key, self.table.shards
-        self.sorter = RunSorter(key, shards, self.part, part_bytes=self.part_bytes)
+        self.sorter = RunSorter(self.table.key, self.table.shards, self.part)
 
     def process(self, record: Any) -> Iterator[tuple[int, tuple[Run, ...]]]:
         for shard, run in self.sorter.add(record):
@@ -228,6 +218,10 @@ def _with_id(row: ImageRow) -> tuple[str, ImageRow]:
     return row.image_id, row
 
 
+def _to_one_place(result: Any) -> tuple[int, Any]:
+    return 0, result
+
+
 def _no_runs(shard: int) -> tuple[int, tuple[Run, ...]]:
     return shard, ()
 
@@ -237,10 +231,6 @@ def _add(pairs: Iterable[tuple[int, int]]) -> tuple[int, int]:
     for some_candidates, some_kept in pairs:
         candidates, kept = candidates + some_candidates, kept + some_kept
     return candidates, kept
-
-
-def _to_one_place(result: Any) -> tuple[int, Any]:
-    return 0, result
 
 
 def _finish(target: DatasetTarget, _: int, results: Iterable[Any]) -> str:

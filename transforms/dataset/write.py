@@ -34,9 +34,7 @@ def write_runs(
     but `place` is another folder, the file gets a second name there.
 
     Args:
-      table: what the records become.
-      shard: its number, from 0.
-      runs: its records, each run sorted by key.
+      runs: each sorted by key.
       output: the dataset's folder, in which finished work is recorded.
       place: the folder in which the table is written; None means the dataset's own.
 
@@ -47,10 +45,18 @@ def write_runs(
         url = storage.join(place or output, table.file_name(shard))
         note = storage.join(output, WORK, "shards", f"{table.name}-{shard:05d}.json")
         basis = [table.file_name(shard), records.fingerprint, pa.__version__]
-        digest = _kept(storage.join(output, table.file_name(shard)), url, basis, _noted(note))
+        try:
+            noted = msgspec.json.decode(storage.read_bytes(note), type=list)
+        except (FileNotFoundError, msgspec.DecodeError):  # an earlier run did not get that far
+            noted = None
+        digest = _kept(storage.join(output, table.file_name(shard)), url, basis, noted)
         skipped = digest is not None
         if digest is None:
-            digest = _write_file(table, records, url)
+            schema = with_metadata(table.schema, {"fingerprint": records.fingerprint})
+            with storage.open_atomic(url) as stream:
+                digesting = digests.DigestingStream(stream)
+                _write_rows(digesting, schema, map(table.row, records))
+                digest = digesting.digest()
             storage.write_bytes(note, msgspec.json.encode([*basis, *digest]))
         num_bytes, sha256 = digest
         return WrittenShard(
@@ -69,7 +75,6 @@ def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tupl
     Args:
       own: where the dataset has it, or an older file of the same name.
       url: where it is wanted.
-      basis: what it is made from.
       noted: what an earlier run recorded: basis, length and digest.
     """
     for place in dict.fromkeys((url, own)):
@@ -111,7 +116,7 @@ class _Spool:
 @contextlib.contextmanager
 def _spooled(table: Table, runs: list[Run]) -> Iterator[_Spool]:
     with tempfile.SpooledTemporaryFile(SPOOL_BYTES) as lines:
-        digest, rows = _start_fingerprint(table.schema, table.metadata), 0
+        digest, rows = _start_fingerprint(table.schema), 0
         for record in _each_once(table, merge_runs(runs)):
             digest.update(record)
             lines.write(record + b"\n")
@@ -133,34 +138,16 @@ def _each_once(table: Table, merged: Iterator[tuple[str, bytes]]) -> Iterator[by
         last = key, record
 
 
-def _write_file(table: Table, records: _Spool, url: str) -> tuple[int, str]:
-    metadata = {**dict(table.metadata), "fingerprint": records.fingerprint}
-    with storage.open_atomic(url) as stream:
-        digesting = digests.DigestingStream(stream)
-        _write_rows(digesting, with_metadata(table.schema, metadata), map(table.row, records))
-        return digesting.digest()
-
-
-def fingerprint_records(
-    schema: pa.Schema, ordered: Iterable[Any], metadata: tuple[tuple[str, str], ...] = ()
-) -> str:
+def fingerprint_records(schema: pa.Schema, ordered: Iterable[Any]) -> str:
     """Return the value of `fingerprint` in the metadata of a file of these records."""
-    digest = _start_fingerprint(schema, metadata)
+    digest = _start_fingerprint(schema)
     for record in ordered:
         digest.update(msgspec.json.encode(record))
     return digest.hexdigest()
 
 
-def _start_fingerprint(schema: pa.Schema, metadata: tuple[tuple[str, str], ...]) -> Any:
-    return hashlib.sha256(msgspec.json.encode([schema.to_string(), metadata]))
-
-
-def _noted(url: str) -> list[Any] | None:
-    """Return what an earlier run recorded about a shard; None if it did not get that far."""
-    try:
-        return msgspec.json.decode(storage.read_bytes(url), type=list)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None
+def _start_fingerprint(schema: pa.Schema) -> Any:
+    return hashlib.sha256(msgspec.json.encode([schema.to_string(), []]))
 
 
 # Encoded images neither compress nor repeat; the settings beside them repeat in every row.
@@ -174,8 +161,8 @@ _TEXT_TABLE = {"compression": "zstd", "compression_level": 1, "use_dictionary": 
 
 
 def _write_rows(stream: Any, schema: pa.Schema, rows: Iterator[dict[str, Any]]) -> None:
-    how = _IMAGE_TABLE if holds_pictures(schema) else _TEXT_TABLE
-    with pq.ParquetWriter(stream, schema, write_page_index=True, **how) as writer:
+    options = _IMAGE_TABLE if holds_pictures(schema) else _TEXT_TABLE
+    with pq.ParquetWriter(stream, schema, write_page_index=True, **options) as writer:
         for group in _row_groups(rows, schema):
             writer.write_table(group)
 

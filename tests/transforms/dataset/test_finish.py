@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import apache_beam as beam
 import pytest
@@ -18,13 +19,12 @@ from eqforge.schemas.records.books import Reject
 from eqforge.schemas.tables.pairs import PAIRS_TABLE, PairSample
 from eqforge.transforms.dataset.finish import DatasetTarget, finish_dataset
 from eqforge.transforms.dataset.replace import is_complete
-from eqforge.transforms.dataset.sorted_runs import carry
 from eqforge.transforms.dataset.steps import WriteTables
 from eqforge.transforms.dataset.tables import rejects_table, table_of
 from eqforge.transforms.dataset.write import write_runs
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.video.clip_work import FRAMES_STAGE
-from tests.builds import books, ids, rows, write_shard
+from tests.builds import books, ids, one_run, rows, write_shard
 from tests.samples import SAMPLE
 
 HEADER = Manifest(
@@ -52,7 +52,7 @@ def test_a_finished_dataset_stays_until_another_takes_its_place(tmp_path: Path, 
     def write(found: DatasetTarget, samples: int) -> Callable[[], Manifest]:
         records = [replace(SAMPLE, sample_id=f"d/v/{number}") for number in range(samples)]
         shards = [
-            write_runs(table, 0, carry(table.key, rows), found.output, found.place)
+            write_runs(table, 0, one_run(table.key, rows), found.output, found.place)
             for table, rows in zip(found.tables, (records, []), strict=True)
         ]
         entered = {"frames": (0, 0), "pairs": (samples, samples)}
@@ -192,16 +192,19 @@ def test_a_pipeline_writes_every_shard_even_the_empty_ones(tmp_path: Path) -> No
 def write(folder: str, samples: list[PairSample], shards: int = 3, *beam_args: str) -> None:
     """Writes a dataset of some samples, with a part file for every few."""
     number = len({sample.sample_id for sample in samples})
-    with test_pipeline.TestPipeline(
-        runner="FnApiRunner", options=PipelineOptions([*beam_args])
-    ) as root:
+    with (
+        patch("eqforge.transforms.dataset.sorted_runs.PART_BYTES", 5_000),
+        test_pipeline.TestPipeline(
+            runner="FnApiRunner", options=PipelineOptions([*beam_args])
+        ) as root,
+    ):
         inputs = (
             root | "Samples" >> beam.Create(samples),
             root | "Rejects" >> beam.Create([], reshuffle=False),
             root | "Tallies" >> beam.Create([("frames", (0, 0)), ("pairs", (number, number))]),
         )
         found = replace(target(Path(), shards), output=folder)
-        _ = inputs | WriteTables(found, part_bytes=5_000)
+        _ = inputs | WriteTables(found)
 
 
 def files_of(folder: str) -> dict[str, bytes]:

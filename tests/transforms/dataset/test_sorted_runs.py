@@ -3,6 +3,7 @@ import tracemalloc
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
+from unittest.mock import patch
 
 import msgspec
 import pytest
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 from eqforge.core.files import storage
 from eqforge.core.identity import bucket
 from eqforge.schemas.records.books import Reject
-from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter, carry, merge_runs
+from eqforge.transforms.dataset import sorted_runs
+from eqforge.transforms.dataset.sorted_runs import PART_BYTES, Run, RunSorter, merge_runs
+from tests.builds import one_run
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -43,18 +46,20 @@ def sort(
     records: Iterable[Reject], shards: int, part: str, part_bytes: int = PART_BYTES
 ) -> dict[int, list[Run]]:
     """The runs of some records, by shard."""
-    sorter, runs = RunSorter(key, shards, part, part_bytes=part_bytes), dict[int, list[Run]]()
-    for record in records:
-        for shard, run in sorter.add(record):
+    sorter, runs = RunSorter(key, shards, part), dict[int, list[Run]]()
+    with patch.object(sorted_runs, "PART_BYTES", part_bytes):
+        for record in records:
+            for shard, run in sorter.add(record):
+                runs.setdefault(shard, []).append(run)
+        for shard, run in sorter.flush():
             runs.setdefault(shard, []).append(run)
-    for shard, run in sorter.flush():
-        runs.setdefault(shard, []).append(run)
     return runs
 
 
 def merged(runs: list[Run]) -> list[Reject]:
     """The records of some runs, read in pieces that are shorter than a line."""
-    lines = merge_runs(runs, merge_bytes=0, least_piece_bytes=50)
+    with patch.multiple(sorted_runs, MERGE_BYTES=0, LEAST_PIECE_BYTES=50):
+        lines = merge_runs(runs)
     return [msgspec.json.decode(record, type=Reject) for _, record in lines]
 
 
@@ -100,13 +105,12 @@ def test_runs_are_merged_in_the_order_of_the_keys_whatever_these_hold(
     """The order is Python's of strings; quotes, line ends and zeros in a key change nothing."""
     records = [reject(name) for name in names]
 
-    found = merged([*carry(key, records[:cut]), *carry(key, records[cut:])])
+    found = merged([*one_run(key, records[:cut]), *one_run(key, records[cut:])])
 
     assert found == sorted(records, key=key)
 
 
 def test_no_records_are_no_run(parts: str) -> None:
-    assert carry(key, []) == []
     assert list(RunSorter(key, 1, parts).flush()) == []
     assert list(merge_runs([])) == []
 
@@ -121,7 +125,8 @@ def test_neither_sorting_nor_merging_holds_the_records(tmp_path: Path) -> None:
 
     tracemalloc.start()
     runs = sort(records, 1, str(tmp_path / "parts" / "rejects-"), 100_000)[0]
-    number = sum(1 for _ in merge_runs(runs, merge_bytes=100_000, least_piece_bytes=1_000))
+    with patch.multiple(sorted_runs, MERGE_BYTES=100_000, LEAST_PIECE_BYTES=1_000):
+        number = sum(1 for _ in merge_runs(runs))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
