@@ -32,7 +32,18 @@ class Main:
     command: str = "build"
 
     def __call__(self, argv: Sequence[str]) -> int:
-        return build_command(self.pipeline, argv, self.command)
+        """Build the dataset as its command line says; return the exit status."""
+        rest = contextlib.ExitStack()
+        with reported_errors(goes_on=True), rest, session(), inputs_from_stores():
+            program = f"eqforge {self.command} {self.pipeline.name}".rstrip()
+            line, beam_args = parse_line(self.pipeline, argv, program)
+            with signals.idle():  # an exception may leave a library half loaded
+                from eqforge.pipelines.base.runner import build_dataset
+            report = build_dataset(self.pipeline(line.settings), beam_args, print)
+            rest.enter_context(signals.ignored())
+            give(report)
+            return 0
+        return 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,23 +55,6 @@ class PlanOptions(DocumentOptions):
     and show the scores that a setting limits."""
 
 
-def build_command(
-    pipeline: type[Pipeline[Any]], argv: Sequence[str], command: str = "build"
-) -> int:
-    """Build a dataset as its command line says; return the exit status."""
-    rest = contextlib.ExitStack()
-    with reported_errors(goes_on=True), rest, session(), inputs_from_stores():
-        program = f"eqforge {command} {pipeline.name}".rstrip()
-        line, beam_args = parse_line(pipeline, argv, program)
-        with signals.idle():  # an exception may leave a library half loaded
-            from eqforge.pipelines.base.runner import build_dataset
-        report = build_dataset(pipeline(line.settings), beam_args, print)
-        rest.enter_context(signals.ignored())
-        give(report)
-        return 0
-    return 2
-
-
 def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
     """Print what a build would make and cost; return the exit status."""
     with reported_errors(), one_content(), session(keeps_output=True), inputs_from_stores():
@@ -70,16 +64,11 @@ def plan_command(pipeline: type[Pipeline[Any]], argv: Sequence[str]) -> int:
             f"eqforge plan {pipeline.name}",
             "Shows what a build would try and what the plan refuses. --output may be left out.",
             console_of(pipeline),
-            lambda mode: with_output(pipeline.usual(mode)),
+            lambda mode: pipeline.usual(mode, UNNAMED),
         )
         print_plan(pipeline, line)
         return 0
     return 2
-
-
-def with_output(config: Any) -> Any:
-    """Return a configuration that need not name an output, as a plan writes nothing."""
-    return replace(config, run=replace(config.run, output=UNNAMED))
 
 
 def console_of(pipeline: type[Pipeline[Any]]) -> type[DocumentOptions]:

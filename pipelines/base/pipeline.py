@@ -107,28 +107,23 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         check_workers(self.workers)
-        rate, share = self.max_error_rate, self._share
-        expect(self, "max_error_rate", 0 <= rate <= 1, "a share from 0 to 1")
+        expect(self, "max_error_rate", 0 <= self.max_error_rate <= 1, "a share from 0 to 1")
         expect(self, "samples_per_file", self.samples_per_file >= 1, "1 or more")
         expect(self, "images_per_file", self.images_per_file >= 1, "1 or more")
         expect(self, "cache_gb", self.cache_gb > 0, "more than 0")
         expect(self, "limit", self.limit is None or self.limit >= 0, "0 or more")
-        is_share = share is not None and 0 <= share <= 1
-        expect(self, "sample", is_share, "a share such as 1% or 12.5%")
-
-    @property
-    def _share(self) -> float | None:
-        """The share that `sample` names; None if it is no percentage."""
-        number, sign, rest = self.sample.partition("%")
-        try:
-            return float(number) / 100 if sign and not rest else None
-        except ValueError:
-            return None
+        _ = self.selection
 
     @property
     def selection(self) -> Selection:
         """The part of the plan that is built."""
-        return Selection(only=self.only, limit=self.limit, sample=self._share or 0.0)
+        number, sign, rest = self.sample.partition("%")
+        try:
+            share = float(number) / 100 if sign and not rest else -1.0
+        except ValueError:
+            share = -1.0
+        expect(self, "sample", 0 <= share <= 1, "a share such as 1% or 12.5%")
+        return Selection(only=self.only, limit=self.limit, sample=share)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -262,14 +257,14 @@ class Pipeline(Generic[Configured]):
         return {}
 
     @classmethod
-    def usual(cls, mode: Mode = "corrected") -> Any:
+    def usual(cls, mode: Mode = "corrected", output: Any = tyro.MISSING) -> Any:
         """Return the configuration of an empty command line, without its required fields."""
         values: dict[str, Any] = {
             field.name: tyro.MISSING
             for field in dataclasses.fields(cls.Config)
             if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         }
-        values["run"] = RunSettings(output=tyro.MISSING)
+        values["run"] = RunSettings(output=output)
         return cls.Config(**{**values, "mode": mode, **cls.defaults(mode)})
 
     @property

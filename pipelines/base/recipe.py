@@ -76,7 +76,7 @@ class RecipeSettings:
 
 
 def settings_of_recipe(
-    pipeline: type[Pipeline[Any]], recipe: Manifest, url: str, output: str = ""
+    pipeline: type[Pipeline[Any]], recipe: Manifest, url: str, output: Any = tyro.MISSING
 ) -> RecipeSettings:
     """Return the settings of a recipe.
 
@@ -84,7 +84,7 @@ def settings_of_recipe(
       pipeline: the dataset.
       recipe: what its `recipe.json` says.
       url: of the recipe, for messages.
-      output: the output folder where the user need not name one; empty where it has to be named.
+      output: the output folder where the user need not name one.
 
     Raises:
       InputError: the recipe has a setting that is not known or has a wrong value.
@@ -94,10 +94,8 @@ def settings_of_recipe(
         raise InputError(f"{url}: the mode {shown(recipe.mode)}: expected paper or corrected")
     if (named := recipe.config.get("mode", mode)) != mode:
         raise InputError(f"{url}: is of {mode} mode, but its settings name {shown(named)}")
-    usual = pipeline.usual(mode)
+    usual = pipeline.usual(mode, output)
     config = _filled(usual, recipe.config, url)
-    if output:
-        config = dataclasses.replace(config, run=dataclasses.replace(config.run, output=output))
     return RecipeSettings(config=config, url=url, _values=recipe.config, _usual=usual)
 
 

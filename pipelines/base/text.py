@@ -1,6 +1,5 @@
 """Datasets made of captions: their settings, and the pipeline that each of them completes."""
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from eqforge.core.errors import InputError
-from eqforge.core.files import storage
 from eqforge.core.files.find_file import MissingFile
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import picture_key
@@ -24,14 +22,12 @@ from eqforge.pipelines.base.pipeline import (
     RunSettings,
     files_of,
 )
-from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
 from eqforge.sources.caption_sources import CaptionRecord, Source
 from eqforge.sources.own_captions import caption_files
 from eqforge.transforms.dataset.census import IMAGES, Medium, media_in
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select_whole
-from eqforge.transforms.dataset.tables import Table, media_tables, table_of
-from eqforge.transforms.judges.settings import Judging, prepare_judges
+from eqforge.transforms.dataset.tables import Table, media_tables
 from eqforge.transforms.text.perturb import tagger_of
 from eqforge.transforms.text.work import CaptionBatch, Text
 
@@ -151,32 +147,6 @@ class TextPipeline(Pipeline[Configured]):
     def media_tables(self, records: int) -> tuple[Table, ...]:
         """Return the tables of images, if there are some, and of rejects."""
         return media_tables(records, None if self.place("images") is None else self.media_root)
-
-
-class JudgedPipeline(TextPipeline[Configured]):
-    """A dataset of texts that models judge, and rules make with a precision that was measured."""
-
-    config: Any
-
-    @property
-    def is_by_rules(self) -> bool:
-        """Whether rules make texts in the mode and language that their precision is of."""
-        return self.config.mode != "paper" and self.config.language == "en"
-
-    def judges(self) -> Judging | None:
-        media = None if self.config.images is None else self.media_root
-        done = storage.join(self.work, "done")
-        return prepare_judges(self.config.judging, done, media, by_rules=self.is_by_rules)
-
-    def confirm_judges(self, rows: int) -> None:
-        """Print how many questions servers may be asked about a plan, and check it is allowed."""
-        if most := self.config.judging.check_requests(rows):
-            print(f"judges: at most {most:,} questions to servers", file=sys.stderr)
-
-    def judgements_table(self, shards: int) -> tuple[Table, ...]:
-        """Return the table of judgements, where samples are judged or made by rules."""
-        is_judged = self.config.judging.verify or self.is_by_rules
-        return (table_of(JUDGEMENTS_TABLE, shards),) if is_judged else ()
 
 
 def language_of_mode(mode: Mode) -> dict[str, Any]:

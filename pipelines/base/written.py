@@ -15,11 +15,14 @@ from eqforge.generators.text.llm.rewrite import OF_THE_CODE, OF_THE_PAPER, Askin
 from eqforge.generators.text.llm.validate import PromptName
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.pipelines.base.pipeline import Configured, Mode, expect
-from eqforge.pipelines.base.text import JudgedPipeline, check_language, language_of_mode
+from eqforge.pipelines.base.text import TextPipeline, check_language, language_of_mode
+from eqforge.schemas.tables.texts import JUDGEMENTS_TABLE
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.census import Medium, model_files
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
+from eqforge.transforms.dataset.tables import Table, table_of
+from eqforge.transforms.judges.settings import Judging, prepare_judges
 from eqforge.transforms.text.asking import Estimate, ask_ahead, estimate
 from eqforge.transforms.text.caption_edits import EditRules, Written
 from eqforge.transforms.text.perturb import tagger_of
@@ -109,14 +112,15 @@ def defaults_of_model(mode: Mode) -> dict[str, Any]:
     }
 
 
-class WrittenPipeline(JudgedPipeline[Configured]):
-    """A dataset of captions, each edited by rules or a language model.
+class WrittenPipeline(TextPipeline[Configured]):
+    """A dataset of captions that rules or a language model edit, and that models judge.
 
     Attributes:
       judged: the count of a plan that says how many rows judges are asked about.
       captions_of: returns the captions that are edited, by the rules and a record of the plan.
     """
 
+    config: Any
     judged: str
     captions_of: Callable[[Any, Any], Sequence[CaptionRecord]]
 
@@ -127,6 +131,21 @@ class WrittenPipeline(JudgedPipeline[Configured]):
     def rules(self) -> Any:
         """Return how texts are made, with the rules of edits as `edits`."""
         raise NotImplementedError
+
+    @property
+    def is_by_rules(self) -> bool:
+        """Whether rules make texts in the mode and language that their precision is of."""
+        return self.config.mode != "paper" and self.config.language == "en"
+
+    def judges(self) -> Judging | None:
+        media = None if self.config.images is None else self.media_root
+        done = storage.join(self.work, "done")
+        return prepare_judges(self.config.judging, done, media, by_rules=self.is_by_rules)
+
+    def judgements_table(self, shards: int) -> tuple[Table, ...]:
+        """Return the table of judgements, where samples are judged or made by rules."""
+        is_judged = self.config.judging.verify or self.is_by_rules
+        return (table_of(JUDGEMENTS_TABLE, shards),) if is_judged else ()
 
     def edit_rules(self, **others: Any) -> EditRules:
         """Return how captions are edited, by the options that all such datasets have."""
@@ -187,7 +206,8 @@ class WrittenPipeline(JudgedPipeline[Configured]):
         A build whose answers may all be known needs no server yet.
         """
         super().confirm(plan)
-        self.confirm_judges(plan.counts.get(self.judged, 0))
+        if most := self.config.judging.check_requests(plan.counts.get(self.judged, 0)):
+            print(f"judges: at most {most:,} questions to servers", file=sys.stderr)
         written = self._written()
         model = None if written is None else open_model(written.model)
         is_asked = written and not (written.ledger and written.ledger.exists())

@@ -13,107 +13,54 @@ from eqforge.core import signals
 from eqforge.core.errors import check_memory, reported_errors
 from eqforge.core.visible import nearest, visible
 
-# Each command's module, with its main(argv), and what it does.
 COMMANDS = {
-    "demo": ("eqforge.commands.demo", "Build every dataset end to end on bundled inputs, offline."),
-    "plan": (
-        "eqforge.pipelines.base.command",
-        "Show what would be built, and what it would cost.",
-    ),
-    "build": ("eqforge.pipelines.base.command", "Build a dataset."),
-    "import": (
-        "eqforge.pipelines.base.command",
-        "Import a published benchmark, or your own, as a dataset.",
-    ),
-    "combine": (
-        "eqforge.pipelines.combined",
-        "Make one dataset of several: EqBen of its five subsets, or parts of one benchmark.",
-    ),
-    "verify": (
-        "eqforge.commands.verify",
-        "Check a finished dataset: digests, schemas, ids, images, books.",
-    ),
-    "inspect": (
-        "eqforge.commands.inspection",
-        "Show counts, reasons, columns and a few rows of a dataset.",
-    ),
-    "report": (
-        "eqforge.commands.report",
-        "Write pages that show every row: open them in a browser, no server needed.",
-    ),
-    "review": (
-        "eqforge.commands.review",
-        "Have people look and decide: tasks as pages, votes, agreement, decisions.",
-    ),
-    "diff": (
-        "eqforge.commands.diff",
-        "Tell in which records and columns two datasets differ.",
-    ),
-    "export": (
-        "eqforge.commands.export",
-        "Write a dataset in another form: for a loader, a harness, or as a published one.",
-    ),
-    "card": (
-        "eqforge.commands.card",
-        "Write a dataset's card and its Croissant description, with what its author says.",
-    ),
-    "lint": (
-        "eqforge.generators.text.lints.command",
-        "Find defects of text pairs: published files, your own, or a dataset.",
-    ),
-    "audit": (
-        "eqforge.evaluation.shortcuts.command",
-        "Measure how well the text alone tells true captions from false ones.",
-    ),
-    "score": (
-        "eqforge.evaluation.scoring.command",
-        "Score a dataset's images and captions with a model, each encoded once.",
-    ),
-    "metrics": (
-        "eqforge.evaluation.tables.command",
-        "Turn scores into the papers' tables, with intervals, ties and what is missing.",
-    ),
-    "converse": (
-        "eqforge.evaluation.conversations.command",
-        "Ask a multimodal language model which caption is of which image, in every order.",
-    ),
-    "efficiency": (
-        "eqforge.evaluation.efficiency.command",
-        "Measure how long a model takes, one image at a time and in batches.",
-    ),
-    "pareto": (
-        "eqforge.evaluation.efficiency.pareto_command",
-        "Find the front of score against time, and how surely a model is on it.",
-    ),
-    "plot": (
-        "eqforge.evaluation.plots.command",
-        "Draw scores, tables and fronts as the papers do.",
-    ),
-    "finetune": (
-        "eqforge.evaluation.training.command",
-        "Train a model on a dataset, with losses that follow small changes.",
-    ),
-    "overlap": (
-        "eqforge.commands.overlap",
-        "Tell the images that a model was trained on from those it was not.",
-    ),
-    "assets": (
-        "eqforge.commands.assets",
-        "List, check and fetch the 3D objects that scenes are made of.",
-    ),
-    "doctor": (
-        "eqforge.commands.doctor",
-        "Tell what this machine has and lacks, and what that costs.",
-    ),
-    "completion": (
-        "eqforge.commands.completion",
-        "Print the script that completes commands and options by Tab: bash, zsh.",
-    ),
-    "setup": (
-        "eqforge.commands.setup_tools",
-        "Fetch what a step needs and no package brings: wordnet, flink, prism.",
-    ),
+    "demo": "Build every dataset end to end on bundled inputs, offline.",
+    "plan": "Show what would be built, and what it would cost.",
+    "build": "Build a dataset.",
+    "import": "Import a published benchmark, or your own, as a dataset.",
+    "combine": "Make one dataset of several: EqBen of its five subsets, or parts of one benchmark.",
+    "verify": "Check a finished dataset: digests, schemas, ids, images, books.",
+    "inspect": "Show counts, reasons, columns and a few rows of a dataset.",
+    "report": "Write pages that show every row: open them in a browser, no server needed.",
+    "review": "Have people look and decide: tasks as pages, votes, agreement, decisions.",
+    "diff": "Tell in which records and columns two datasets differ.",
+    "export": "Write a dataset in another form: for a loader, a harness, or as a published one.",
+    "card": "Write a dataset's card and its Croissant description, with what its author says.",
+    "lint": "Find defects of text pairs: published files, your own, or a dataset.",
+    "audit": "Measure how well the text alone tells true captions from false ones.",
+    "score": "Score a dataset's images and captions with a model, each encoded once.",
+    "metrics": "Turn scores into the papers' tables, with intervals, ties and what is missing.",
+    "converse": "Ask a multimodal language model which caption is of which image, in every order.",
+    "efficiency": "Measure how long a model takes, one image at a time and in batches.",
+    "pareto": "Find the front of score against time, and how surely a model is on it.",
+    "plot": "Draw scores, tables and fronts as the papers do.",
+    "finetune": "Train a model on a dataset, with losses that follow small changes.",
+    "overlap": "Tell the images that a model was trained on from those it was not.",
+    "assets": "List, check and fetch the 3D objects that scenes are made of.",
+    "doctor": "Tell what this machine has and lacks, and what that costs.",
+    "completion": "Print the script that completes commands and options by Tab: bash, zsh.",
+    "setup": "Fetch what a step needs and no package brings: wordnet, flink, prism.",
 }
+"""What each command does."""
+
+_MODULES = {
+    "plan": "pipelines.base.command",
+    "build": "pipelines.base.command",
+    "import": "pipelines.base.command",
+    "combine": "pipelines.combined",
+    "inspect": "commands.inspection",
+    "lint": "generators.text.lints.command",
+    "audit": "evaluation.shortcuts.command",
+    "score": "evaluation.scoring.command",
+    "metrics": "evaluation.tables.command",
+    "converse": "evaluation.conversations.command",
+    "efficiency": "evaluation.efficiency.command",
+    "pareto": "evaluation.efficiency.pareto_command",
+    "plot": "evaluation.plots.command",
+    "finetune": "evaluation.training.command",
+    "setup": "commands.setup_tools",
+}
+"""The modules of commands, below eqforge, that are not named like their command."""
 
 COMMON = ("--quiet", "--verbose", "--json", "--config")
 EVERYWHERE = """Before or behind any command: --quiet (errors and the last line only), --verbose,
@@ -199,7 +146,7 @@ def _run(arguments: list[str]) -> int:
     # Beam warns of extras that only Dataflow needs as soon as it is imported.
     logging.getLogger().addFilter(_is_not_about_gcp)
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
-    usage = _help({n: text for n, (_, text) in COMMANDS.items()}, "eqforge COMMAND", "command")
+    usage = _help(COMMANDS, "eqforge COMMAND", "command")
     if arguments in ([], ["-h"], ["--help"]):
         print(f"{usage}\n\n{EVERYWHERE}")
         return 0
@@ -214,11 +161,16 @@ def _run(arguments: list[str]) -> int:
     if name in ("plan", "build", "import"):
         own = itertools.takewhile(lambda word: word != "--", rest)
         if any(word.partition("=")[0] == "--recipe" for word in own):
-            on_recipe: Callable[[str, list[str]], int] = _import("eqforge.commands.recipe").main
+            on_recipe: Callable[[str, list[str]], int] = _import("commands.recipe").main
             return on_recipe(name, rest)
         return _on_one_of(name, _options_last(rest))
-    run: Callable[[list[str]], int] = _import(COMMANDS[name][0]).main
+    run: Callable[[list[str]], int] = _import(module_of(name)).main
     return run(rest)
+
+
+def module_of(command: str) -> str:
+    """Return the module of a command, below eqforge, which has its main(argv)."""
+    return _MODULES.get(command, f"commands.{command}")
 
 
 def _options_last(arguments: list[str]) -> list[str]:
@@ -233,7 +185,7 @@ def _options_last(arguments: list[str]) -> list[str]:
 
 def _on_one_of(command: str, arguments: list[str]) -> int:
     """Run a command that has other options for each dataset or benchmark."""
-    known = _import("eqforge.schemas.tables.datasets").MADE_BY[command]
+    known = _import("schemas.tables.datasets").MADE_BY[command]
     what = "benchmark" if command == "import" else "dataset"
     summaries = {name: each.summary for name, each in known.items()}
     usage = _help(summaries, f"eqforge {command} {what.upper()}", what)
@@ -248,16 +200,16 @@ def _on_one_of(command: str, arguments: list[str]) -> int:
             print(f"eqforge: {name} is no {what}: {other}", file=sys.stderr)
             return 2
         return _refuse(name, known, usage, what)
-    run = _import("eqforge.pipelines.base.command")
-    pipeline = _import("eqforge.pipelines.base.pipeline").pipeline_of(name)
+    run = _import("pipelines.base.command")
+    pipeline = _import("pipelines.base.pipeline").pipeline_of(name)
     if command == "plan":
         return int(run.plan_command(pipeline, rest))
-    return int(run.build_command(pipeline, rest, command))
+    return int(run.Main(pipeline, command)(rest))
 
 
 def _other_command(name: str, command: str) -> str:
     """Return the command that makes what another one does not know; empty if none does."""
-    made_by = _import("eqforge.schemas.tables.datasets").MADE_BY
+    made_by = _import("schemas.tables.datasets").MADE_BY
     dataset = made_by["build"].get(name)
     if dataset is not None and command == "import":
         built = f"eqforge build {name}"
@@ -270,7 +222,7 @@ def _other_command(name: str, command: str) -> str:
 
 def _import(module: str) -> Any:
     with signals.idle():  # an exception may leave a library half loaded
-        return importlib.import_module(module)
+        return importlib.import_module(f"eqforge.{module}")
 
 
 def _prepare_logging() -> None:

@@ -137,8 +137,9 @@ def test_whatever_stops_a_command_is_one_sentence_and_a_status(
     def stop(*_: object) -> int:
         raise error
 
-    part = SimpleNamespace(main=stop, plan_command=stop, build_command=stop, import_command=stop)
-    real, modules = importlib.import_module, {module for module, _ in cli.COMMANDS.values()}
+    part = SimpleNamespace(main=stop, plan_command=stop, Main=stop)
+    modules = {f"eqforge.{cli.module_of(command)}" for command in cli.COMMANDS}
+    real = importlib.import_module
     monkeypatch.setattr(
         importlib, "import_module", lambda module: part if module in modules else real(module)
     )

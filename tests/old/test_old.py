@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.cli import COMMANDS
+from eqforge.cli import module_of
 from eqforge.schemas.dataset.manifest import REMOVED
 from eqforge.schemas.tables.datasets import DATASETS
 
@@ -23,7 +23,9 @@ OLD = [path for path in ALL if path.name not in REMOVED]
 def run(command: str, *arguments: object) -> int:
     """Runs a command as `eqforge` does; returns its status."""
     try:
-        status: int = importlib.import_module(COMMANDS[command][0]).main([*map(str, arguments)])
+        status: int = importlib.import_module(f"eqforge.{module_of(command)}").main(
+            [*map(str, arguments)]
+        )
     except SystemExit as left:
         return int(left.code or 0)
     return status

@@ -33,9 +33,9 @@ class Arguments:
 
 
 def complete(arguments: Arguments) -> int:
-    from eqforge.cli import COMMANDS  # which knows this module by its name alone
+    from eqforge.cli import COMMANDS, module_of  # which knows this module by its name alone
 
-    known = {name: _options(name, module) for name, (module, _) in COMMANDS.items()}
+    known = {name: _options(name, module_of(name)) for name in COMMANDS}
     whole = _one_of({name: kind for name, kind in known.items() if kind is not None})
     script = io.StringIO()
     with in_words(), contextlib.redirect_stdout(script), contextlib.suppress(SystemExit):
@@ -66,7 +66,7 @@ def _options(name: str, module: str) -> Any:
     if name == "finetune":
         return with_console(FinetuneSettings, ConsoleOptions)
     try:
-        main = importlib.import_module(module).main
+        main = importlib.import_module(f"eqforge.{module}").main
     except (MissingExtra, ImportError):
         return None
     kinds = with_console(main.settings, main.console)

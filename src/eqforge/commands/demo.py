@@ -174,14 +174,14 @@ def _missing(build: Build) -> str | None:
 
 def _build(name: str, build: Build, arguments: Arguments) -> int:
     from eqforge.commands import verify
-    from eqforge.pipelines.base.command import build_command
+    from eqforge.pipelines.base.command import Main
     from eqforge.pipelines.base.pipeline import pipeline_of
 
     output = str(arguments.output / name)
     common = ["--output", output, "--workers", str(arguments.workers)]
     common += ["--overwrite"] * arguments.overwrite
     argv = [*map(str, build.arguments), *common]
-    return max(build_command(pipeline_of(name), argv), verify.main([output]))
+    return max(Main(pipeline_of(name))(argv), verify.main([output]))
 
 
 main = shell("eqforge demo", Arguments, demo)

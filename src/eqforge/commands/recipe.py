@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import tyro
+
 from eqforge.commands.diff import Difference, diff_datasets, difference_lines
 from eqforge.core.console import DocumentOptions, give, session
 from eqforge.core.errors import InputError, reported_errors
@@ -96,7 +98,7 @@ def main(command: str, argv: Sequence[str]) -> int:
                 raise InputError(f"{url}: a recipe of {manifest.dataset}, not of {argv[0]}")
             rest = rest[1:]
         pipeline = pipeline_of(manifest.dataset)
-        settings = settings_of_recipe(pipeline, manifest, url, UNNAMED if is_plan else "")
+        settings = settings_of_recipe(pipeline, manifest, url, UNNAMED if is_plan else tyro.MISSING)
         for table in manifest.tables:
             check_files(recipe, table)
         line, beam_args = parse_line(

@@ -5,9 +5,9 @@ Paths may be str or Path. Wrong input raises InputError, a run that ended before
 complete BuildError.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
@@ -19,8 +19,7 @@ from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import in_keywords, settings_from
 from eqforge.pipelines.base.command import inputs_from_stores
 from eqforge.pipelines.base.pipeline import Mode, Pipeline, pipeline_of
-from eqforge.schemas.tables.benchmarks import BENCHMARKS
-from eqforge.schemas.tables.datasets import DATASETS
+from eqforge.schemas.tables.datasets import MADE_BY
 
 if TYPE_CHECKING:
     from eqforge.commands import diff as diff_module
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from eqforge.schemas.dataset.manifest import Manifest
     from eqforge.schemas.dataset.score_tables import ScoresManifest
     from eqforge.transforms.export.note import ExportNote
+
+Result = TypeVar("Result")
 
 
 def build(
@@ -146,14 +147,15 @@ def diff(
     """
     from eqforge.commands import diff as diff_module
 
-    given = {"a": a, "b": b, "table": table, "only": only, "examples": examples}
-    with in_keywords(diff_module.Arguments):
-        shown = {"report": report, "overwrite": overwrite}
-        asked = settings_from(diff_module.Arguments, given | shown)
+    def compare(asked: diff_module.Arguments) -> diff_module.Difference:
         found = diff_module.differences(asked)
         if asked.report is not None:
             diff_module.write_report(asked, asked.report)
         return found
+
+    given = {"a": a, "b": b, "table": table, "only": only, "examples": examples}
+    pages = {"report": report, "overwrite": overwrite}
+    return _run(compare, diff_module.Arguments, given | pages)
 
 
 def export(
@@ -174,8 +176,7 @@ def export(
     from eqforge.commands import export as export_module
 
     given = {"dataset": dataset, "format": format, "output": output, **settings}
-    with in_keywords(export_module.Arguments):
-        return export_module.export(settings_from(export_module.Arguments, given))
+    return _run(export_module.export, export_module.Arguments, given)
 
 
 def card(
@@ -191,8 +192,7 @@ def card(
     from eqforge.commands import card as card_module
 
     given = {"dataset": dataset, "about": about, "output": output}
-    with in_keywords(card_module.Arguments):
-        return card_module.write_card(settings_from(card_module.Arguments, given))
+    return _run(card_module.write_card, card_module.Arguments, given)
 
 
 def report(
@@ -213,8 +213,7 @@ def report(
     from eqforge.commands import report as report_command
 
     given = {"dataset": dataset, "output": output, "scores": scores, **settings}
-    with in_keywords(report_command.Arguments):
-        return report_command.report_dataset(settings_from(report_command.Arguments, given))
+    return _run(report_command.report_dataset, report_command.Arguments, given)
 
 
 def review_plan(
@@ -238,8 +237,7 @@ def review_plan(
     from eqforge.evaluation.review.settings import Plan
 
     given = {"dataset": dataset, "protocol": protocol, "reviewers": reviewers, "output": output}
-    with in_keywords(Plan):
-        return write_plan(settings_from(Plan, given | settings))
+    return _run(write_plan, Plan, given | settings)
 
 
 def review_import(
@@ -261,8 +259,7 @@ def review_import(
     from eqforge.evaluation.review.settings import Import
 
     given = {"dataset": dataset, "votes": votes, "output": output, **settings}
-    with in_keywords(Import):
-        return import_votes(settings_from(Import, given))
+    return _run(import_votes, Import, given)
 
 
 def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[Finding]:
@@ -292,8 +289,7 @@ def score(
     from eqforge.evaluation.scoring.run import score_dataset
 
     given = {"dataset": str(dataset), "model": model, "output": output, **settings}
-    with in_keywords(ScoreSettings):
-        return score_dataset(settings_from(ScoreSettings, given))
+    return _run(score_dataset, ScoreSettings, given)
 
 
 def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Report":
@@ -306,12 +302,16 @@ def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Repo
     from eqforge.evaluation.tables.command import metrics_report
 
     every = [one for each in paths for one in ([each] if isinstance(each, str | Path) else each)]
-    with in_keywords(MetricsSettings):
-        return metrics_report(settings_from(MetricsSettings, {"paths": every, **settings}))
+    return _run(metrics_report, MetricsSettings, {"paths": every, **settings})
+
+
+def _run(run: Callable[[Any], Result], kind: type, given: Mapping[str, Any]) -> Result:
+    with in_keywords(kind):
+        return run(settings_from(kind, given))
 
 
 def _pipeline(dataset: str) -> type[Pipeline[Any]]:
-    known = [*DATASETS, *BENCHMARKS]
+    known = MADE_BY["plan"]
     if dataset not in known:
         hint = nearest(dataset, known) or f"; there are {', '.join(known)}"
         raise InputError(f"no dataset {dataset!r}{hint}")
@@ -321,26 +321,20 @@ def _pipeline(dataset: str) -> type[Pipeline[Any]]:
 def _config(
     pipeline: type[Pipeline[Any]], settings: dict[str, Any], recipe: str | Path | None
 ) -> tuple["Manifest | None", Any]:
-    """Return the manifest of a recipe, if there is one, and the settings of a call."""
-    if recipe is not None:
-        return _config_of_recipe(pipeline, settings, str(recipe))
-    with in_keywords(pipeline.Config):
-        return None, _config_of_mode(pipeline, settings)
-
-
-def _config_of_recipe(
-    pipeline: type[Pipeline[Any]], settings: dict[str, Any], folder: str
-) -> tuple["Manifest", Any]:
-    """Return the manifest of a recipe, and its settings with those of a call.
+    """Return the manifest of a recipe, if there is one, and the settings of a call.
 
     Raises:
       InputError: the recipe is none of this dataset, or a setting is wrong.
     """
+    if recipe is None:
+        mode: Mode = "paper" if settings.get("mode") == "paper" else "corrected"
+        with in_keywords(pipeline.Config):
+            return None, settings_from(pipeline.Config, settings, pipeline.usual(mode))
     from eqforge.pipelines.base.recipe import settings_of_recipe
     from eqforge.schemas.dataset.recipe import FILE_NAME, open_recipe
     from eqforge.transforms.export.rows import check_files
 
-    opened = open_recipe(folder)
+    opened = open_recipe(str(recipe))
     url = storage.join(opened.folder, FILE_NAME)
     if opened.manifest.dataset != pipeline.name:
         raise InputError(f"{url}: a recipe of {opened.manifest.dataset}, not of {pipeline.name}")
@@ -352,9 +346,3 @@ def _config_of_recipe(
         config = settings_from(pipeline.Config, settings, usual.config)
         usual.check_given({name: f"{name}={value!r}" for name, value in settings.items()})
     return opened.manifest, config
-
-
-def _config_of_mode(pipeline: type[Pipeline[Any]], settings: dict[str, Any]) -> Any:
-    mode: Mode = "paper" if settings.get("mode") == "paper" else "corrected"
-    default = pipeline.usual(mode)
-    return settings_from(pipeline.Config, settings, default)
