@@ -51,22 +51,19 @@ class EqGebc(VideoPipeline[Config]):
 
     def candidates(self) -> Iterator[Clip]:
         """Yield a clip per video, with the pairs of frames that have one boundary between them."""
-        rules = {path: self._boundaries(path.stem) for path in self.config.annotations}
-        clips = TrimmedClips(self.folder("videos"), VIDEO_SUFFIXES)
-        for path, video in read_files(self.config.annotations, read_gebplus):
-            clip = propose_boundary_pairs(video, rules[path])
-            yield replace(clip, video=clips.find(clip.video))
-
-    def _boundaries(self, split: str) -> BoundaryRules:
-        is_corrected = self.config.mode == "corrected"
-        return BoundaryRules(
+        config, is_corrected = self.config, self.config.mode == "corrected"
+        rules = BoundaryRules(
             dataset=self.name,
-            split=split,
-            action_words=read_word_list(self.config.action_words or ACTION_WORDS),
+            split="",
+            action_words=read_word_list(config.action_words or ACTION_WORDS),
             with_subject=is_corrected,
             at_middle=is_corrected,
-            captions=self.config.settings.captions,
+            captions=config.settings.captions,
         )
+        clips = TrimmedClips(self.folder("videos"), VIDEO_SUFFIXES)
+        for path, video in read_files(config.annotations, read_gebplus):
+            clip = propose_boundary_pairs(video, replace(rules, split=path.stem))
+            yield replace(clip, video=clips.find(clip.video))
 
     def build(self, root: "beam.Pipeline", target: Target) -> None:
         from eqforge.transforms.dataset import steps as dataset

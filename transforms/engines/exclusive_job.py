@@ -22,10 +22,9 @@ _RENEWALS = 6
 _LOOKS = 60
 
 
-@contextlib.contextmanager
 def locked(
     output: str, *, lease_s: float = LEASE_S, sleep: Callable[[float], object] = time.sleep
-) -> Iterator[None]:
+) -> contextlib.AbstractContextManager[None]:
     """Lock an output folder for one run during the block; no crash leaves the lock behind.
 
     On a disk the system releases the lock when the process ends, however it ends. Elsewhere the run
@@ -41,8 +40,7 @@ def locked(
       BuildError: the lease was lost during the run, as when the machine was suspended.
     """
     is_local = storage.is_local(output)
-    with _flocked(output) if is_local else _leased(_Lease(output, lease_s, sleep)):
-        yield
+    return _flocked(output) if is_local else _leased(_Lease(output, lease_s, sleep))
 
 
 @contextlib.contextmanager

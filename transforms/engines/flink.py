@@ -182,7 +182,8 @@ def end_left_job(output: str) -> None:
             f"is damaged; make sure that no such job runs, and delete {note}"
         ) from error
     try:
-        if _is_loopback(master) and host != socket.gethostname():
+        is_loopback = master.rpartition(":")[0].strip("[]") in LOOPBACK
+        if is_loopback and host != socket.gethostname():
             raise OSError(f"the cluster answers on {host} alone")
         cancel_jobs(master, name)
     except NO_ANSWER as error:
@@ -196,10 +197,6 @@ def end_left_job(output: str) -> None:
 
 def _note(output: str) -> str:
     return storage.join(output, WORK, "flink-job.json")
-
-
-def _is_loopback(master: str) -> bool:
-    return master.rpartition(":")[0].strip("[]") in LOOPBACK
 
 
 def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | None]]:

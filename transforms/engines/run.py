@@ -76,7 +76,7 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
         check_workers(workers)
         if workers > 1:
             local += ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
-        return PipelineOptions([*_without_runner(beam_args), *local])
+        return PipelineOptions([*beam_args, *local])
     if workers > 1:
         raise InputError(f"--workers is for the local runner; {runner} has its own setting")
     _check_runner(runner)
@@ -114,19 +114,6 @@ def _unknown(beam_args: Sequence[str]) -> list[str]:
         return parsers[0].parse_known_args(list(beam_args))[1]
     except argparse.ArgumentError as error:
         raise InputError(f"after --: {error}") from error
-
-
-def _without_runner(beam_args: Sequence[str]) -> list[str]:
-    kept: list[str] = []
-    skip = False
-    for argument in beam_args:
-        if skip:
-            skip = False
-        elif argument == "--runner":
-            skip = True
-        elif not argument.startswith("--runner="):
-            kept.append(argument)
-    return kept
 
 
 def run(

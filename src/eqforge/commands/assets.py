@@ -118,9 +118,17 @@ def assets_command(arguments: List | Check | Fetch | Adopt) -> int:
     if isinstance(arguments, Adopt):
         return _adopt(arguments)
     found = list(choose(arguments))
-    if isinstance(arguments, List):
-        return _list(found)
-    return _check(found) if isinstance(arguments, Check) else _fetch(arguments, found)
+    if isinstance(arguments, Fetch):
+        return _fetch(arguments, found)
+    if isinstance(arguments, Check):
+        return _check(found)
+    width = max((len(asset.asset_id) for asset in found), default=0)
+    for asset in found:
+        pinned = "pinned" if asset.sha256 else "not pinned"
+        line = f"{asset.asset_id:<{width}}  {asset.category:<12} {pinned:<11} {_called(asset)}"
+        print(visible(line))
+    print(f"{len(found)} assets")
+    return 0
 
 
 def choose(chosen: Chosen) -> Iterator[Asset]:
@@ -190,19 +198,6 @@ def fetch_assets(
             if number % PINNED_EVERY == 0:
                 grow()
     return failures
-
-
-def _list(assets: list[Asset]) -> int:
-    width = max((len(asset.asset_id) for asset in assets), default=0)
-    for asset in assets:
-        pinned = "pinned" if asset.sha256 else "not pinned"
-        print(
-            visible(
-                f"{asset.asset_id:<{width}}  {asset.category:<12} {pinned:<11} {_called(asset)}"
-            )
-        )
-    print(f"{len(assets)} assets")
-    return 0
 
 
 def _check(assets: list[Asset]) -> int:

@@ -167,7 +167,10 @@ def _wrong_findings(dataset: Dataset) -> Iterator[str]:
 def check_ids(dataset: Dataset) -> Iterator[str]:
     """Yield a line for every id that is not unique or refers to nothing."""
     kinds = kinds_of(dataset)
-    ids = {kind.name: Counter(_keys(dataset, kind)) for kind in kinds}
+    ids = {
+        kind.name: Counter(_key(kind, row) for row in dataset.rows(kind.name, kind.key))
+        for kind in kinds
+    }
     yield from _foreign_rows(dataset)
     details = {kind.name: ids[kind.name] for kind in kinds if "sample_id" in kind.references}
     yield from _lacking_details(dataset, details)
@@ -186,10 +189,6 @@ def check_ids(dataset: Dataset) -> Iterator[str]:
 def kinds_of(dataset: Dataset) -> list[TableType]:
     tables = dataset_type(dataset.manifest.dataset).tables
     return [kind for kind in tables if kind.name in dataset.manifest.tables]
-
-
-def _keys(dataset: Dataset, kind: TableType) -> Iterator[str]:
-    return (_key(kind, row) for row in dataset.rows(kind.name, kind.key))
 
 
 def _key(kind: TableType, row: Mapping[str, Any]) -> str:

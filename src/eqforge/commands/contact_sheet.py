@@ -89,7 +89,10 @@ def _cell(item: Item, images: Mapping[str, Image.Image], boxes: bool) -> Image.I
     for pane in [pane for pane in item.panes if pane.image_id in images][:MOST_PANES]:
         picture = _with_boxes(images[pane.image_id or ""], pane.boxes if boxes else ())
         named = [pane.name] if len(item.panes) > 2 and pane.name else []
-        panels.append((_fitted(picture), named + _lines(pane.texts)))
+        scale = SIDE_PX / max(picture.size)
+        size = max(1, round(scale * picture.width)), max(1, round(scale * picture.height))
+        fitted = picture.resize(size, Image.Resampling.BICUBIC)
+        panels.append((fitted, named + _lines(pane.texts)))
     if item.comparable and len(panels) == 2:
         panels.append((difference(panels[0][0], panels[1][0]), ["difference"]))
     width = max(2, len(panels)) * (SIDE_PX + GAP_PX) - GAP_PX
@@ -146,9 +149,3 @@ def _with_boxes(picture: Image.Image, boxes: Sequence[Box]) -> Image.Image:
         if right >= box.x and bottom >= box.y:
             ImageDraw.Draw(drawn).rectangle((box.x, box.y, right, bottom), outline=BOX)
     return drawn
-
-
-def _fitted(picture: Image.Image) -> Image.Image:
-    scale = SIDE_PX / max(picture.size)
-    width, height = (max(1, round(side * scale)) for side in picture.size)
-    return picture.resize((width, height), Image.Resampling.BICUBIC)

@@ -78,8 +78,12 @@ def builds(workspace: "Workspace") -> dict[str, Build]:
     from eqforge.generators.scenes.kubric_import import check_installed
     from eqforge.pipelines.base import drawn
 
-    videos, texts = ("--videos", workspace.videos), Build(_captioned(workspace), open_wordnet)
+    videos, images = ("--videos", workspace.videos), ("--images", workspace.images)
     objects = ("--objects", workspace.object_boxes, "--persons", workspace.person_boxes)
+    captions = ("--captions", workspace.coco, *images)
+    regions = ("--relationships", workspace.relationships, "--image-data", workspace.image_data)
+    tasks = [word for task in TASKS for word in (f"--{task}", workspace.vlue / f"{task}.json")]
+    texts = Build(captions, open_wordnet)
     return {
         "eq-youcook2": Build(("--annotations", workspace.youcook2, *videos)),
         "eq-gebc": Build(("--annotations", workspace.gebplus, *videos)),
@@ -88,33 +92,20 @@ def builds(workspace: "Workspace") -> dict[str, Build]:
         "hard-positives": texts,
         "training-captions": texts,
         "retrieval-perturbations": texts,
-        "simat": Build(_simat(workspace)),
-        "vlue": Build(_vlue(workspace)),
+        "simat": Build((*regions, *images)),
+        "vlue": Build((*tasks, *images)),
         "eq-sd": Build(SMALL_DRAWINGS, drawn.check_installed),
-        "eq-edit": Build((*_captioned(workspace), *SMALL_EDITS), drawn.check_installed),
+        "eq-edit": Build((*captions, *SMALL_EDITS), drawn.check_installed),
         "eq-kubric": Build(SMALL_SCENES, check_installed),
     }
 
 
-def _captioned(workspace: "Workspace") -> tuple[str, ...]:
-    return ("--captions", str(workspace.coco), "--images", str(workspace.images))
-
-
-def _simat(workspace: "Workspace") -> tuple[str, ...]:
-    annotations = ("--relationships", workspace.relationships, "--image-data", workspace.image_data)
-    return (*map(str, annotations), "--images", str(workspace.images))
-
-
-def _vlue(workspace: "Workspace") -> tuple[str, ...]:
-    tasks = (
-        argument for task in TASKS for argument in (f"--{task}", workspace.vlue / f"{task}.json")
-    )
-    return (*map(str, tasks), "--images", str(workspace.images))
-
-
 def demo(arguments: Arguments) -> int:
     """Make the workspace, build and verify the datasets; return 0 only if all are sound."""
+    from eqforge.commands.contact_sheet import draw_sheet
     from eqforge.generators.demo.workspace import make_workspace
+    from eqforge.pipelines.base import drawn
+    from eqforge.schemas.dataset.reader import open_dataset
 
     started = time.monotonic()
     print(f"making clips and annotations in {arguments.output / 'workspace'}", file=sys.stderr)
@@ -124,27 +115,19 @@ def demo(arguments: Arguments) -> int:
     missing = {name: text for name, build in chosen.items() if (text := _missing(build))}
     built = [name for name in chosen if name not in missing]
     status = max(_build(name, chosen[name], arguments) for name in built)
-    if arguments.all and (text := _missing_model()):
+    if arguments.all and (text := _missing(Build((), drawn.check_installed))):
         missing["score"] = text
     elif arguments.all:
         status = max(status, _score(arguments.output))
-    sheet = shlex.quote(str(_draw_sheet(arguments.output, built)))
+    sheet = arguments.output / "pairs.png"
+    shown = arguments.output / (OWN if OWN in built else built[0])
+    draw_sheet(open_dataset(str(shown)), SHOWN_PAIRS, False, sheet)
     print(f"\nthe demo took {time.monotonic() - started:.0f} s")
     for name, text in missing.items():
         print(visible(f"{name} was left out: {text}"))
     print(f"eqforge inspect {shlex.quote(str(arguments.output / built[0]))} shows a dataset's rows")
-    print(f"Look at the pairs: {sheet}")
+    print(f"Look at the pairs: {shlex.quote(str(sheet))}")
     return status
-
-
-def _draw_sheet(output: Path, built: list[str]) -> Path:
-    from eqforge.commands.contact_sheet import draw_sheet
-    from eqforge.schemas.dataset.reader import open_dataset
-
-    sheet = output / "pairs.png"
-    name = OWN if OWN in built else built[0]
-    draw_sheet(open_dataset(str(output / name)), SHOWN_PAIRS, False, sheet)
-    return sheet
 
 
 def _score(output: Path) -> int:
@@ -156,12 +139,6 @@ def _score(output: Path) -> int:
     model = f"clip:{save_tiny_clip(output / 'tiny-clip')}"
     scored = scoring.main([dataset, "--model", model, "--output", scores])
     return max(scored, tables.main([dataset, scores]))
-
-
-def _missing_model() -> str | None:
-    from eqforge.pipelines.base import drawn
-
-    return _missing(Build((), drawn.check_installed))
 
 
 def _missing(build: Build) -> str | None:

@@ -104,7 +104,8 @@ def facts() -> Iterator[Fact]:
     yield from _packages()
     yield from _cage()
     yield from _data()
-    yield from _engines()
+    java = _first_line("java", "-version")
+    yield _fact("Java", java, "Flink in this process", "apt-get install openjdk-17-jre-headless")
     yield from _resources()
 
 
@@ -197,11 +198,6 @@ def _data() -> Iterator[Fact]:
         "eqforge setup wordnet",
         said=said.splitlines()[0] if said else "",
     )
-
-
-def _engines() -> Iterator[Fact]:
-    java = _first_line("java", "-version")
-    yield _fact("Java", java, "Flink in this process", "apt-get install openjdk-17-jre-headless")
 
 
 def _first_line(*command: str) -> str | None:

@@ -71,9 +71,19 @@ class Arguments:
 
 
 def overlap_command(arguments: Arguments) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     from eqforge.schemas.dataset.reader import open_dataset
 
-    _check(arguments)
+    if not (arguments.training_ids or arguments.images or arguments.datasets):
+        raise InputError(
+            "nothing to compare with: name --training-ids FILE, --images FOLDER or --datasets "
+            "FOLDER"
+        )
+    if not 0 <= arguments.max_distance <= HASH_BITS:
+        raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to {HASH_BITS}")
+    check_workers(arguments.workers)
     dataset = open_dataset(arguments.dataset)
     shown = list(shown_images(dataset))
     if arguments.training_ids and all(each.image is None for each in shown):
@@ -85,7 +95,9 @@ def overlap_command(arguments: Arguments) -> int:
     looks = read_looks(dataset, arguments.images, others, arguments.workers)
     by_look = seen_by_look(dataset, looks, arguments.max_distance)
     rows = overlap_rows(shown, by_look | seen_by_id(shown, named, collection))
-    _write(rows, arguments.output)
+    with storage.open_atomic(arguments.output) as stream:
+        table = pa.Table.from_pylist(rows, schema=overlap_schema())
+        pq.write_table(table, stream, compression="zstd")
     _print(rows, sum(each.unreadable for each in looks))
     if unknown := len(not_compared(shown, named, collection, bool(looks))):
         print(
@@ -97,20 +109,9 @@ def overlap_command(arguments: Arguments) -> int:
     return 0
 
 
-def _check(arguments: Arguments) -> None:
-    if not (arguments.training_ids or arguments.images or arguments.datasets):
-        raise InputError(
-            "nothing to compare with: name --training-ids FILE, --images FOLDER or --datasets "
-            "FOLDER"
-        )
-    if not 0 <= arguments.max_distance <= HASH_BITS:
-        raise InputError(f"--max-distance {arguments.max_distance}: expected 0 to {HASH_BITS}")
-    check_workers(arguments.workers)
-
-
 def overlap_rows(shown: Sequence[Shown], seen: Mapping[str, Seen]) -> list[dict[str, Any]]:
     """Return the rows of the output; a match by id takes precedence over one by look."""
-    found = [_seen(each, seen) for each in shown]
+    found = [seen.get(each.image or "") or seen.get(each.image_id or "") for each in shown]
     samples = {each.sample_id for each, why in zip(shown, found, strict=True) if why is not None}
     nothing = dict.fromkeys(("why", "matched", "found_in", "distance"))
     return [
@@ -122,23 +123,6 @@ def overlap_rows(shown: Sequence[Shown], seen: Mapping[str, Seen]) -> list[dict[
         }
         for each, why in zip(shown, found, strict=True)
     ]
-
-
-def _seen(each: Shown, seen: Mapping[str, Seen]) -> Seen | None:
-    for key in (each.image, each.image_id):
-        if key is not None and key in seen:
-            return seen[key]
-    return None
-
-
-def _write(rows: list[dict[str, Any]], output: str) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with storage.open_atomic(output) as stream:
-        pq.write_table(
-            pa.Table.from_pylist(rows, schema=overlap_schema()), stream, compression="zstd"
-        )
 
 
 def _print(rows: list[dict[str, Any]], unreadable: int) -> None:

@@ -20,7 +20,7 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import check_picture_id, check_suffix
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import StoredFrame, StoredImage
+from eqforge.schemas.records.frames import StoredImage
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import read_plan
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
@@ -75,16 +75,18 @@ class StoredRejects:
 
     def __init__(self, dataset: Dataset) -> None:
         work = storage.join(dataset.folder, WORK)
-        plan = list(_files_of_plan(dataset, work))
+        # The plan that the dataset was built by; others may lie beside it.
+        folder = storage.join(work, "plan", plan_name(dataset.manifest))
+        plan = [storage.join(folder, file) for file in storage.list_files(folder)]
         self._dataset, self._work = dataset, work
         self._media = MediaStore(storage.join(work, "media"))
         self._images: dict[str, StoredImage] = {}
         self._pairs: dict[str, _Pair] = {}
-        for frame in _stored_frames(work):
-            self._images[frame.frame_id] = frame
-        for name, pair in _pairs_of_videos(plan):
-            self._pairs[name] = pair
-        for name, captions, made in _generated_pairs(work, plan, _seeds_of(dataset)):
+        for extraction in _done(work, "extract", Extraction):
+            for frame in _checked(work, extraction.stored):
+                self._images[frame.frame_id] = frame
+        self._pairs.update(_pairs_of_videos(plan))
+        for name, captions, made in _generated_pairs(work, plan, dataset):
             names = f"{name}/0", f"{name}/1"
             self._images |= dict(zip(names, made.images, strict=True))
             self._pairs[name] = _Pair(names=names, captions=captions, objects=made.objects)
@@ -105,14 +107,8 @@ class StoredRejects:
     def stored(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Stored]]:
         """Yield the images of rejects by their ids, without their bytes, each once."""
         for image in self._each(rows):
-            yield (
-                image.image_id,
-                Stored(
-                    suffix=image.suffix,
-                    width_px=image.width_px,
-                    height_px=image.height_px,
-                ),
-            )
+            width, height = image.width_px, image.height_px
+            yield image.image_id, Stored(suffix=image.suffix, width_px=width, height_px=height)
 
     def pictures(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, bytes]]:
         for image in self._each(rows):
@@ -164,30 +160,17 @@ class StoredRejects:
         return f"nothing to draw of {reasons}: no picture of these is stored{_LIST}"
 
 
-def _files_of_plan(dataset: Dataset, work: str) -> Iterator[str]:
-    """Yield the files of the plan that a dataset was built by; others may lie beside it."""
-    folder = storage.join(work, "plan", plan_name(dataset.manifest))
-    yield from (storage.join(folder, file) for file in storage.list_files(folder))
-
-
-def _stored_frames(work: str) -> Iterator[StoredFrame]:
-    for extraction in _done(work, "extract", Extraction):
-        yield from _checked(work, extraction.stored)
-
-
 def _pairs_of_videos(plan: Sequence[str]) -> Iterator[tuple[str, _Pair]]:
     with contextlib.suppress(msgspec.DecodeError):  # the plan of another kind of dataset
         for clip in read_plan(Clip, plan):
             for pair in clip.pairs:
-                names, captions = (
-                    (pair.frame_0_id, pair.frame_1_id),
-                    (pair.caption_0, pair.caption_1),
-                )
+                names = pair.frame_0_id, pair.frame_1_id
+                captions = pair.caption_0, pair.caption_1
                 yield pair.sample_id, _Pair(names=names, captions=captions)
 
 
 def _generated_pairs(
-    work: str, plan: Sequence[str], seeds: int
+    work: str, plan: Sequence[str], dataset: Dataset
 ) -> Iterator[tuple[str, tuple[str, str], MadePair]]:
     """Yield the id, the captions and the images of each pair that was drawn or rendered.
 
@@ -201,16 +184,13 @@ def _generated_pairs(
             known = made.setdefault(each.generation.seed, each)
             if known is not None and known.images != each.images:
                 made[each.generation.seed] = None
+    settings = dataset.manifest.config.get("settings")
+    ranking = settings.get("ranking") if isinstance(settings, dict) else None
+    asked = ranking.get("seeds") if isinstance(ranking, dict) else None
+    seeds = min(asked, MOST_SEEDS) if isinstance(asked, int) else 1
     for name, captions, seed in _requests(plan, seeds) if made else ():
         if (found := made.get(seed)) is not None:
             yield name, captions, found
-
-
-def _seeds_of(dataset: Dataset) -> int:
-    settings = dataset.manifest.config.get("settings")
-    ranking = settings.get("ranking") if isinstance(settings, dict) else None
-    seeds = ranking.get("seeds") if isinstance(ranking, dict) else None
-    return min(seeds, MOST_SEEDS) if isinstance(seeds, int) else 1
 
 
 def _requests(plan: Sequence[str], seeds: int) -> Iterator[tuple[str, tuple[str, str], int]]:
