@@ -38,6 +38,9 @@ SAMPLES = "data/samples-00000-of-00001.parquet"
 IMAGES = "data/images-00000-of-00003.parquet"
 REJECTS = "data/rejects-00000-of-00001.parquet"
 
+Damage = Callable[[Path], object]
+Change = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+
 
 @pytest.fixture(scope="module")
 def sound(demo_workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -74,7 +77,7 @@ def problems(dataset: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, lis
     return found
 
 
-def changed(index: int, **values: Any) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
+def changed(index: int, **values: Any) -> Change:
     def change(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [row | values if place == index else row for place, row in enumerate(rows)]
 
@@ -116,45 +119,134 @@ def test_a_flipped_byte_is_found(
     assert sorted(found["files and digests"]) == sorted(expected)
 
 
-@pytest.mark.parametrize("path", [SAMPLES, IMAGES, REJECTS])
-def test_a_missing_file_is_found(
-    dataset: Path, capsys: pytest.CaptureFixture[str], path: str
-) -> None:
-    (dataset / path).unlink()
-
-    found = problems(dataset, capsys)
-
-    assert found["files and digests"] == [f"{path}: missing"]
-    assert any(path in line for line in found["schemas"])
-
-
-def test_a_file_cut_short_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def _cut_short(dataset: Path) -> None:
     (dataset / IMAGES).write_bytes((dataset / IMAGES).read_bytes()[:-1])
 
-    found = problems(dataset, capsys)
 
-    assert found["files and digests"] == [
-        f"{IMAGES}: its bytes are not those the manifest describes"
-    ]
-    assert f"{IMAGES}: not readable" in found["schemas"][0]
-
-
-def test_a_stray_file_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shutil.copy(dataset / SAMPLES, dataset / "data" / "samples-00001-of-00002.parquet")
-
-    assert problems(dataset, capsys) == {
-        "files and digests": ["data/samples-00001-of-00002.parquet: not in the manifest"]
-    }
+def _without_a_column(dataset: Path) -> None:
+    table = pq.read_table(dataset / SAMPLES)
+    pq.write_table(table.drop_columns(["ssim"]), dataset / SAMPLES)
+    describe(dataset)
 
 
-def test_a_removed_image_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    removed = pq.read_table(dataset / IMAGES)["image_id"][0].as_py()
-    rewrite(dataset, IMAGES, lambda rows: rows[1:])
+def _rewritten(path: str, change: Change) -> Damage:
+    return lambda dataset: rewrite(dataset, path, change)
 
-    found = problems(dataset, capsys)
 
-    assert all(line.endswith(f"no image {removed}") for line in found["ids"])
-    assert found["rows"] == [f"{IMAGES}: its rows are not those it was written with"]
+def _patched(patch: Callable[[dict[str, Any]], None]) -> Damage:
+    return lambda dataset: patch_manifest(dataset, patch)
+
+
+OTHER_ROWS = [f"{SAMPLES}: its rows are not those it was written with"]
+FOUND: dict[str, tuple[Damage, str, list[str]]] = {
+    # what is done, the check that finds it, and all of its lines
+    **{
+        f"missing {path}": (
+            lambda dataset, path=path: (dataset / path).unlink(),  # type: ignore[misc]
+            "files and digests",
+            [f"{path}: missing"],
+        )
+        for path in (SAMPLES, IMAGES, REJECTS)
+    },
+    "cut short": (
+        _cut_short,
+        "files and digests",
+        [f"{IMAGES}: its bytes are not those the manifest describes"],
+    ),
+    "stray file": (
+        lambda d: shutil.copy(d / SAMPLES, d / "data" / "samples-00001-of-00002.parquet"),
+        "files and digests",
+        ["data/samples-00001-of-00002.parquet: not in the manifest"],
+    ),
+    "removed image": (
+        _rewritten(IMAGES, lambda rows: rows[1:]),
+        "rows",
+        [f"{IMAGES}: its rows are not those it was written with"],
+    ),
+    **{
+        column: (_rewritten(SAMPLES, changed(2, **{column: value})), "rows", OTHER_ROWS)
+        for column, value in {
+            "caption_0": "another caption",
+            "sample_id": "eq-video/another/id",
+            "ssim": 0.25,
+            "edited_spans_1": [],
+        }.items()
+    },
+    "a sample twice": (
+        _rewritten(SAMPLES, lambda rows: [rows[0], *rows]),
+        "books",
+        ["10 candidates kept, 11 samples"],
+    ),
+    "counts": (
+        _patched(lambda manifest: manifest["stages"]["pairs"].update(candidates=14)),
+        "books",
+        ["pairs: 14 candidates, 10 + 9 left"],
+    ),
+    "another reason": (
+        _rewritten(REJECTS, changed(0, reason="same_image")),
+        "books",
+        ["pairs, camera_cut: 8 rows, 9 booked", "pairs, same_image: 1 rows, 0 booked"],
+    ),
+    "an undocumented reason": (
+        _rewritten(REJECTS, changed(0, reason="because")),
+        "books",
+        [
+            "pairs, because: 1 rows, 0 booked",
+            "pairs, because: not a documented reason",
+            "pairs, camera_cut: 8 rows, 9 booked",
+        ],
+    ),
+    "no table": (
+        _patched(lambda manifest: manifest["tables"].update(others=[])),
+        "schemas",
+        ["others: no table of a eq-video dataset"],
+    ),
+    "other columns": (
+        _without_a_column,
+        "schemas",
+        [f"{SAMPLES}: its columns are not those of samples"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "check", "lines"), FOUND.values(), ids=FOUND)
+def test_damage_is_found(
+    dataset: Path,
+    capsys: pytest.CaptureFixture[str],
+    damage: Damage,
+    check: str,
+    lines: list[str],
+) -> None:
+    damage(dataset)
+    assert problems(dataset, capsys)[check] == lines
+
+
+@pytest.mark.parametrize(
+    ("change", "check", "part"),
+    [
+        (changed(0, caption_0=" "), "captions", "caption_0: empty_caption"),
+        (lambda rows: [rows[0], *rows], "ids", ": 2 rows"),
+    ],
+)
+def test_a_wrong_sample_is_named(
+    dataset: Path, capsys: pytest.CaptureFixture[str], change: Change, check: str, part: str
+) -> None:
+    rewrite(dataset, SAMPLES, change)
+    assert any(part in line for line in problems(dataset, capsys)[check])
+
+
+@pytest.mark.parametrize("values", [{"image": {"bytes": b"no picture"}}, {"width_px": 7}])
+def test_a_damaged_picture_is_found(
+    dataset: Path, capsys: pytest.CaptureFixture[str], values: dict[str, Any]
+) -> None:
+    def damage(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        merged = {name: rows[0][name] | value if isinstance(value, dict) else value
+                  for name, value in values.items()}  # fmt: skip
+        return [rows[0] | merged, *rows[1:]]
+
+    rewrite(dataset, IMAGES, damage)
+    (line,) = problems(dataset, capsys)["images"]
+    assert line.endswith(("its bytes are others", "its row says otherwise"))
 
 
 def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
@@ -179,92 +271,6 @@ def test_an_image_that_nothing_uses_and_one_that_stands_twice_are_found(
     ]
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("caption_0", "another caption"),
-        ("sample_id", "eq-video/another/id"),
-        ("ssim", 0.25),
-        ("split", "test"),
-        ("edited_spans_1", []),
-        ("annotation", "{}"),
-    ],
-)
-def test_any_changed_cell_of_a_sample_is_found(
-    dataset: Path, capsys: pytest.CaptureFixture[str], column: str, value: object
-) -> None:
-    rewrite(dataset, SAMPLES, changed(2, **{column: value}))
-
-    assert problems(dataset, capsys)["rows"] == [
-        f"{SAMPLES}: its rows are not those it was written with"
-    ]
-
-
-def test_a_sample_that_stands_twice_is_found(
-    dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    name = pq.read_table(dataset / SAMPLES)["sample_id"][0].as_py()
-    rewrite(dataset, SAMPLES, lambda rows: [rows[0], *rows])
-
-    found = problems(dataset, capsys)
-
-    assert found["ids"] == [f"samples: {name}: 2 rows"]
-    assert found["books"] == ["10 candidates kept, 11 samples"]
-
-
-def test_a_caption_the_settings_refuse_is_found(
-    dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rewrite(dataset, SAMPLES, changed(0, caption_0=" "))
-
-    assert any("caption_0: empty_caption" in line for line in problems(dataset, capsys)["captions"])
-
-
-def test_books_that_do_not_balance_are_found(
-    dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    patch_manifest(dataset, lambda manifest: manifest["stages"]["pairs"].update(candidates=14))
-
-    assert problems(dataset, capsys) == {"books": ["pairs: 14 candidates, 10 + 9 left"]}
-
-
-def test_books_that_balance_but_do_not_match_the_rows_are_found(
-    dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rewrite(dataset, REJECTS, changed(0, reason="same_image"))
-
-    assert problems(dataset, capsys)["books"] == [
-        "pairs, camera_cut: 8 rows, 9 booked",
-        "pairs, same_image: 1 rows, 0 booked",
-    ]
-
-
-def test_an_undocumented_reason_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rewrite(dataset, REJECTS, changed(0, reason="because"))
-
-    assert "pairs, because: not a documented reason" in problems(dataset, capsys)["books"]
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda data: data[:-20], "its bytes are others"),
-        (lambda data: b"no picture", "its bytes are others"),
-    ],
-)
-def test_a_damaged_picture_is_found(
-    dataset: Path,
-    capsys: pytest.CaptureFixture[str],
-    damage: Callable[[bytes], bytes],
-    message: str,
-) -> None:
-    image = pq.read_table(dataset / IMAGES).to_pylist()[0]
-    damaged = image["image"] | {"bytes": damage(image["image"]["bytes"])}
-    rewrite(dataset, IMAGES, changed(0, image=damaged))
-
-    assert problems(dataset, capsys) == {"images": [f"image {image['image_id']}: {message}"]}
-
-
 def test_a_picture_that_does_not_decode_is_found_even_under_its_own_digest(
     dataset: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -278,33 +284,6 @@ def test_a_picture_that_does_not_decode_is_found_even_under_its_own_digest(
 
     (line,) = problems(dataset, capsys)["images"]
     assert line.startswith(f"image {name}: does not decode")
-
-
-def test_a_size_that_is_not_the_picture_s_is_found(
-    dataset: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rewrite(dataset, IMAGES, changed(1, width_px=7))
-
-    (line,) = problems(dataset, capsys)["images"]
-    assert line.endswith("its row says otherwise")
-
-
-def test_other_columns_are_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    table = pq.read_table(dataset / SAMPLES)
-    pq.write_table(table.drop_columns(["ssim"]), dataset / SAMPLES)
-    describe(dataset)
-
-    assert (
-        f"{SAMPLES}: its columns are not those of samples" in problems(dataset, capsys)["schemas"]
-    )
-
-
-def test_a_table_nobody_knows_is_found(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    patch_manifest(dataset, lambda manifest: manifest["tables"].update(others=[]))
-
-    found = problems(dataset, capsys)
-
-    assert found["schemas"] == ["others: no table of a eq-video dataset"]
 
 
 @pytest.fixture
@@ -430,8 +409,10 @@ def test_damage_and_a_missing_package_is_damage(
     assert last == f"{captions}: 1 problem, but 1 of {checks} checks not made"
 
 
-def _checklist(folder: Path) -> Path:
+@pytest.fixture
+def checklist(tmp_path: Path) -> Path:
     """A VL-CheckList folder with one caption in which "red" stands inside a word."""
+    folder = tmp_path / "vl"
     for kind, names in (
         ("Attribute/vg", ("action", "color", "size", "state")),
         ("Relation/vg", ("spatial", "action")),
@@ -445,28 +426,31 @@ def _checklist(folder: Path) -> Path:
     return folder
 
 
-def test_published_defects_are_noted_in_paper_mode(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+@pytest.fixture
+def paper(checklist: Path, tmp_path: Path) -> Path:
+    """A dataset of paper mode with a published defect."""
+    output = tmp_path / "out"
     inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
     assert hard_positives.main(inputs) == 0
+    return output
+
+
+def test_published_defects_are_noted_in_paper_mode(
+    paper: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     capsys.readouterr()
 
-    assert verify.main([str(output)]) == 0
+    assert verify.main([str(paper)]) == 0
 
     *lines, last = capsys.readouterr().out.splitlines()
     at = lines.index(f"{'noted':<11} lints of error level")
     assert "edit_inside_word: covered -> covecrimson (red -> crimson)" in lines[at + 1]
-    assert last == f"{output}: sound; noted 1 published defects"
+    assert last == f"{paper}: sound; noted 1 published defects"
 
 
 def test_what_stops_the_lints_is_damage_in_paper_mode_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    paper: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
-    inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
-    assert hard_positives.main(inputs) == 0
     published = lint_records
 
     def broken(records: Any) -> Any:
@@ -475,17 +459,14 @@ def test_what_stops_the_lints_is_damage_in_paper_mode_too(
 
     monkeypatch.setattr("eqforge.commands.checks.lint_records", broken)
 
-    found = problems(output, capsys)
+    found = problems(paper, capsys)
 
     assert "ValueError: a row that no lint can read" in found["lints of error level"][-1]
 
 
 def test_noted_defects_do_not_hide_that_the_rest_was_not_checked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    paper: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
-    inputs = ["--vl-checklist", str(checklist), "--mode", "paper", "--output", str(output)]
-    assert hard_positives.main(inputs) == 0
     published = lint_records
 
     def cut_short(records: Any) -> Any:
@@ -494,14 +475,14 @@ def test_noted_defects_do_not_hide_that_the_rest_was_not_checked(
 
     monkeypatch.setattr("eqforge.commands.checks.lint_records", cut_short)
 
-    assert verify.main([str(output)]) == verify.NOT_CHECKED
+    assert verify.main([str(paper)]) == verify.NOT_CHECKED
     assert "not checked lints of error level" in capsys.readouterr().out
 
 
 def test_lints_of_error_level_fail_a_corrected_dataset(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    checklist: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    checklist, output = _checklist(tmp_path / "vl"), tmp_path / "out"
+    output = tmp_path / "out"
     inputs = ["--vl-checklist", str(checklist), "--lexicon", str(PUBLISHED_LEXICON)]
     assert hard_positives.main([*inputs, "--output", str(output)]) == 0
     assert verify.main([str(output)]) == 0
