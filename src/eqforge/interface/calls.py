@@ -1,8 +1,9 @@
 """The commands as functions: settings are keyword arguments, errors are exceptions.
 
-Every setting has the name of its option, `--max-side 256` is `max_side=256`, and the same default.
-Paths may be str or Path. Wrong input raises InputError, a run that ended before its dataset was
-complete BuildError.
+`eqforge COMMAND --help` lists the settings of each. Every setting has the name of its option,
+`--max-side 256` is `max_side=256`, and the same default. `dataset` is the folder or URL of a
+finished dataset, `output` that of what is written; a call that was stopped resumes there. Wrong
+input raises InputError, a run that ended before its dataset was complete BuildError.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -48,11 +49,7 @@ def build(
         differs then.
       beam: options of the engine, as after `--` on a command line.
       **settings: as `eqforge build DATASET --help` lists them, or `eqforge import BENCHMARK --help`
-        with `source`; `output` is the folder or URL.
-
-    Raises:
-      InputError: an input, a setting or the output folder is wrong; nothing was done yet.
-      BuildError: the run ended before the dataset was complete; the same call resumes it.
+        with `source`.
     """
     from eqforge.pipelines.base.runner import build_dataset
 
@@ -71,9 +68,7 @@ def combine(
 
     Args:
       *parts: folders or URLs of the datasets.
-      output: folder or URL of the new one.
       beam: options of the engine, as after `--` on a command line.
-      **settings: as `eqforge combine --help` lists them.
     """
     from eqforge.pipelines.base.runner import build_dataset
     from eqforge.pipelines.combined import Combined, Config
@@ -94,7 +89,7 @@ def plan(
       dataset: its name, such as "eq-video".
       recipe: folder or URL of a recipe, whose settings are taken; `changed_inputs` of the report
         names its inputs that have other bytes now.
-      pilot: how many records to build and discard for a forecast of time and storage.
+      pilot: records to build and discard for a forecast of time and storage.
       **settings: as for build.
     """
     from eqforge.pipelines.base.command import UNNAMED
@@ -137,8 +132,8 @@ def diff(
     """Return in which records and columns two finished datasets differ.
 
     Args:
-      a: folder or URL of the first, of which records may be removed.
-      b: folder or URL of the second, which may add records.
+      a: the first, of which records may be removed.
+      b: the second, which may add records.
       table: the tables to compare; all if empty.
       only: the columns to compare; all if empty.
       examples: named records of each kind in each table, at most.
@@ -168,10 +163,7 @@ def export(
     """Write a finished dataset in another form; return the note of the files that it wrote.
 
     Args:
-      dataset: its folder or URL.
       format: its name, such as "hf"; `eqforge export --help` lists them.
-      output: folder or URL to write the files into; an export that was stopped resumes there.
-      **settings: as `eqforge export --help` lists them.
     """
     from eqforge.commands import export as export_module
 
@@ -185,7 +177,6 @@ def card(
     """Write a dataset's card and its Croissant description; return where they are.
 
     Args:
-      dataset: its folder or URL.
       about: TOML file of what its author says.
       output: folder or URL to write into; None for the dataset's own.
     """
@@ -205,10 +196,8 @@ def report(
     """Write pages that show every row of a dataset; return where they are and how many items.
 
     Args:
-      dataset: its folder or URL.
       output: folder of the report; without it DATASET-report, beside a local dataset.
       scores: of models: folders that score wrote, or files.
-      **settings: as `eqforge report --help` lists them.
     """
     from eqforge.commands import report as report_command
 
@@ -227,11 +216,8 @@ def review_plan(
     """Write the tasks of reviewers as pages; return where they are and how many each has.
 
     Args:
-      dataset: its folder or URL.
       protocol: what is asked: a name that `eqforge review plan --help` lists, or a TOML file.
       reviewers: their names.
-      output: folder of the tasks.
-      **settings: as `eqforge review plan --help` lists them.
     """
     from eqforge.evaluation.review.plan import write_plan
     from eqforge.evaluation.review.settings import Plan
@@ -250,10 +236,8 @@ def review_import(
     """Write what follows from the votes of reviewers; return it, and how far they agree.
 
     Args:
-      dataset: folder or URL of what was reviewed.
       votes: the files that reviewers saved.
       output: file of decisions to write.
-      **settings: as `eqforge review import --help` lists them.
     """
     from eqforge.evaluation.review.outcome import import_votes
     from eqforge.evaluation.review.settings import Import
@@ -266,7 +250,6 @@ def lint(path: str | Path, *, hard_positives: str | Path | None = None) -> list[
     """Return the defects of text pairs in a published file, your own file or a dataset.
 
     Args:
-      path: the file, or the folder of a dataset.
       hard_positives: the second file of a published set of hard positives.
     """
     from eqforge.generators.text.lints.command import LintSettings, lint_file
@@ -281,10 +264,7 @@ def score(
     """Score the images and captions of a dataset with a model, and write the scores.
 
     Args:
-      dataset: its folder or URL.
       model: KIND:MODEL, as `eqforge score --help` lists them.
-      output: the folder of the scores; a run that was stopped resumes there.
-      **settings: as `eqforge score --help` lists them.
     """
     from eqforge.evaluation.scoring.run import score_dataset
 
@@ -297,7 +277,6 @@ def metrics(*paths: str | Path | Sequence[str | Path], **settings: Any) -> "Repo
 
     Args:
       *paths: the dataset and one or more scores of it, one by one or in lists.
-      **settings: as `eqforge metrics --help` lists them, except those of printing.
     """
     from eqforge.evaluation.tables.command import metrics_report
 

@@ -1,7 +1,7 @@
 """Measure what Flink does with a build's kind of work; docs/guides/scaling.md has the figures.
 
-    python deploy/flink/measure.py --flink_master=localhost:18081
-    python deploy/flink/measure.py                              # the embedded cluster
+    python benchmarks/flink.py --flink_master=localhost:18081
+    python benchmarks/flink.py                              # the embedded cluster
 
 Other arguments go to Beam. Five measurements: a job of one record (the cost of starting), how often
 a failing step is tried, how many records a bundle has, what a GroupByKey of a million references
