@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import apache_beam as beam
@@ -115,7 +115,9 @@ def kind_of(command: list[str]) -> str | None:
     return None
 
 
-def measured(what: str, wire, arguments: list[str], log: str) -> None:
+def measured(
+    what: str, wire: Callable[[beam.Pipeline], None], arguments: list[str], log: str
+) -> None:
     """Runs a pipeline and prints its time and memory."""
     watch = Watch(is_embedded=not any(text.startswith("--flink_master") for text in arguments))
     watch.start()

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     import apache_beam as beam
 
 
-MINIMAL = GateSettings(min_changed_area=0.02, max_changed_area=0.3)
-"""Two moments of a video differ in one thing where this share of the picture changes."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Config(VideoDataset):
     """Pairs of captioned moments of a video, from your own captions in any of several forms."""
@@ -51,7 +47,8 @@ class EqVideo(VideoPipeline[Config]):
     Config = Config
     stages = (SEGMENTS_STAGE, *VIDEO_STAGES)
     drops_faces = ("paper",)
-    gates = MINIMAL
+    # Two moments of a video differ in one thing where this share of the picture changes.
+    gates = GateSettings(min_changed_area=0.02, max_changed_area=0.3)
 
     def inputs(self) -> Iterator[Input]:
         captions = self.config.captions

@@ -136,14 +136,11 @@ def worker_process() -> str:
     if program is None:
         raise InputError(f"{BOOT} is not installed beside {sys.executable}: install eqforge again")
     variables = {name: value for name, value in os.environ.items() if name.startswith("EQFORGE_")}
-    variables |= {"EQFORGE_FOLDER": os.getcwd(), "EQFORGE_VERSIONS": json.dumps(_versions())}
-    return json.dumps({"command": program, "env": variables})
-
-
-def _versions() -> dict[str, str]:
     named = [re.split(r"[^\w.-]", need, maxsplit=1)[0] for need in requires("eqforge") or ()]
     python = ".".join(map(str, sys.version_info[:3]))
-    return {"python": python, **versions_of("eqforge", *named)}
+    versions = {"python": python, **versions_of("eqforge", *named)}
+    variables |= {"EQFORGE_FOLDER": os.getcwd(), "EQFORGE_VERSIONS": json.dumps(versions)}
+    return json.dumps({"command": program, "env": variables})
 
 
 def log_workers_to(log: str, options: PipelineOptions) -> None:

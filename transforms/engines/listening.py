@@ -154,8 +154,8 @@ def _bound(bind: Bind) -> Iterator[None]:
     handlers, *others = _modules()
     with contextlib.ExitStack() as held:
         for module in (handlers, *others):
-            held.enter_context(_replaced(module, "grpc", _Grpc(vars(module)["grpc"], bind)))
-        held.enter_context(_replaced(handlers.GrpcWorkerHandler, "port_from_worker", _address))
+            held.enter_context(replaced(module, "grpc", _Grpc(vars(module)["grpc"], bind)))
+        held.enter_context(replaced(handlers.GrpcWorkerHandler, "port_from_worker", _address))
         yield
 
 
@@ -169,7 +169,8 @@ def _modules() -> tuple[ModuleType, ...]:
 
 
 @contextlib.contextmanager
-def _replaced(owner: Any, name: str, value: object) -> Iterator[None]:
+def replaced(owner: Any, name: str, value: object) -> Iterator[None]:
+    """Give an attribute of a library another value during the block."""
     before = getattr(owner, name)
     setattr(owner, name, value)
     try:

@@ -36,6 +36,7 @@ from eqforge.transforms.engines.listening import (
     check_ports,
     kept_to_this_machine,
     reach_this_machine_directly,
+    replaced,
 )
 from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_name
 from eqforge.transforms.engines.run_folder import outlasting
@@ -152,7 +153,8 @@ def run(
             with (
                 kept_to_this_machine(options),
                 alone,
-                _not_interactive(),
+                # In a notebook, Beam 2.77's interactive part needs an older pandas.
+                replaced(interactive_utils, "is_in_ipython", lambda: False),
                 servers,
                 beam.Pipeline(options=options) as root,
             ):
@@ -161,17 +163,6 @@ def run(
             raise type(error)(str(error).partition(" [while running")[0]) from error
         except Exception as error:
             raise _own_error(error, log, report) from error
-
-
-@contextlib.contextmanager
-def _not_interactive() -> Iterator[None]:
-    """Keep Beam 2.77 from its interactive part in a notebook: that needs an older pandas."""
-    found = interactive_utils.is_in_ipython
-    interactive_utils.is_in_ipython = lambda: False
-    try:
-        yield
-    finally:
-        interactive_utils.is_in_ipython = found
 
 
 def _named(options: PipelineOptions, job: str) -> PipelineOptions:

@@ -15,7 +15,6 @@ from eqforge.schemas.dataset.differences import TableDifference, compare_manifes
 
 if TYPE_CHECKING:
     from eqforge.evaluation.report.differences import Comparison
-    from eqforge.schemas.dataset.reader import Dataset
 
 SHOWN_CHARACTERS = 100
 SHOWN_FACTS = 10
@@ -135,7 +134,12 @@ def diff_datasets(
     both = open_either(a), open_either(b)
     if any(dataset.manifest.format == FORMAT for dataset in both):
         both = as_recorded(both[0]), as_recorded(both[1])
-    wanted = _wanted(both, tables, only)
+    known = list(dict.fromkeys(name for dataset in both for name in dataset.manifest.tables))
+    _check_known("--table", tables, known)
+    names = [name for name in known if not tables or name in tables]
+    columns = {name: {c for dataset in both for c in dataset.columns(name)} for name in names}
+    _check_known("--only", only, sorted(set().union(*columns.values())))
+    wanted = [name for name in names if not only or columns[name] & set(only)]
     found = {name: compare_tables(*both, name, only, examples) for name in wanted}
     return Difference(
         a=both[0].folder,
@@ -144,17 +148,6 @@ def diff_datasets(
         tables=found,
         manifest=compare_manifests(both[0].manifest, both[1].manifest),
     )
-
-
-def _wanted(
-    both: tuple["Dataset", "Dataset"], tables: tuple[str, ...], only: tuple[str, ...]
-) -> list[str]:
-    known = list(dict.fromkeys(name for dataset in both for name in dataset.manifest.tables))
-    _check_known("--table", tables, known)
-    names = [name for name in known if not tables or name in tables]
-    columns = {name: {c for dataset in both for c in dataset.columns(name)} for name in names}
-    _check_known("--only", only, sorted(set().union(*columns.values())))
-    return [name for name in names if not only or columns[name] & set(only)]
 
 
 def _check_known(option: str, asked: tuple[str, ...], known: list[str]) -> None:
