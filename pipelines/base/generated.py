@@ -164,7 +164,7 @@ class GeneratedPipeline(Pipeline[Configured]):
         counts = self.most() if self.run.only else self.wanted()
         return self.drawn({kind: range(count) for kind, count in counts.items()})
 
-    def settle(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
+    def final_plan(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
         """Return the plan with as many draws as are needed to keep what was asked for."""
         wanted, most = self.wanted(), self.most()
         # Of a part of the draws, those that are refused are not replaced.

@@ -231,7 +231,8 @@ class PilotCost:
 class Pipeline(Generic[Configured]):
     """A dataset of one configuration: its inputs, its plan, its checks and its Beam pipeline.
 
-    A subclass overrides what differs; `base.runner` says when each method is called.
+    A subclass overrides what differs. The methods stand in the order in which `base.runner` calls
+    them, from `check` to `certificate`; the last three are for `eqforge plan`.
 
     Attributes:
       name: name of the dataset, and the prefix of its ids.
@@ -304,6 +305,9 @@ class Pipeline(Generic[Configured]):
     def _index(self, option: str) -> str:
         return storage.join(self.work, f"list-of-{option}.json")
 
+    def check(self) -> None:
+        """Raise InputError or MissingExtra if a build could not run; reads no annotations."""
+
     def inputs(self) -> Iterable[Input]:
         """Yield the files that the plan is made from: those that the settings name."""
         for field in dataclasses.fields(self.config):
@@ -311,8 +315,13 @@ class Pipeline(Generic[Configured]):
             values = value if isinstance(value, tuple) else (value,)
             yield from sorted(each for each in values if isinstance(each, Path))
 
-    def check(self) -> None:
-        """Raise InputError or MissingExtra if a build could not run; reads no annotations."""
+    def warnings(self) -> Iterable[str]:
+        """Yield what a user should know before trusting the dataset, for the manifest."""
+        return ()
+
+    def parts(self) -> Iterable[PartManifest]:
+        """Yield the datasets that it is made of, as the manifest has them."""
+        return ()
 
     def plan(self) -> Iterator[Any]:
         """Yield the records of the selected plan; reads the annotations, opens no media."""
@@ -322,13 +331,13 @@ class Pipeline(Generic[Configured]):
         """Return what a record adds to the plan's counts."""
         raise NotImplementedError
 
-    def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
-        """Return the tables, sized for a plan."""
-        raise NotImplementedError
-
-    def build(self, root: "beam.Pipeline", target: Target) -> None:
-        """Wire the Beam pipeline."""
-        raise NotImplementedError
+    def described(self, plan: PlanFiles) -> str:
+        """Return a one-line summary of a plan."""
+        counts = [
+            f"{count:,} refused by the plan" if what == "rejects" else counted(count, what)
+            for what, count in plan.counts.items()
+        ]
+        return f"{self.name}: {', '.join(counts)}"
 
     def media(self, plan: PlanFiles) -> Iterable[Medium]:
         """Yield the files that a plan needs besides the inputs; opens none."""
@@ -340,29 +349,21 @@ class Pipeline(Generic[Configured]):
     def prepare(self, plan: PlanFiles) -> None:
         """Do what comes before the runner, in its process; a stopped run resumes there."""
 
-    def settle(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
+    def final_plan(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
         """Return the plan that is built; `run` makes and judges some records before."""
         return plan
 
-    def described(self, plan: PlanFiles) -> str:
-        """Return a one-line summary of a plan."""
-        counts = [
-            f"{count:,} refused by the plan" if what == "rejects" else counted(count, what)
-            for what, count in plan.counts.items()
-        ]
-        return f"{self.name}: {', '.join(counts)}"
+    def tables(self, plan: PlanFiles) -> tuple[Table, ...]:
+        """Return the tables, sized for a plan."""
+        raise NotImplementedError
 
     def used_stages(self) -> tuple[Stage, ...]:
         """Return the stages that a build with this configuration has."""
         return self.stages
 
-    def warnings(self) -> Iterable[str]:
-        """Yield what a user should know before trusting the dataset, for the manifest."""
-        return ()
-
-    def parts(self) -> Iterable[PartManifest]:
-        """Yield the datasets that it is made of, as the manifest has them."""
-        return ()
+    def build(self, root: "beam.Pipeline", target: Target) -> None:
+        """Wire the Beam pipeline."""
+        raise NotImplementedError
 
     def certificate(self) -> "Callable[[Dataset], Certificate] | None":
         """Return what measures the certificate of the manifest; None for none."""

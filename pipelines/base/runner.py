@@ -128,7 +128,7 @@ def _plan_and_run(
             census = take_census(pipeline.media(plan))
             job = _Job(pipeline, header, options, census, replaces, scratch)
             if placement.is_waited_for(options):
-                plan = pipeline.settle(plan, job.run, scratch)
+                plan = pipeline.final_plan(plan, job.run, scratch)
             job.run(plan, "plan", pipeline.build)
             return True
 
