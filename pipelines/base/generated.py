@@ -167,7 +167,7 @@ class GeneratedPipeline(Pipeline[Configured]):
     def final_plan(self, plan: PlanFiles, run: RunPlan, scratch: str) -> PlanFiles:
         """Return the plan with as many draws as are needed to keep what was asked for."""
         wanted, most = self.wanted(), self.most()
-        # Of a part of the draws, those that are refused are not replaced.
+        # Rejected pairs of a part of the draws are not replaced.
         if self.run.selection != Selection() or all(most[kind] <= wanted[kind] for kind in wanted):
             return plan
         folder = storage.join(self.work, "draws")

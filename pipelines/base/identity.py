@@ -231,10 +231,10 @@ def _check_same(
         raise InputError(
             f"--output {run.output}: {what} {dataset}; --only builds a part: name another folder"
         )
-    refuse(run, f"{what} {dataset}", found)
+    check_differences(run, f"{what} {dataset}", found)
 
 
-def refuse(run: RunSettings, what: str, differences: Sequence[str]) -> None:
+def check_differences(run: RunSettings, what: str, differences: Sequence[str]) -> None:
     """Reject the replacement of a dataset made from something else, unless `overwrite` is set."""
     if differences and not run.overwrite:
         number = len(differences) - SHOWN_DIFFERENCES
@@ -281,7 +281,7 @@ def _check_free(output: str) -> None:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"--output {output}: is a file, expected a folder")
     names = [name for name in storage.list_names(output) if not _is_half_written(name)]
-    # A run that was refused, or killed early, may have left an empty work folder.
+    # A run that was rejected, or killed early, may have left an empty work folder.
     if foreign := [name for name in names if name != WORK]:
         raise InputError(
             f"--output {output}: holds other files ({foreign[0]}); name another folder"

@@ -309,7 +309,7 @@ class Pipeline(Generic[Configured]):
         """Raise InputError or MissingExtra if a build could not run; reads no annotations."""
 
     def inputs(self) -> Iterable[Input]:
-        """Yield the files that the plan is made from: those that the settings name."""
+        """Yield the files that the settings name, from which the plan is made."""
         for field in dataclasses.fields(self.config):
             value = getattr(self.config, field.name)
             values = value if isinstance(value, tuple) else (value,)

@@ -24,7 +24,7 @@ HEIGHTS = " ▁▂▃▄▅▆▇█"
 
 _ENDINGS = ("", "_fraction", "_mean")
 _REACHED = ("cut_histogram_change", "cut_registered_points")
-"""Scores whose limits refuse what reaches them, if it reaches all that are set."""
+"""Scores that are dropped where they reach all limits that are set."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

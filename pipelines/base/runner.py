@@ -21,11 +21,11 @@ from eqforge.core.identity import fingerprint
 from eqforge.core.visible import counted, in_lines
 from eqforge.models.pretrained import devices_elsewhere
 from eqforge.pipelines.base.identity import (
+    check_differences,
     check_output,
     claim_output,
     header_of,
     plan_name,
-    refuse,
     remove_half_written,
 )
 from eqforge.pipelines.base.pipeline import Pipeline, Target
@@ -161,7 +161,8 @@ def _is_finished(pipeline: Pipeline[Any], header: Manifest, plan: PlanFiles) -> 
     if manifest is None or run.overwrite:
         return False
     dataset = Dataset(folder=run.output, manifest=manifest)
-    refuse(run, f"holds {pipeline.name}", list(compare_media(dataset, pipeline.media(plan))))
+    changed = list(compare_media(dataset, pipeline.media(plan)))
+    check_differences(run, f"holds {pipeline.name}", changed)
     return is_complete(manifest, run.output)
 
 

@@ -148,7 +148,7 @@ class WrittenPipeline(TextPipeline[Configured]):
         return (table_of(JUDGEMENTS_TABLE, shards),) if is_judged else ()
 
     def edit_rules(self, **others: Any) -> EditRules:
-        """Return how captions are edited, by the options that all such datasets have."""
+        """Return how captions are edited, by the options that these datasets share."""
         config = self.config
         return EditRules(
             seed=config.run.seed,

@@ -121,7 +121,7 @@ def check_rows(dataset: Dataset) -> Iterator[str]:
 
 
 def check_books(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every stage whose books do not balance or do not match the rows."""
+    """Yield a line for every stage whose counts do not add up or do not match the rows."""
     manifest = dataset.manifest
     known = {stage: stage_of(manifest, stage) for stage in manifest.stages}
     counted = Counter(
@@ -260,7 +260,7 @@ def _fault(row: dict[str, Any], media_id: str) -> str | None:
 
 
 def check_captions(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for every caption pair that the dataset's own settings refuse."""
+    """Yield a line for every caption pair that the dataset's own settings reject."""
     settings = dataset.manifest.config.get("settings")
     if settings is None:
         return

@@ -1,4 +1,4 @@
-"""`eqforge diff`: tells in which records and columns two datasets differ."""
+"""`eqforge diff`: shows in which records and columns two datasets differ."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

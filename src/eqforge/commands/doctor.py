@@ -1,6 +1,6 @@
 """`eqforge doctor`: what this machine has, what it lacks, what that costs, and how to get it.
 
-Nothing is fetched or changed. What the cage refuses is tested in a caged process.
+Nothing is fetched or changed. A sandboxed process tests what the sandbox blocks.
 """
 
 import importlib.metadata

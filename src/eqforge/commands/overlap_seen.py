@@ -225,13 +225,13 @@ def not_compared(
 
     Their names are ids of no collection that the lists have, and their looks were not compared.
     """
-    told = named.collections()
+    known = named.collections()
     return {
         each.image or each.image_id or ""
         for each in shown
         if not (has_looks and each.image_id)
         and not (
             each.image
-            and {key.partition(":")[0] for key in keys_of_name(each.image, collection)} & told
+            and {key.partition(":")[0] for key in keys_of_name(each.image, collection)} & known
         )
     }
