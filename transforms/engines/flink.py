@@ -40,9 +40,8 @@ _ENDED = ("FINISHED", "CANCELED", "FAILED")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Overview:
-    """The capacity of a cluster: Flink's version, and its TaskManagers and their slots in total."""
+    """The capacity of a cluster: its TaskManagers, at least 1, and their slots in total."""
 
-    version: str
     task_managers: int
     slots: int
 
@@ -73,11 +72,7 @@ def overview(master: str) -> Overview:
     address_of(master)
     try:
         found = _ask(master, "overview")
-        known = Overview(
-            version=found["flink-version"],
-            task_managers=found["taskmanagers"],
-            slots=found["slots-total"],
-        )
+        known = Overview(task_managers=found["taskmanagers"], slots=found["slots-total"])
     except NO_ANSWER as error:
         raise InputError(
             f"--flink_master {master}: no Flink cluster answers there ({error}); "
