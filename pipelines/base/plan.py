@@ -195,11 +195,12 @@ def histograms(
 ) -> Iterator[ScoreHistogram]:
     """Yield a histogram of each score for which the configuration has a limit, set or not."""
     limits: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
-    for option, limit in limits_of(config).items():
-        stem = option.partition("-")[2].replace("-", "_")
-        for name in (*(stem + ending for ending in _ENDINGS), f"cut_{stem}"):
-            if values.get(name):
-                limits[name][option] = limit
+    for name, limit in _filters_of(config):
+        kind, _, stem = name.partition("_")
+        if kind in ("min", "max") and not isinstance(limit, str):
+            scores = [*(stem + ending for ending in _ENDINGS), f"cut_{stem}"]
+            for score in filter(values.get, scores):
+                limits[score][name.replace("_", "-")] = limit
     for name, by_option in limits.items():
         ends = [*values[name], *(limit for limit in by_option.values() if limit is not None)]
         counts, edges = np.histogram(values[name], bins=BINS, range=(min(ends), max(ends)))
@@ -263,15 +264,6 @@ def filter_lines(config: DatasetConfig) -> Iterator[str]:
     if on or off:
         yield f"  filters on: {', '.join(on) or 'none'}"
         yield f"  filters off: {', '.join(off) or 'none'}"
-
-
-def limits_of(config: DatasetConfig) -> dict[str, float | None]:
-    """Return the limits of a configuration's scores by option, such as `min-ssim`."""
-    return {
-        name.replace("_", "-"): value
-        for name, value in _filters_of(config)
-        if name.startswith(("min_", "max_")) and not isinstance(value, str)
-    }
 
 
 def _filters_of(config: DatasetConfig) -> Iterator[tuple[str, Any]]:
