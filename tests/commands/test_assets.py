@@ -170,12 +170,6 @@ def test_wrong_words_name_the_asset_and_the_field(
     assert message in capsys.readouterr().err
 
 
-def test_words_for_scanned_objects_are_readable() -> None:
-    words = copies.load_words(copies.GSO_WORDS)
-    assert len(words) > 40
-    assert words["Schleich_Hereford_Bull"]["noun"] == "bull"
-
-
 def test_the_scanned_objects_that_the_manual_fetches_have_words() -> None:
     manual = (Path(__file__).parents[2] / "docs" / "datasets" / "eq-kubric.md").read_text()
     ids = manual.partition("GSO.json --output gso --ids")[2].partition("$")[0].split()

@@ -339,38 +339,28 @@ def test_a_folder_with_other_files_is_left_alone(
     assert all((tmp_path / "out" / name).read_text() == "mine" for name in names)
 
 
-def test_an_empty_folder_is_used(command: list[str], tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-
-    assert eq_video.main([*command, "--mode", "paper", "--limit", "1"]) == 0
-
-
-def test_a_manifest_that_is_none_is_refused(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("file", "content", "below", "message"),
+    [
+        ("out/dataset.json", '{"some": "json"}', "out", "not a dataset manifest"),
+        ("out", "mine", "out", "is a file, expected a folder"),
+        ("out", "mine", "out/below", "cannot be written: Not a directory"),
+    ],
+)
+def test_an_output_that_is_no_folder_of_a_dataset_is_rejected(
+    command: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    file: str,
+    content: str,
+    below: str,
+    message: str,
 ) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "dataset.json").write_text('{"some": "json"}')
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(content)
 
-    assert "not a dataset manifest" in refuse(capsys, command)
-
-
-def test_an_output_that_is_a_file_is_refused(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "out").write_text("mine")
-
-    assert "is a file, expected a folder" in refuse(capsys, command)
-    assert (tmp_path / "out").read_text() == "mine"
-
-
-def test_an_output_below_a_file_is_refused(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "file").write_text("mine")
-
-    err = refuse(capsys, [*command, "--output", str(tmp_path / "file" / "out")])
-
-    assert "cannot be written: Not a directory" in err
+    assert message in refuse(capsys, [*command, "--output", str(tmp_path / below)])
+    assert (tmp_path / file).read_text() == content
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
@@ -428,12 +418,6 @@ def test_errors_become_a_message_and_a_status(
     assert capsys.readouterr().err.startswith(message)
 
 
-def test_an_interrupted_command_that_goes_on_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit), reported_errors(goes_on=True):
-        raise KeyboardInterrupt
-    assert capsys.readouterr().err.startswith("eqforge: interrupted; the same command goes on")
-
-
 def test_a_mistake_of_the_program_keeps_its_trace() -> None:
     with pytest.raises(ZeroDivisionError), reported_errors():
         raise ZeroDivisionError
@@ -466,28 +450,3 @@ def test_what_follows_two_dashes_is_beam_s(command: list[str]) -> None:
 
     assert line.settings.mode == "corrected"
     assert beam_args == ["--runner", "FlinkRunner", "--mode", "x"]
-
-
-def test_help_explains_every_setting_and_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        eq_video.main(["--help"])
-
-    assert left.value.code == 0
-    out = " ".join(capsys.readouterr().out.replace("│", " ").split())
-    for text in (
-        "--captions",
-        "--face-policy",
-        "Folder or URL of the dataset.",
-        "Build these samples alone, by id",
-        "paper: as the published dataset was made",
-    ):
-        assert text in out
-
-
-def test_a_reader_that_stops_reading_is_no_trace(command: list[str]) -> None:
-    """As in `eqforge build … | head`: the pipe is closed before the last line is written."""
-    run = subprocess.run(
-        f"{sys.executable} -m eqforge.cli build eq-video --help | head -c 1",
-        shell=True, env=environment(), capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert "Traceback" not in run.stderr

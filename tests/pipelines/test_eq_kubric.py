@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -29,7 +28,6 @@ from eqforge.pipelines.base.command import plan_command
 from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.records.scenes import Attribute
-from eqforge.transforms.generated.scene_gates import OFF
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
 from tests.builds import (
     books,
@@ -301,19 +299,6 @@ def test_with_other_gates_nothing_is_rendered_again(
     }
 
 
-def test_a_sample_or_share_that_is_not_in_the_plan_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for wrong in (["--only", "eq-kubric/counting/000008"], ["--limit", "0"]):
-        with pytest.raises(SystemExit) as left:
-            eq_kubric.main([*SETTINGS, *wrong, "--output", str(tmp_path / "out")])
-        assert left.value.code == 2
-    assert (
-        "--only eq-kubric/counting/000008: the plan has no such sample" in capsys.readouterr().err
-    )
-    assert not (tmp_path / "out").exists()
-
-
 def test_assets_that_are_not_the_pinned_ones_are_refused_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -389,21 +374,3 @@ def test_a_plan_estimates_time_and_storage_from_two_pairs(
     assert pilot[1:3] == ["2", "pairs"]
     (forecast,) = [" ".join(words) for words in lines if words[:1] == ["all:"]]
     assert forecast.endswith("MB of images")
-
-
-def test_paper_mode_has_no_gates() -> None:
-    settings = eq_kubric.EqKubric.defaults("paper")["settings"]
-
-    assert settings.scenes == OFF
-    assert not settings.distinct_captions
-
-
-def test_without_the_extra_the_error_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "bpy", None)  # as if it were not installed
-    with pytest.raises(SystemExit) as left:
-        eq_kubric.main([*SETTINGS, "--output", str(tmp_path / "out")])
-
-    assert left.value.code == 2
-    assert "eqforge[render]" in capsys.readouterr().err

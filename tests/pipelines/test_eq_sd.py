@@ -13,7 +13,6 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import verify
-from eqforge.commands.demo import SMALL_DRAWINGS
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.diffusion.generate import PairGenerator
 from eqforge.generators.diffusion.prompts import draw_counts, prompt_pair
@@ -161,11 +160,6 @@ def test_paper_mode_writes_published_captions_and_filters_nothing(tmp_path: Path
         assert parameters["scheduler"] == "PNDMScheduler"
         assert parameters["control"]["alignment"] == "published"
         assert parameters["control"]["blend"] is None
-
-
-def test_the_demo_keeps_a_pair_of_each_kind(tmp_path: Path) -> None:
-    output = build(tmp_path, *SMALL_DRAWINGS)
-    assert [row["kind"] for row in rows(output, "samples")] == ["attribute", "object", "scene"]
 
 
 def test_ones_own_vocabulary_is_used_and_named(tmp_path: Path) -> None:
