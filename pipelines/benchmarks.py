@@ -96,7 +96,8 @@ class ImportBenchmark(TextPipeline[Config]):
 
     def plan(self) -> Iterator[BenchmarkBatch]:
         """Yield the items in batches; those of a group are in one."""
-        found = read_items(self.name, self.config.source, self._columns())
+        share = self.run.max_error_rate
+        found = read_items(self.name, self.config.source, self._columns(), share)
         groups = select_groups(found, self.run, lambda each: each.group or each.item_id)
         for items in whole_groups(groups, BATCH):
             yield BenchmarkBatch(items=items)
@@ -118,6 +119,7 @@ class ImportBenchmark(TextPipeline[Config]):
             "groups": len({item.group for item in batch.items if item.group}),
             PICTURES: sum(len(item.images) - len(item.files) for item in batch.items if item.cells),
             "not confirmed": sum(bool(item.refusal) for item in batch.items),
+            "unreadable": sum(bool(item.problem) for item in batch.items),
         }
         return {name: number for name, number in counts.items() if number}
 

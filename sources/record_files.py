@@ -6,12 +6,13 @@ Text is UTF-8, or UTF-16 with a byte order mark.
 import contextlib
 import csv
 import io
+import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, listed, name_of, parse_json
@@ -21,13 +22,7 @@ from eqforge.schemas.records.scores import compact_json
 TIMES = ("timestamp_s", "start_s", "end_s")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what `surrogateescape` makes of a bad byte
 _DETAIL = re.compile(", found|(?<=not valid JSON): ")  # it differs between records of one mistake
-_SEPARATORS = {
-    ";": ("semicolons", "save the table with commas, or with tabs and the ending .tsv"),
-    "\t": ("tabs", "give the file the ending .tsv"),
-    ",": ("commas", "give the file the ending .csv"),
-    "|": ("bars", "save the table with commas, or with tabs and the ending .tsv"),
-}
-"""What else may stand between the cells of a table, and what to do about it."""
+_LONGEST_LINE = 1_000_000
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -80,6 +75,15 @@ def problems_listed(problems: Iterable[tuple[str, int, str]]) -> str:
         for (unit, _), kind in kinds.items()
     ]
     return f": {listed(named)}" if named else ""
+
+
+FEW: Final = 5
+"""Records that may be bad however small a file is, unless none may be."""
+
+
+def allowed_bad(share: float, records: int) -> int:
+    """Number of records of a file that may be bad: the larger of a share and FEW; with 0, none."""
+    return max(int(share * records), FEW) if share else 0
 
 
 def _places(unit: str, numbers: Sequence[int]) -> str:
@@ -148,11 +152,21 @@ def _json_lines(path: Path, lines: Iterable[str]) -> Iterator[Record]:
     for number, line in enumerate(lines, start=1):
         if text := line.strip():
             try:
-                value = parse_json(text, path.name).value
+                value = parse_json(text, path.name, nan_is_null=True).value
                 yield Record(unit="line", number=number, source=text, value=value)
             except InputError as error:
                 problem = str(error).removeprefix(f"{path.name}: ")
                 yield Record(unit="line", number=number, source=text, problem=problem)
+
+
+def is_json_lines(path: Path) -> bool:
+    """Return True if a file holds one JSON object per line, whatever its ending."""
+    with _opened(path) as stream:
+        first, more = stream.readline(_LONGEST_LINE), stream.readline(_LONGEST_LINE)
+    try:
+        return isinstance(json.loads(first), dict) and bool(more.strip())
+    except ValueError:
+        return False
 
 
 def read_json(path: Path) -> Iterator[Record]:
@@ -161,7 +175,9 @@ def read_json(path: Path) -> Iterator[Record]:
     if not content.lstrip().startswith("["):  # JSON lines are given this ending, too
         yield from _json_lines(path, content.split("\n"))
         return
-    for number, node in enumerate(parse_json(content, path.name).elements(), start=1):
+    for number, node in enumerate(
+        parse_json(content, path.name, nan_is_null=True).elements(), start=1
+    ):
         source = compact_json(node.value)
         yield Record(unit="entry", number=number, source=source, value=node.value)
 
@@ -190,7 +206,7 @@ def read_table(
     with _opened(path, newline="") as stream:
         rows = csv.reader(
             _lines(path, stream),
-            delimiter="\t" if form == "TSV" else ",",
+            delimiter=_delimiter(path),
             skipinitialspace=True,
             strict=True,
         )
@@ -213,7 +229,6 @@ def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str])
     if missing := required - set(header):
         raise InputError(
             f"{path}: line 1: expected a header with the column {max(missing)!r}, found {found}"
-            f"{_other_form(header, required)}"
         )
     if "" in header:
         raise InputError(
@@ -223,13 +238,11 @@ def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str])
         raise InputError(f"{path}: line 1: a column appears twice: {found}")
 
 
-def _other_form(header: Sequence[str], required: AbstractSet[str]) -> str:
-    """Returns what separates the cells of a table, where that is not what its ending says."""
-    whole = ",".join(header)
-    for mark, (name, advice) in _SEPARATORS.items():
-        if required <= {part.strip().strip('"') for part in whole.split(mark)}:
-            return f": cells are separated by {name}; {advice}"
-    return ""
+def _delimiter(path: Path) -> str:
+    """Return what the header has most of, by default what the ending of the file says."""
+    header = first_line(path)
+    by_ending = "\t" if path.suffix.lower() == ".tsv" else ","
+    return max((by_ending, *";\t,|"), key=header.count)
 
 
 def _row(

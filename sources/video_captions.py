@@ -33,7 +33,7 @@ from eqforge.core.visible import near_name
 from eqforge.schemas.records.scores import compact_json
 from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
 from eqforge.sources.moment_files import read_records
-from eqforge.sources.record_files import TIMES, Record, problems_listed
+from eqforge.sources.record_files import TIMES, Record, allowed_bad, problems_listed
 
 FIELDS = ("video", "start_s", "end_s", "timestamp_s", "caption", "id", "split", "licence")
 MAX_TIME_S = 10_000_000
@@ -84,10 +84,10 @@ def _check_share(path: str | Path, lines: Sequence[_Line], max_bad_share: float)
     bad = [(line.unit, line.number, line.problem) for line in lines if line.problem]
     if len(bad) == len(lines):
         raise InputError(f"{path}: holds no captioned moment{problems_listed(bad)}")
-    if len(bad) > max_bad_share * len(lines):
+    if len(bad) > (allowed := allowed_bad(max_bad_share, len(lines))):
         raise InputError(
             f"{path}: {len(bad):,} of {len(lines):,} records are not captioned moments, and "
-            f"--max-error-rate {max_bad_share:g} allows {int(max_bad_share * len(lines)):,}"
+            f"--max-error-rate {max_bad_share:g} allows {allowed:,}"
             f"{problems_listed(bad)}"
         )
 

@@ -221,8 +221,11 @@ def listed(problems: Sequence[str]) -> str:
     return "; ".join([*problems[:SHOWN_PROBLEMS], *more])
 
 
-def parse_json(text: str, file: str, where: str = "") -> Node:
-    """Parses strict JSON: no NaN or Infinity, no duplicate keys.
+def parse_json(text: str, file: str, where: str = "", *, nan_is_null: bool = False) -> Node:
+    """Parse strict JSON: no duplicate keys, and no NaN or Infinity.
+
+    Args:
+      nan_is_null: read them as null instead, as other people's tables need.
 
     Raises:
       InputError: the text is not such JSON.
@@ -237,11 +240,14 @@ def parse_json(text: str, file: str, where: str = "") -> Node:
             raise ValueError(f"the key {shown(twice)} appears twice in one object")
         return members
 
-    def refuse(constant: str) -> NoReturn:
-        raise ValueError(f"{constant} is not a JSON number")
+    def constant(name: str) -> None:
+        if not nan_is_null:
+            raise ValueError(f"{name} is not a JSON number")
 
     try:
-        return Node(file, where, json.loads(text, object_pairs_hook=unique, parse_constant=refuse))
+        return Node(
+            file, where, json.loads(text, object_pairs_hook=unique, parse_constant=constant)
+        )
     except (ValueError, RecursionError) as error:
         place = f"{file}: {where}" if where else file
         why = f"not valid JSON: {error}" if text.strip() else "is empty"

@@ -50,6 +50,7 @@ class BenchmarkItem:
       box: the part of the image that is meant.
       annotation: the record's other fields, as a JSON object.
       refusal: the reason for which the publication leaves the row out; empty where it does not.
+      problem: why the record cannot be read; the item then has neither images nor texts.
     """
 
     item_id: str
@@ -57,15 +58,16 @@ class BenchmarkItem:
     kind: str = ""
     group: str = ""
     source_id: str | None = None
-    images: tuple[str, ...]
+    images: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     cells: tuple[Cell | None, ...] = ()
-    texts: tuple[str, ...]
+    texts: tuple[str, ...] = ()
     negatives: tuple[str, ...] = ()
     answer: str = ""
     box: CornerBox | None = None
     annotation: str = "{}"
     refusal: str = ""
+    problem: str = ""
 
     @property
     def text_id(self) -> str:
@@ -74,8 +76,8 @@ class BenchmarkItem:
 
     @property
     def image(self) -> str:
-        """The first image."""
-        return self.images[0]
+        """The first image; empty where the record cannot be read."""
+        return next(iter(self.images), "")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,6 +102,7 @@ class Entry:
       part: the stem of its file's name, such as `swap_obj`.
       place: the path of its file below the folder that was named.
       number: its place among the records of its kind, from 0, of benchmarks in ORDERED.
+      problem: why there are no fields, such as a line that is not valid JSON.
     """
 
     node: Node
@@ -107,6 +110,7 @@ class Entry:
     part: str = ""
     place: str = ""
     number: int = 0
+    problem: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -229,7 +233,7 @@ def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
             *(node[name].text() for name in fields.negatives),
             *(_options(node, fields.options) if fields.options else ()),
         ),
-        answer="".join(node[name].text() for name in fields.answer),
+        answer="".join(_written(node[name]) for name in fields.answer),
         box=box_of(node) if fields.has_box else None,
         annotation=rest(node, *(name for name in used if name not in fields.noted)),
         refusal=fields.check(node),
@@ -259,6 +263,11 @@ def box_fields(row: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     corner, size = (box["x0"], box["y0"]), (box["x1"] - box["x0"], box["y1"] - box["y0"])
     return dict(zip(BOX, (*corner, *size), strict=True))
+
+
+def _written(node: Node) -> str:
+    """Return a text, or a whole number as text: some benchmarks write the answers 0 and 1."""
+    return str(node.integer()) if isinstance(node.value, int) else node.text()
 
 
 def _joined(node: Node, name: str) -> str:
@@ -363,4 +372,6 @@ def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell
     if isinstance(node.value, Cell):
         return node.value.name, (node.value,)
     name = node.text()
+    if "/" not in name:  # a path of Windows
+        name = name.replace("\\", "/")
     return name if PurePosixPath(name).suffix or not name else name + suffix, (None,)

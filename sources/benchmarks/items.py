@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node, listed, load_json, name_of, names_of, shown
+from eqforge.core.files.checked import (
+    Node,
+    listed,
+    name_of,
+    names_of,
+    parse_json,
+    read_text,
+    shown,
+)
 from eqforge.core.files.foreign_rows import read_rows, with_names
 from eqforge.core.identity import short_digest
 from eqforge.core.visible import nearest
@@ -17,11 +25,19 @@ from eqforge.sources.benchmarks.form import BenchmarkItem, Entry, Form
 from eqforge.sources.benchmarks.published import FORMS
 from eqforge.sources.benchmarks.recognise import form_of, found_in
 from eqforge.sources.hugging_face import RowFolder, row_folder
-from eqforge.sources.record_files import Record, read_json_lines, read_table
+from eqforge.sources.record_files import (
+    Record,
+    allowed_bad,
+    is_json_lines,
+    read_json_lines,
+    read_table,
+)
 
 SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow")
 _PACKED: Final = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _SHEETS: Final = (".xlsx", ".xls", ".ods", ".numbers")
+_ALL_BAD: Final = 100
+"""Where so many first records are all bad, the file is of another form."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -205,8 +221,8 @@ def _is_dataset(folder: Path) -> bool:
 
 def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
     suffix = path.suffix.lower()
-    if suffix == ".json":
-        yield from _of_json(load_json(path), forms)
+    if suffix == ".json" and not is_json_lines(path):
+        yield from _of_json(parse_json(read_text(path), path.name, nan_is_null=True), forms)
     elif suffix in (".csv", ".tsv"):
         numbers = [name for form in forms for name in form.numbers]
         rows = read_table(path, set(), numbers, has_index=True, keeps_empty=True)
@@ -219,42 +235,74 @@ def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
 
 
 def _of_records(path: Path, records: Iterator[Record]) -> Iterator[Entry]:
-    problems = []
     for record in records:
-        if record.problem:
-            problems.append(f"{path.name}: {record.where}: {record.problem}")
-        elif not problems:
-            yield Entry(node=record.node(path.name))
-    if problems:
-        raise InputError(listed(problems))
+        value = record.source if record.problem else record.value
+        yield Entry(node=Node(path.name, record.where, value), problem=record.problem)
 
 
 def _of_json(root: Node, forms: Sequence[Form]) -> Iterator[Entry]:
     own = next((form.entries for form in forms if form.entries is not None), None)
     if own is not None:
         yield from own(Entry(node=root))
+    elif (rows := _transposed(root.value, forms)) is not None:
+        yield from (Entry(node=Node(root.file, f"row {key}", row)) for key, row in rows.items())
     elif isinstance(root.value, dict):
         yield from (Entry(node=node, key=key) for key, node in root.items())
     else:
         yield from (Entry(node=node) for node in root.elements())
 
 
-def read_items(benchmark: str, source: Path, columns: Columns = NAMED) -> Iterator[BenchmarkItem]:
-    """Yields the rows of a benchmark in the order of its files.
+def _transposed(value: Any, forms: Sequence[Form]) -> dict[str, dict[str, Any]] | None:
+    """Return the rows of a table as pandas' `to_json` writes it: {column: {row: cell}}."""
+    if not isinstance(value, dict) or not any(
+        form.fields and form.fields <= value.keys() for form in forms
+    ):
+        return None
+    columns = [column.keys() for column in value.values() if isinstance(column, dict)]
+    if len(columns) < len(value) or any(column != columns[0] for column in columns):
+        return None
+    return {row: {name: value[name][row] for name in value} for row in columns[0]}
+
+
+def read_items(
+    benchmark: str, source: Path, columns: Columns = NAMED, max_bad_share: float = 0.0
+) -> Iterator[BenchmarkItem]:
+    """Yield the rows of a benchmark in the order of its files.
+
+    A record that has none of the benchmark's forms, or lacks a field, becomes an item with a
+    `problem`.
 
     Args:
       benchmark: a key of BENCHMARKS.
       source: see `benchmark_files`.
       columns: what the columns are called, of your own tables.
+      max_bad_share: of the records, see `allowed_bad`; 0 stops at the first bad record.
 
     Raises:
-      InputError: a record has none of the benchmark's forms, lacks a field, or has the id of
-        another that says something else; there is none.
+      InputError: too many records are bad, or two with the same id say different things; there is
+        none.
     """
     forms, names = FORMS[benchmark], _Names()
-    number = 0
-    for form, entry in _with_forms(forms, read_entries(source, forms, columns)):
-        items = list(form.read(entry))
+    number = records = 0
+    bad: dict[str, list[str]] = {}
+    count, first = 0, None
+    for form, entry, problem in _with_forms(forms, read_entries(source, forms, columns)):
+        records += 1
+        try:
+            if problem is not None:
+                raise problem
+            items = list(form.read(entry))
+        except InputError as error:
+            if max_bad_share == 0:
+                raise
+            count += 1
+            first = first or error
+            if count == records == _ALL_BAD:
+                raise first from error
+            said = str(error).removeprefix(f"{entry.node.file}: {entry.node.where}").lstrip(".: ")
+            bad.setdefault(said, []).append(f"{entry.node.file}: {entry.node.where}")
+            name = f"unreadable#{short_digest(with_names(entry.node.value))}"
+            items = [BenchmarkItem(item_id=name, problem=said)]
         is_named = entry.part and not form.is_one_file
         prefix = f"{benchmark}/{entry.part}/" if is_named else f"{benchmark}/"
         suffix = names.suffix(entry, f"{prefix}{items[0].item_id}") if items else ""
@@ -266,24 +314,53 @@ def read_items(benchmark: str, source: Path, columns: Columns = NAMED) -> Iterat
             yield replace(item, item_id=item_id, group=group, cells=cells)
     if not number:
         raise InputError(f"{source}: holds no record")
+    if first is not None and count == records:
+        raise first
+    if count > (allowed := allowed_bad(max_bad_share, records)):
+        problems = [
+            f"{places[0]}{f' and {len(places) - 1:,} more' if places[1:] else ''}: {said}"
+            for said, places in bad.items()
+        ]
+        raise InputError(
+            f"{source}: {count:,} of {records:,} records cannot be read, and --max-error-rate "
+            f"{max_bad_share:g} allows {allowed:,}; fix them, or allow more: {listed(problems)}"
+        )
 
 
-def _with_forms(forms: tuple[Form, ...], entries: Iterable[Entry]) -> Iterator[tuple[Form, Entry]]:
-    """Yields the records with their forms; those of a form that joins them, joined."""
+def _with_forms(
+    forms: tuple[Form, ...], entries: Iterable[Entry]
+) -> Iterator[tuple[Form, Entry, InputError | None]]:
+    """Yield the records with their forms; those of a form that joins them, joined.
+
+    A record without a form comes with the reason, and with the first form.
+    """
+    bad: list[tuple[Entry, InputError]] = []
+
+    def checked() -> Iterator[tuple[Form, Entry]]:
+        for entry in entries:
+            try:
+                if entry.problem:
+                    place = f"{entry.node.file}: {entry.node.where}"
+                    raise InputError(f"{place}: {entry.problem}")
+                yield form_of(forms, entry), entry
+            except InputError as error:
+                bad.append((entry, error))
+
     join = next((form.joined for form in forms if form.joined is not None), None)
-    if join is None:
-        yield from ((form_of(forms, entry), entry) for entry in entries)
-        return
-    checked = ((form_of(forms, entry), entry) for entry in entries)
-    plain: list[Form] = []
+    plain = [forms[0]]
 
     def noted() -> Iterator[Entry]:
-        for form, entry in checked:
+        for form, entry in checked():
             plain[:] = [form]
             yield entry
 
-    for entry in join(noted()):
-        yield plain[0], entry
+    joined = checked() if join is None else ((plain[0], entry) for entry in join(noted()))
+    for form, entry in joined:
+        while bad:
+            yield (forms[0], *bad.pop(0))
+        yield form, entry, None
+    for each in bad:
+        yield (forms[0], *each)
 
 
 class _Names:

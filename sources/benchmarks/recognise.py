@@ -54,13 +54,13 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
         return form
     wanted = "; or ".join(_described(form) for form in forms)
     naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
-    raise InputError(f"{place}: expected {wanted}; found {found_in(value)}{naming}")
+    raise InputError(f"{place}: expected {wanted}; found {found_in(value, forms)}{naming}")
 
 
-def found_in(value: Any) -> str:
-    """Returns a record's fields, or its beginning, and the benchmark that is nearest to it."""
+def found_in(value: Any, asked: Iterable[Form] = ()) -> str:
+    """Name a record's fields, or its beginning, and the nearest benchmark but the one asked for."""
     names = _names(value)
-    return f"{names_of(names) if names else shown(value)}{_nearest(value)}"
+    return f"{names_of(names) if names else shown(value)}{_nearest(value, asked)}"
 
 
 def _naming(forms: Iterable[Form], value: Any) -> str:
@@ -116,7 +116,7 @@ def _is_own(form: Form) -> bool:
     return "kind" in form.optional
 
 
-def _nearest(value: Any) -> str:
+def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
     """Returns a hint at the benchmark whose records a value is most like; empty for none.
 
     Where it is like none, what it holds may be: the first member of each level is looked at. Where
@@ -131,9 +131,13 @@ def _nearest(value: Any) -> str:
             }
             if (most := max(likeness.values())) > 0:
                 whole = _WHOLE if most > 1 else "the nearest form is"
-                best = (
-                    f"`eqforge import {name}`" for name, share in likeness.items() if share == most
-                )
+                best = [
+                    f"`eqforge import {name}`"
+                    for name, share in likeness.items()
+                    if share == most and FORMS[name] is not asked
+                ]
+                if not best:
+                    return ""
                 return f"; {whole} {' or '.join(best)}"
     return ""
 

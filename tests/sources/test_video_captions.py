@@ -145,9 +145,14 @@ def test_bad_lines_are_refused_as_long_as_they_are_few(tmp_path: Path) -> None:
         ("bad_segment", "timestamp_s: expected a number, found a text 'soon'")
     ]
     with pytest.raises(
-        InputError, match=r"2 of 101 records are not captioned moments, .* allows 1:"
+        InputError, match=r"6 of 105 records are not captioned moments, .* allows 5:"
     ):
-        read(tmp_path, *good, bad, bad, share=0.01)
+        read(tmp_path, *good, *[bad] * 6, share=0.01)
+    # Five may be bad, however short the file; with 0 none.
+    (video,) = read(tmp_path, *good[:3], *[bad] * 5, share=0.01)
+    assert len(video.segments) == 3
+    with pytest.raises(InputError, match="allows 0:"):
+        read(tmp_path, *good, bad, share=0)
 
 
 def test_too_many_bad_lines_are_one_error_that_counts_each_mistake(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ ANY_LENGTH: Final = CaptionSettings(max_chars=None, max_tokens=None)
 ITEMS_STAGE: Final = Stage(
     "items",
     {
+        "unreadable_record": "The record is not valid, or lacks a field; the detail says which.",
         NOT_CONFIRMED: "Fewer than two of three annotators chose the caption over the foil; the "
         "publication leaves such items out (VALSE).",
         "bad_box": "The box is empty, or lies outside its image.",
@@ -104,6 +105,8 @@ def import_batch(batch: BenchmarkBatch, rules: BenchmarkRules) -> BenchmarkWork:
 
 def _admit(item: BenchmarkItem, rules: BenchmarkRules) -> tuple[FoundImage, ...] | Rejection:
     """Find the images of an item, none where there are no pictures; or say why it is rejected."""
+    if item.problem:
+        return Rejection(reason="unreadable_record", detail=item.problem)
     if item.refusal and not rules.unconfirmed:
         return Rejection(reason=item.refusal)
     for text in (*item.texts, *item.negatives, *([item.answer] if item.answer else [])):

@@ -150,7 +150,7 @@ CODE = "title\tfilepath\tneg_caption\nA\tb\t__import__('os')\n"
     ("benchmark", "name", "content", "message"),
     [
         ("winoground", "x.json", SUGAR, "this is the form of `eqforge import sugar-crepe`"),
-        ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil; the nearest"),
+        ("valse", "x.json", '[{"foil": "a", "captions": ""}]', "found captions, foil$"),
         ("valse", "x.json", "[]", "holds no record"),
         ("natural-bench", "x.json", '[["q", "i", "a", "k"]]', "four records of a group"),
         ("mmvp-vlm", "x.csv", STATEMENTS, "whose other is missing"),

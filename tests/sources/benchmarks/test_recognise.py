@@ -96,9 +96,12 @@ def test_fields_of_similar_names_have_a_nearest_form(tmp_path: Path) -> None:
     record = {"imageX": 1, "captionZ": "a", "neg_capt": "b"}
     said = refusal_of(tmp_path / "x.json", json.dumps([record]))
     assert "the nearest form is `eqforge import sugar-crepe`" in said
-    said = refusal_of(tmp_path / "x.json", json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]))
+    path = tmp_path / "x.json"
+    said = refusal_of(path, json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]), "own-foils")
     assert "the nearest form is " in said
     assert "`eqforge import own-pairs`" in said
+    said = refusal_of(path, json.dumps([{"Image 0": "a", "IMAGE-1": "b"}]), "own-pairs")
+    assert "own-pairs" not in said  # which is what was asked for
     assert "eqforge import" not in refusal_of(tmp_path / "x.json", '[{"captionZ": "a"}]')
 
 
