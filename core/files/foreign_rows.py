@@ -1,8 +1,9 @@
 """Rows of Arrow and Parquet files of any origin, read in the caged process of `untrusted`.
 
-Arrow files are streams of Arrow's IPC format, as Hugging Face's `datasets` saves them. Pictures,
-videos and sound stand there as a structure of bytes and path; the path is what is read, or where
-the bytes are. Columns of other bytes are left out.
+Arrow files are streams of Arrow's IPC format, as Hugging Face's `datasets` saves them, or files of
+it, as polars and pandas write Feather. Pictures, videos and sound stand there as a structure of
+bytes and path; the path is what is read, or where the bytes are. Columns of other bytes are left
+out. A number that Hugging Face's features call a class is read as the name of the class.
 """
 
 import json
@@ -28,6 +29,7 @@ _PART_CHARS: Final = 1 << 20
 _REMEMBERED: Final = 4
 """So many groups of pictures are in memory at a time."""
 _END: Final = b"\xff\xff\xff\xff\0\0\0\0"
+_FILE: Final = b"ARROW1"
 _MEDIA: Final = frozenset(("bytes", "path"))
 
 
@@ -116,8 +118,9 @@ def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memor
     """Yields arrays of pairs as JSON: a row, and by their columns the names of its pictures."""
     part, size = [], 0
     for schema, batch in _parquet(stream, has_cells) if is_parquet else _arrow(stream):
+        classes = _classes(schema)
         held = [f.name for f in schema if _is_media(f.type) and f.type.num_fields > 1]
-        for row in _rows_of(batch, held if has_cells else []):
+        for row in _rows_of(batch, held if has_cells else [], classes):
             part.append(json.dumps(row))
             size += len(part[-1])
             if size > _PART_CHARS:
@@ -183,20 +186,25 @@ def _arrow(stream: IO[bytes]) -> "Iterator[tuple[pa.Schema, pa.RecordBatch]]":
     import pyarrow as pa
 
     pa.set_memory_pool(pa.system_memory_pool())  # others reserve address space for nothing
-    stream.seek(-len(_END), 2)
-    if stream.read() != _END:
-        raise Unreadable("its end is missing")
     stream.seek(0)
-    reader = pa.ipc.open_stream(stream)
-    _check_names(reader.schema)
-    fields = list(reader.schema)
-    names = [f.name for f in fields if _is_media(f.type) or not _holds_bytes(f.type)]
+    if stream.read(len(_FILE)) == _FILE:
+        file = pa.ipc.open_file(stream)
+        schema, batches = file.schema, map(file.get_batch, range(file.num_record_batches))
+    else:
+        stream.seek(-len(_END), 2)
+        if stream.read() != _END:
+            raise Unreadable("its end is missing")
+        stream.seek(0)
+        batches = pa.ipc.open_stream(stream)
+        schema = batches.schema
+    _check_names(schema)
+    names = [f.name for f in schema if _is_media(f.type) or not _holds_bytes(f.type)]
     count = 0
-    for batch in reader:
+    for batch in batches:
         count += batch.num_rows
         _check_rows(count, stream)
         batch.validate(full=True)
-        yield reader.schema, batch.select(names)
+        yield schema, batch.select(names)
 
 
 def _check_names(schema: "pa.Schema") -> None:
@@ -232,6 +240,19 @@ def _holds_bytes(kind: "pa.DataType", depth: int = 0) -> bool:
     )
 
 
+def _classes(schema: "pa.Schema") -> dict[str, list[str]]:
+    """Names of the classes of each column that Hugging Face's features call a ClassLabel."""
+    try:
+        features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+        return {
+            name: list(map(str, feature["names"]))
+            for name, feature in features.items()
+            if isinstance(feature, dict) and feature.get("_type") == "ClassLabel"
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return {}
+
+
 def _field(column: "pa.Array", name: str) -> "pa.Array":
     import pyarrow.compute as pc
 
@@ -239,7 +260,7 @@ def _field(column: "pa.Array", name: str) -> "pa.Array":
 
 
 def _rows_of(
-    batch: "pa.RecordBatch", held: Sequence[str]
+    batch: "pa.RecordBatch", held: Sequence[str], classes: Mapping[str, Sequence[str]]
 ) -> Iterator[tuple[Mapping[str, Any], dict[str, str]]]:
     media = {field.name: field.type for field in batch.schema if _is_media(field.type)}
     values = {
@@ -252,6 +273,9 @@ def _rows_of(
         found = {name: _plain(column[number]) for name, column in lists.items()}
         # pandas writes NaN where there is nothing.
         row = {name: v for name, v in found.items() if v is not None and v == v}
+        for name in classes.keys() & row.keys():
+            if isinstance(row[name], int) and 0 <= row[name] < len(classes[name]):
+                row[name] = classes[name][row[name]]
         pictures: dict[str, str] = {}
         for name in held:
             content = data[name][number].as_py() if name in data else b""

@@ -33,7 +33,9 @@ from eqforge.sources.record_files import (
     read_table,
 )
 
-SUFFIXES: Final = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow")
+SUFFIXES: Final = (
+    *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc"),
+)
 _PACKED: Final = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _SHEETS: Final = (".xlsx", ".xls", ".ods", ".numbers")
 _ALL_BAD: Final = 100
@@ -227,7 +229,7 @@ def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
         numbers = [name for form in forms for name in form.numbers]
         rows = read_table(path, set(), numbers, has_index=True, keeps_empty=True)
         yield from _of_records(path, rows)
-    elif suffix in (".parquet", ".arrow"):
+    elif suffix in (".parquet", ".arrow", ".feather", ".ipc"):
         for number, row in enumerate(read_rows(path, has_cells=True), start=1):
             yield Entry(node=Node(path.name, f"row {number}", row))
     else:

@@ -59,6 +59,8 @@ WRITERS: dict[str, tuple[str, Callable[[pd.DataFrame, Path], Any]]] = {
         lambda f, p: p.write_text(json_lines(f.assign(note=float("nan")).to_dict("records"))),
     ),
     "NaN in Parquet": ("t.parquet", lambda f, p: f.assign(note=float("nan")).to_parquet(p)),
+    "Feather": ("t.feather", lambda f, p: f.to_feather(p)),
+    "Arrow's file format": ("t.arrow", lambda f, p: f.to_feather(p)),
     "paths of Windows": (
         "t.csv",
         lambda f, p: f.assign(image="sub\\" + f["image"]).to_csv(p, index=False),
@@ -123,6 +125,20 @@ def test_too_many_bad_records_stop_before_any_work(
     assert "t.jsonl: line 7 and 5 more: expected the fields caption, hard_negative; found" in said
     assert "nearest" not in said  # own-foils is what was asked for
     assert not (tmp_path / "out" / "data").exists()
+
+
+def test_the_names_of_hugging_face_s_classes_are_read(images: Path, tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    labels = datasets.ClassLabel(names=["swap", "add"])
+    table = datasets.Dataset.from_list([row | {"kind": n % 2} for n, row in enumerate(FOILS)])
+    table = table.cast_column("kind", labels)
+    table.to_parquet(tmp_path / "t.parquet")
+    table.save_to_disk(tmp_path / "saved")
+    for source in (tmp_path / "t.parquet", tmp_path / "saved"):
+        out = imported(source, images, "--overwrite")
+        kinds = {row["sample_id"]: row["kind"] for row in rows(out, "samples")}
+        assert kinds["own-foils/0"] == "swap"
+        assert kinds["own-foils/1"] == "add"
 
 
 def test_whole_numbers_are_answers(images: Path, tmp_path: Path) -> None:
