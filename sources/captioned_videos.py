@@ -149,7 +149,7 @@ def _segment(segment: Node) -> CaptionedSegment:
         segment_id=f"{segment['id'].integer():03d}",
         start_s=bounds[0],
         end_s=bounds[1],
-        caption=segment["sentence"].text(),
+        caption=segment["sentence"].line(),
     )
 
 
@@ -228,7 +228,7 @@ def _boundary(video_id: str, record: Node) -> Boundary:
         prev_timestamp_s=record["prev_timestamp"].number(),
         next_timestamp_s=record["next_timestamp"].number(),
         label=record["label"].text(),
-        subject=record["subject"].text(),
-        status_before=record["status_before"].text(),
-        status_after=record["status_after"].text(),
+        subject=record["subject"].line(),
+        status_before=record["status_before"].line(),
+        status_after=record["status_after"].line(),
     )

@@ -120,7 +120,7 @@ def _read_line(file: str, record: Record) -> _Line:
 
 
 def _segment(line: Node) -> CaptionedSegment:
-    own_id, caption = line.get("id"), line["caption"].text()
+    own_id, caption = line.get("id"), line["caption"].line()
     start_s, end_s = _times(line)
     times = f"{_milliseconds(start_s)}-{_milliseconds(end_s)}"
     return CaptionedSegment(

@@ -30,6 +30,7 @@ _KINDS = {
     list: "an array",
     tuple: "an array",
 }
+_BREAKS = re.compile(r" *[\t\n\r]\s*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -162,6 +163,11 @@ class Node:
         if not self.value.isascii() and _SURROGATE.search(self.value):
             self.fail("valid Unicode text")
         return self.value
+
+    def line(self) -> str:
+        """Return the text in one line: each break or tab, with the spaces around it, is a space."""
+        text = self.text()
+        return _BREAKS.sub(" ", text).strip(" ") if _BREAKS.search(text) else text
 
     def name(self) -> str:
         """Returns the value, which has to be a short printable string: an identifier."""

@@ -105,3 +105,8 @@ def test_of_many_wrong_records_the_first_ten_are_told_and_the_others_counted() -
     ]
     assert more == "and 2 more"
     assert read_all([(1, 2), (3, 4)], lambda a, b: a + b) == [3, 7]
+
+
+def test_a_caption_over_several_lines_becomes_one() -> None:
+    assert Node("f", "", "a man\r\n in red \n\truns ").line() == "a man in red runs"
+    assert Node("f", "", "two  spaces ").line() == "two  spaces "  # as published
