@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from PIL import ExifTags, Image, ImageOps
 
+from eqforge.core.files.source_file import LFS_POINTER
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -138,6 +140,8 @@ def opened(
                     raise TooManyPixels(pixels)
                 yield image
         except UnidentifiedImageError as error:
+            if data.startswith(LFS_POINTER):
+                raise BadImage("a pointer of Git LFS: run `git lfs pull`") from error
             raise BadImage(f"no readable image of the formats {', '.join(formats)}") from error
         except Image.DecompressionBombError as error:
             raise TooManyPixels(_number_in(str(error))) from error

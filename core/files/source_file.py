@@ -25,7 +25,7 @@ from eqforge.core.files import storage
 # tick have the same time.
 _TICK_S = 0.02
 _PIECE_BYTES = 1 << 20
-_POINTER = b"version https://git-lfs.github.com/spec/"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class SourceChanged(EqforgeError):
@@ -250,7 +250,7 @@ def _check_fetched(source: SourceFile, path: str | Path) -> None:
     Raises:
       InputError: it is.
     """
-    if os.pread(source.stream.fileno(), len(_POINTER), 0) == _POINTER:
+    if os.pread(source.stream.fileno(), len(LFS_POINTER), 0) == LFS_POINTER:
         raise InputError(
             f"{path}: is a pointer of Git LFS, and not the file itself: fetch that, as `git lfs "
             "pull` does"

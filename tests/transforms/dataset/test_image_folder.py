@@ -48,6 +48,17 @@ def test_what_is_no_picture_is_refused(
     assert found.reason == reason
 
 
+def test_a_pointer_of_git_lfs_says_what_to_run(images: Path, tmp_path: Path) -> None:
+    (images / "p.png").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n")
+    found = ImageFolder(SourceFolder(str(images)), str(tmp_path / "media")).find("p.png")
+
+    assert isinstance(found, Rejection)
+    assert (found.reason, found.detail) == (
+        "undecodable_image",
+        "a pointer of Git LFS: run `git lfs pull`",
+    )
+
+
 def test_too_many_pixels_are_refused_with_the_number(images: Path, tmp_path: Path) -> None:
     folder = ImageFolder(SourceFolder(str(images)), str(tmp_path / "media"), max_pixels=1_199)
     found = folder.find("red.png")
