@@ -12,8 +12,10 @@ from PIL import Image
 from eqforge.pipelines import retrieval_perturbations
 from tests.builds import rows
 from tests.handmade import write
+from tests.optional import optional
 
-datasets = pytest.importorskip("datasets")
+datasets = optional("datasets")
+
 SPLITS = ["test", "train", "test", "no", "val 1", "train"]
 
 

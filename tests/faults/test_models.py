@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from eqforge.pipelines import eq_sd
-from eqforge.transforms.generated import diffuse
-from tests.builds import dataset_bytes, finished_work
-
-pytest.importorskip("torch")
-pytest.importorskip("diffusers")
-
 from eqforge.generators.diffusion.generate import PairGenerator
 from eqforge.generators.diffusion.settings import PairImages, PairRequest
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+from eqforge.pipelines import eq_sd
+from eqforge.transforms.generated import diffuse
+from tests.builds import dataset_bytes, finished_work
+from tests.optional import optional
+
+optional("torch")
+optional("diffusers")
 
 SETTINGS = [
     *("--object-pairs", "1", "--scene-pairs", "1", "--attribute-pairs", "0", "--steps", "2"),

@@ -6,31 +6,27 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.settings import EditControl, LocalBlend
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("diffusers")
-
-from diffusers.models.attention_processor import Attention, AttnProcessor  # noqa: E402
-
-from eqforge.generators.diffusion.attention import (  # noqa: E402
+from eqforge.generators.diffusion.attention import (
     ControlledAttention,
     controlled,
     limited_rows,
 )
-from eqforge.generators.diffusion.control import (  # noqa: E402
+from eqforge.generators.diffusion.control import (
     AttentionControl,
     align,
     cross_schedule,
     plan_control,
     word_factors,
 )
-from eqforge.generators.diffusion.load import load_pipeline  # noqa: E402
-from eqforge.generators.diffusion.settings import DiffusionSettings  # noqa: E402
+from eqforge.generators.diffusion.load import load_pipeline
+from eqforge.generators.diffusion.settings import DiffusionSettings, EditControl, LocalBlend
+from tests.optional import optional
+
+torch = optional("torch")
+processors = optional("diffusers.models.attention_processor")
 
 TOKENS = 77
 CALLS = STEPS = 4
-LATENTS = torch.zeros(2, 4, 32, 32)
 ALL_ROWS = ("plain first", "plain second", "first", "second")
 SWAP = ("a photo of a horse on the grass", "a photo of a hippopotamus on the grass")
 ADD = ("a photo of a beach", "a photo of a beach at sunset")
@@ -87,7 +83,7 @@ def _one_thread_without_gradients():
 
 def make_control(name, tokenizer, call=0, rows=ALL_ROWS):
     prompts, control = CONTROLS[name]
-    plan = plan_control(prompts, control, tokenizer, CALLS, STEPS, LATENTS)
+    plan = plan_control(prompts, control, tokenizer, CALLS, STEPS, torch.zeros(2, 4, 32, 32))
     state = AttentionControl(plan)
     state.number, state.rows = call, rows
     return state
@@ -96,7 +92,9 @@ def make_control(name, tokenizer, call=0, rows=ALL_ROWS):
 def map_layer(pixels=9, seed=0):
     """A cross-attention layer whose output is its map: values are the unit vectors."""
     torch.manual_seed(seed)
-    layer: Any = Attention(query_dim=TOKENS, cross_attention_dim=TOKENS, heads=1, dim_head=TOKENS)
+    layer: Any = processors.Attention(
+        query_dim=TOKENS, cross_attention_dim=TOKENS, heads=1, dim_head=TOKENS
+    )
     layer.to_v.weight.copy_(torch.eye(TOKENS))
     layer.to_out[0].weight.copy_(torch.eye(TOKENS))
     layer.to_out[0].bias.zero_()
@@ -107,12 +105,12 @@ def map_layer(pixels=9, seed=0):
 
 
 def maps_of(control, layer, hidden, context):
-    processor = ControlledAttention(AttnProcessor(), control, "attn2", True)
+    processor = ControlledAttention(processors.AttnProcessor(), control, "attn2", True)
     return processor(layer, hidden, context).numpy()
 
 
 def plain_maps(layer, hidden, context):
-    return AttnProcessor()(layer, hidden, context).numpy()
+    return processors.AttnProcessor()(layer, hidden, context).numpy()
 
 
 def expected_map(name, tokenizer, call, first, second):
@@ -173,7 +171,7 @@ def test_the_pictures_one_after_the_other_give_the_same_maps(name, tokenizer):
     layer, hidden, context = map_layer()
     expected = maps_of(make_control(name, tokenizer), layer, hidden, context)
     control = make_control(name, tokenizer)
-    processor = ControlledAttention(AttnProcessor(), control, "attn2", True)
+    processor = ControlledAttention(processors.AttnProcessor(), control, "attn2", True)
     for place, row in enumerate(ALL_ROWS):
         control.rows = (row,)
         part = slice(place, place + 1)
@@ -186,12 +184,12 @@ def test_the_pictures_one_after_the_other_give_the_same_maps(name, tokenizer):
 )
 def test_self_attention_is_replaced_in_its_steps_and_small_maps(call, side, replaced, tokenizer):
     torch.manual_seed(0)
-    layer = Attention(query_dim=16, heads=2, dim_head=8)
+    layer = processors.Attention(query_dim=16, heads=2, dim_head=8)
     layer.to_q.weight.mul_(4)
     hidden = torch.randn(4, side**2, 16)
     control = make_control("replace", tokenizer, call)  # 0.4 of 4 steps: the first alone
-    found = ControlledAttention(AttnProcessor(), control, "attn1", False)(layer, hidden)
-    plain = AttnProcessor()(layer, hidden)
+    found = ControlledAttention(processors.AttnProcessor(), control, "attn1", False)(layer, hidden)
+    plain = processors.AttnProcessor()(layer, hidden)
     query, key, value = (
         layer.head_to_batch_dim(part(hidden)) for part in (layer.to_q, layer.to_k, layer.to_v)
     )
@@ -334,7 +332,7 @@ def test_a_network_with_other_attention_is_refused(tokenizer):
     class Other(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may be missing
         def __init__(self):
             super().__init__()
-            self.attn2 = Attention(query_dim=8, added_kv_proj_dim=8, processor=other)
+            self.attn2 = processors.Attention(query_dim=8, added_kv_proj_dim=8, processor=other)
 
         @property
         def attn_processors(self):
@@ -347,7 +345,7 @@ def test_a_network_with_other_attention_is_refused(tokenizer):
 
 def test_the_words_of_the_blend_are_read_as_replaced(tokenizer):
     settings = EditControl(method="replace", blend=LocalBlend(words=(("horse",), (4, "grass"))))
-    plan = plan_control(SWAP, settings, tokenizer, CALLS, STEPS, LATENTS)
+    plan = plan_control(SWAP, settings, tokenizer, CALLS, STEPS, torch.zeros(2, 4, 32, 32))
     alignment = align(SWAP, settings, tokenizer)
     blended = sorted(alignment.find[1]("hippopotamus") + alignment.find[1]("grass"))
     first, replaced = plan.calls[0].words[0].T

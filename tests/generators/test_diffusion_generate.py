@@ -12,24 +12,24 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.settings import (
-    DiffusionSettings,
-    EditControl,
-    LocalBlend,
-    PairRequest,
-)
-
-torch = pytest.importorskip("torch")
-pytest.importorskip("diffusers")
-
-from eqforge.generators.diffusion.generate import (  # noqa: E402  # noqa: E402
+from eqforge.generators.diffusion.generate import (
     PairGenerator,
     blend,
     blend_mask,
     initial_latents,
     map_sides,
 )
-from eqforge.generators.diffusion.tiny import make_tiny_pipeline  # noqa: E402
+from eqforge.generators.diffusion.settings import (
+    DiffusionSettings,
+    EditControl,
+    LocalBlend,
+    PairRequest,
+)
+from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+from tests.optional import optional
+
+torch = optional("torch")
+optional("diffusers")
 
 # diffusers turns tensors into arrays the way NumPy had before version 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

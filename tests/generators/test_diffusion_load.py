@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.generators.diffusion.load import load_pipeline
 from eqforge.generators.diffusion.settings import DEFAULT_REVISION, DiffusionSettings
+from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+from tests.optional import optional
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("diffusers")
-
-from eqforge.generators.diffusion.load import load_pipeline  # noqa: E402
-from eqforge.generators.diffusion.tiny import make_tiny_pipeline  # noqa: E402
+torch = optional("torch")
+optional("diffusers")
 
 
 @pytest.fixture(autouse=True)

@@ -6,16 +6,15 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.generators.diffusion.generate import PairGenerator
+from eqforge.generators.diffusion.load import load_pipeline
 from eqforge.generators.diffusion.settings import DiffusionSettings
-from eqforge.generators.editors.registry import EDITORS, editor_of
+from eqforge.generators.editors.registry import EDITORS, editor_of, load_editor
 from eqforge.generators.editors.settings import EditorSettings
+from tests.optional import optional
 
-pytest.importorskip("torch")
-diffusers = pytest.importorskip("diffusers")
-
-from eqforge.generators.diffusion.generate import PairGenerator  # noqa: E402
-from eqforge.generators.diffusion.load import load_pipeline  # noqa: E402
-from eqforge.generators.editors.registry import load_editor  # noqa: E402
+optional("torch")
+diffusers = optional("diffusers")
 
 
 @pytest.fixture

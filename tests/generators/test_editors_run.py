@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+from eqforge.generators.editors.editor import EditRequest
+from eqforge.generators.editors.registry import EDITORS, load_editor
 from eqforge.generators.editors.settings import EditorSettings
+from tests.optional import optional
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("diffusers")
-
-from eqforge.generators.diffusion.tiny import make_tiny_pipeline  # noqa: E402
-from eqforge.generators.editors.editor import EditRequest  # noqa: E402
-from eqforge.generators.editors.registry import EDITORS, load_editor  # noqa: E402
+torch = optional("torch")
+optional("diffusers")
 
 # diffusers turns tensors into arrays the way NumPy had before version 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")

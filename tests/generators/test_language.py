@@ -7,7 +7,6 @@ import pkgutil
 from pathlib import Path
 
 import pytest
-import spacy.lang
 
 from eqforge.generators.text.language import known_words, refuse_language
 
@@ -61,6 +60,8 @@ def test_known_words_are_counted_without_their_apostrophes() -> None:
 
 def test_sentences_of_sixty_languages_are_told_from_english() -> None:
     """spaCy's own example sentences, from 2 to 30 words; they were not used to choose anything."""
+    import spacy.lang
+
     found: dict[str, list[bool]] = {}
     for module in pkgutil.iter_modules(spacy.lang.__path__):
         folder = Path(spacy.lang.__path__[0]) / module.name

@@ -40,9 +40,10 @@ from eqforge.generators.text.llm.validate import (
 )
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.generators.text.taggers import load_tagger
+from tests.optional import optional
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+torch = optional("torch")
+optional("transformers")
 
 TAGGER = load_tagger()
 SYNONYMS = {"big": "large", "small": "tiny", "long": "lengthy", "wet": "damp"}

@@ -7,8 +7,9 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.generators.scenes.overlaps import collision_parts
+from tests.optional import optional
 
-pytest.importorskip("trimesh")
+optional("trimesh")
 
 BOX = "v 0 0 0\nv 0 0 1\nv 0 1 0\nv 0 1 1\nv 1 0 0\nv 1 0 1\nv 1 1 0\nv 1 1 1\n"
 FACES = "f 1 2 3\nf 4 5 6\nf 6 7 8\n"

@@ -14,8 +14,9 @@ from eqforge.generators.scenes.assets import AssetFiles, AssetLibrary
 from eqforge.generators.scenes.overlaps import overlaps
 from eqforge.generators.scenes.stage import Placed, place
 from eqforge.schemas.records.scenes import Overlap, SceneObject, Vector
+from tests.optional import optional
 
-pytest.importorskip("trimesh")
+optional("trimesh")
 
 MARGIN_M = 1e-6
 

@@ -15,8 +15,9 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.foreign_tables import csv_rows
 from eqforge.evaluation.tasks.eqben import read_vector
 from eqforge.models.arrays import read_array
+from tests.optional import optional
 
-torch = pytest.importorskip("torch")
+torch = optional("torch")
 
 
 @pytest.mark.parametrize("as_zip", [True, False])
@@ -43,21 +44,16 @@ def test_a_compressed_tensor_is_not_unpacked(tmp_path: Path) -> None:
         read_array(path)
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
+def test_what_is_no_tensor_of_numbers_is_refused(tmp_path: Path) -> None:
+    for value, message in (
         (torch.zeros(3, device="meta"), "without numbers"),
         (torch.eye(3).to_sparse(), "sparse"),
         (torch.ones(3, dtype=torch.complex64), "expected numbers, found complex64"),
         ([1.0], "it holds a list"),
-    ],
-)
-def test_what_is_no_tensor_of_numbers_is_refused(
-    tmp_path: Path, value: object, message: str
-) -> None:
-    torch.save(value, tmp_path / "v.pt")
-    with pytest.raises(InputError, match=message):
-        read_array(tmp_path / "v.pt")
+    ):
+        torch.save(value, tmp_path / "v.pt")
+        with pytest.raises(InputError, match=message):
+            read_array(tmp_path / "v.pt")
 
 
 @pytest.mark.parametrize("as_zip", [True, False])

@@ -12,10 +12,11 @@ from eqforge.core.errors import InputError
 from eqforge.models.scorer import Picture, Scorer, counts_tokens, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from tests import tiny_families
+from tests.optional import optional
 from tests.scored import image_of, score_pictures
 from tests.tiny_models import save_blip
 
-pytest.importorskip("transformers")
+optional("transformers")
 
 ALL = np.array([(image, caption) for image in range(3) for caption in range(2)])
 CAPTIONS = ["a red cup", "two dog and a cat on the box"]

@@ -9,10 +9,11 @@ from PIL import Image
 
 from eqforge.core.errors import InputError
 from eqforge.models.grounding import Detection, Grounder, weights_of
+from tests.optional import optional
 from tests.tiny_grounding import save_grounding_dino, save_owlv2, save_sam, save_sam2
 
-transformers = pytest.importorskip("transformers")
-torch = pytest.importorskip("torch")
+transformers = optional("transformers")
+torch = optional("torch")
 
 PIXELS = np.random.default_rng(1).integers(0, 256, (48, 72, 3), dtype=np.uint8)
 

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytest.importorskip("transformers")
-
 from eqforge.core.errors import InputError
 from eqforge.models.chat_model import load_chat_model
 from eqforge.models.pretrained import Weights
 from eqforge.models.text_models import CLASSES, NliModel, TextYesNo, class_places
 from tests.evaluation.conversations.made import processor, save_llava
+from tests.optional import optional
 from tests.tiny_judges import save_llm, save_nli
 from tests.tiny_models import bert_tokenizer
+
+optional("transformers")
 
 PAIRS = [
     ("a red cup on the box", "the cup is red"),

@@ -8,9 +8,10 @@ from eqforge.core.errors import InputError
 from eqforge.models.pretrained import Weights
 from eqforge.models.text_models import CausalLikelihood
 from tests.evaluation.conversations.made import processor
+from tests.optional import optional
 from tests.tiny_judges import save_llm, teach_llm
 
-torch = pytest.importorskip("torch")
+torch = optional("torch")
 
 TEXT = "A squirrel in the bathtub."
 

@@ -16,10 +16,11 @@ from eqforge.models.oscar import OscarFiles, OscarScorer
 from eqforge.models.regions import RegionFiles
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
+from tests.optional import optional
 from tests.scored import score_pictures
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("transformers")
+torch = optional("torch")
+optional("transformers")
 
 HIDDEN, HEADS, LAYERS, MIDDLE, DIMENSIONS, PLACES = 24, 3, 2, 40, 2054, 80
 WORDS = [

@@ -20,10 +20,11 @@ from eqforge.models.scorer import (
     sigmoid,
 )
 from eqforge.models.spec import load_scorer, parse_specs
+from tests.optional import optional
 from tests.scored import image_of, score_pictures
 from tests.tiny_models import save_blip, save_clip, save_siglip
 
-pytest.importorskip("transformers")
+optional("transformers")
 
 ALL = np.array([(image, caption) for image in range(3) for caption in range(2)])
 CAPTIONS = ["a red cup", "two dogs and a cat on the box"]

@@ -31,9 +31,10 @@ from tests.builds import (
     wait_for,
 )
 from tests.chat_server import ChatServer
+from tests.optional import optional
 
-pytest.importorskip("torch")
-pytest.importorskip("diffusers")
+optional("torch")
+optional("diffusers")
 
 TINY = ["--model", "tiny", "--steps", "2", "--cpu-threads", "1"]
 OPEN = [

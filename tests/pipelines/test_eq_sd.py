@@ -32,10 +32,11 @@ from tests.builds import (
     start,
     wait_for,
 )
+from tests.optional import optional
 from tests.tiny_models import save_blip
 
-pytest.importorskip("torch")
-pytest.importorskip("diffusers")
+optional("torch")
+optional("diffusers")
 
 PAIRS = 20
 # So strongly guided, the tiny model hears its prompts after two steps.

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-pytest.importorskip("transformers")
-
 from eqforge import cli
 from eqforge.commands import verify
 from eqforge.generators.text.rule_precision import Precision
@@ -21,7 +19,10 @@ from eqforge.transforms.judges import decide, models
 from tests.builds import rows
 from tests.chat_server import ChatServer
 from tests.evaluation.conversations.made import save_llava
+from tests.optional import optional
 from tests.tiny_judges import save_llm, save_nli, teach_nli
+
+optional("transformers")
 
 CAPTIONS = [
     ("a.jpg", "one", "A man holds a red umbrella."),

@@ -18,10 +18,11 @@ import pytest
 from eqforge.commands import verify
 from eqforge.pipelines import eq_video
 from tests.builds import books, ids, reasons, rows
+from tests.optional import optional
 from tests.photographs import Photograph, captioned_photographs, write_clip_of
 from tests.tiny_models import train_blip
 
-pytest.importorskip("transformers")
+optional("transformers")
 
 SHOWN, CLIPS = 4, 6
 PAIRS = SHOWN * (SHOWN - 1) // 2

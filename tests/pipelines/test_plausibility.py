@@ -8,10 +8,11 @@ import pytest
 
 from eqforge.pipelines import eq_edit, eq_sd
 from tests.builds import books, finished_work, ids, rows
+from tests.optional import optional
 from tests.tiny_judges import save_llm
 
-pytest.importorskip("torch")
-pytest.importorskip("diffusers")
+optional("torch")
+optional("diffusers")
 
 TINY = ["--model", "tiny", "--steps", "2", "--cpu-threads", "1"]
 OPEN = ["--min-changed-area", "None", "--max-changed-area", "None", "--min-background-ssim", "None"]

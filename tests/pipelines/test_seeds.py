@@ -12,11 +12,12 @@ from skimage import data
 from eqforge.commands import verify
 from eqforge.pipelines import eq_edit, eq_sd
 from tests.builds import books, finished_work, ids, reasons, rows
+from tests.optional import optional
 from tests.reports import chunks, write_report
 from tests.tiny_models import save_clip
 
-pytest.importorskip("torch")
-pytest.importorskip("diffusers")
+optional("torch")
+optional("diffusers")
 
 TINY = ["--model", "tiny", "--steps", "2", "--cpu-threads", "1"]
 DRAW = ["--pairs", "6", *TINY, "--guidance-scale", "50"]

@@ -22,11 +22,12 @@ from eqforge.evaluation.plots.tables import chosen, read_numbers, strengths
 from eqforge.evaluation.tables.render import Rules
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.made_datasets import score_rows, write_dataset, write_scores
+from tests.optional import optional
 from tests.statuses import status_of
 
-main = status_of(command)
+optional("matplotlib")
 
-pytest.importorskip("matplotlib")
+main = status_of(command)
 
 N = 60
 

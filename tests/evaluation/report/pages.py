@@ -4,6 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+THEMES = {"light": (), "dark": ("color-contrast",)}
+"""The rules of axe that each theme is held to: all, and the one that colours can break."""
+
 
 class Page:
     """A page, and what went wrong on it."""
@@ -50,6 +53,8 @@ class Page:
         )
 
 
-def violations(axe: Any, page: Page) -> list[str]:
-    found = axe.run(page.page, options={"preload": False}).response["violations"]
+def violations(axe: Any, page: Page, *rules: str) -> list[str]:
+    """What axe finds on a page, with all of its rules or some."""
+    only = {"runOnly": list(rules)} if rules else {}
+    found = axe.run(page.page, options={"preload": False, **only}).response["violations"]
     return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]

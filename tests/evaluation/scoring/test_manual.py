@@ -6,14 +6,13 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from eqforge.evaluation.scoring.settings import TASKS
 from eqforge.models.spec import SCORERS
 from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Quantity, open_scores
 from tests.made_datasets import pair_tables, write_pairs
+from tests.optional import optional
 
-pytest.importorskip("transformers")
+optional("transformers")
 
 PAGE = Path(__file__).parents[3] / "docs" / "guides" / "scoring.md"
 

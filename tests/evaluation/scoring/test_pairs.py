@@ -19,8 +19,9 @@ from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores
 from tests.evaluation.scoring.counting import Counting, CountingDual, CountingFusion
 from tests.made_datasets import pair_tables, picture, write_pairs
+from tests.optional import optional
 
-pytest.importorskip("transformers")
+optional("transformers")
 
 
 def settings(dataset: Path, model: str, output: Path, **changes: Any) -> ScoreSettings:

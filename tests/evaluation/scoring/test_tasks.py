@@ -29,12 +29,13 @@ from tests.made_datasets import (
     write_dataset,
     write_pairs,
 )
+from tests.optional import optional
 from tests.statuses import status_of
 from tests.tiny_families import save_vilt
 
-main = status_of(command)
+optional("transformers")
 
-pytest.importorskip("transformers")
+main = status_of(command)
 
 OWN = "python:tests.evaluation.scoring.own_models:make"
 ROOT = Path(__file__).parents[3]

@@ -29,14 +29,15 @@ from eqforge.models.scorer import Picture, is_dual_encoder
 from eqforge.models.spec import load_scorer, parse_specs
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.made_datasets import describe, write_captions, write_squares
+from tests.optional import optional
 from tests.statuses import status_of
 from tests.tiny_families import save_align, save_altclip, save_flava, save_groupvit
 from tests.tiny_models import save_blip, save_clip, save_siglip
 
-main = status_of(command)
+optional("transformers")
+torch = optional("torch")
 
-pytest.importorskip("transformers")
-torch = pytest.importorskip("torch")
+main = status_of(command)
 
 COMMAND = [sys.executable, "-m", "eqforge.evaluation.training.command"]
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}

@@ -25,8 +25,9 @@ from eqforge.evaluation.training.losses import (
     infonce_loss,
     sigmoid_loss,
 )
+from tests.optional import optional
 
-torch = pytest.importorskip("torch")
+torch = optional("torch")
 
 N = 5
 
@@ -41,8 +42,8 @@ def log_share(row: np.ndarray, own: int) -> float:
     return float(row[own] - np.log(np.exp(row).sum()))
 
 
-COUPLES = torch.tensor([(0, 1), (2, 3), (4, 0)])
-NONE = torch.zeros((N, N), dtype=torch.bool)
+COUPLES = np.array([(0, 1), (2, 3), (4, 0)])
+NONE = np.zeros((N, N), dtype=bool)
 
 
 def test_infonce_is_the_mean_log_share_both_ways() -> None:
@@ -123,7 +124,7 @@ def test_eqsim_of_close_pairs_is_the_published_formula(
         else:
             expected += np.mean([max(square - margin, 0) for square in squares])
     found = eqsim_close(
-        quadruples(torch.from_numpy(scores), COUPLES),
+        quadruples(torch.from_numpy(scores), torch.from_numpy(COUPLES)),
         sides=sides,
         margin=margin,
         margin_mode=mode,
@@ -137,7 +138,7 @@ def test_eqsim_of_distant_pairs_divides_by_every_entry() -> None:
     for a, b in COUPLES.tolist():
         kept[a, b] = kept[b, a] = 0
     squared = (scores * kept - scores.T * kept) ** 2
-    close = close_mask(COUPLES, N)
+    close = close_mask(torch.from_numpy(COUPLES), N)
     for margin in (0.0, 0.1, 100.0):
         found = eqsim_distant(torch.from_numpy(scores), close, margin=margin)
         assert found.item() == pytest.approx(max(squared.sum() / N**2 - margin, 0), abs=1e-12)
@@ -167,7 +168,7 @@ def test_only_one_side_does_not_make_scores_equivariant() -> None:
 
 
 def test_the_equivariance_score_is_twice_the_squared_differences() -> None:
-    found = quadruples(draw(N, N), COUPLES)
+    found = quadruples(draw(N, N), torch.from_numpy(COUPLES))
     expected = 2 * (found.s00 - found.s11) ** 2 + 2 * (found.s01 - found.s10) ** 2
     torch.testing.assert_close(equivariance_score(found), expected)
     assert equivariance_score(found).mean().item() == pytest.approx(eqsim_close(found).item())
@@ -192,10 +193,10 @@ def test_fusion_scores_are_normalised_as_asked() -> None:
 @pytest.mark.parametrize("margin", [0.0, 0.3])
 def test_gradients_of_eqsim_are_those_of_finite_differences(mode: Any, margin: float) -> None:
     scores = draw(N, N).requires_grad_()
-    close = close_mask(COUPLES, N)
+    close = close_mask(torch.from_numpy(COUPLES), N)
 
     def losses(s: Any) -> Any:
-        found = quadruples(s, COUPLES)
+        found = quadruples(s, torch.from_numpy(COUPLES))
         return eqsim_close(found, margin=margin, margin_mode=mode), eqsim_distant(
             s, close, margin=margin
         )
@@ -213,7 +214,7 @@ def test_gradients_of_the_fusion_form_too(activation: Any) -> None:
 
 def test_gradients_of_the_contrastive_losses_are_those_of_finite_differences() -> None:
     logits, more, texts = draw(N, N), draw(N, 2, seed=1), draw(N, N, seed=2)
-    excluded = NONE.clone()
+    excluded = torch.from_numpy(NONE.copy())
     excluded[0, 1] = excluded[1, 0] = True
 
     def losses(a: Any, b: Any, c: Any) -> Any:
@@ -235,7 +236,7 @@ def test_known_couples_stand_once() -> None:
 
 def test_top_k_couples_are_the_best_others_of_image_and_caption() -> None:
     logits = draw(N, N).numpy()
-    excluded = NONE.clone()
+    excluded = torch.from_numpy(NONE.copy())
     excluded[0, 1] = excluded[1, 0] = True
     expected = set()
     for i in range(N):
@@ -271,7 +272,9 @@ def test_drawn_couples_follow_the_softmax_without_replacement_and_the_generator(
         expected = weights / weights.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(counts[side] / 2000, expected, atol=0.04)
     again = [
-        drawn_couples(draw(N, N), 4, NONE, torch.Generator().manual_seed(seed)).tolist()
+        drawn_couples(
+            draw(N, N), 4, torch.from_numpy(NONE), torch.Generator().manual_seed(seed)
+        ).tolist()
         for seed in (1, 1, 2)
     ]
     assert again[0] == again[1] != again[2]

@@ -17,8 +17,10 @@ from eqforge.schemas.dataset.profile import Facts, Profile, read_facts
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.tables.datasets import DATASETS
 from tests.builds import rows
+from tests.optional import optional
 
-mlcroissant = pytest.importorskip("mlcroissant")
+mlcroissant = optional("mlcroissant")
+
 pytestmark = pytest.mark.filterwarnings(  # of rdflib and pandas, which it calls
     *("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::PendingDeprecationWarning")
 )

@@ -12,9 +12,11 @@ from eqforge.cli import main
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.builds import rows
 from tests.exported import ORIGIN, check_note, picture, run, sample, small, write_pairs
+from tests.optional import optional
 from tests.transforms.export.test_formats import pixels
 
-mlcroissant = pytest.importorskip("mlcroissant")
+mlcroissant = optional("mlcroissant")
+
 pytestmark = pytest.mark.filterwarnings(  # of rdflib and pandas, which it calls
     *("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::PendingDeprecationWarning")
 )

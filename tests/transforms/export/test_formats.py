@@ -21,8 +21,10 @@ from eqforge.sources.caption_sources import read_captions
 from tests.builds import rows
 from tests.exported import IDS, SIZE, check_note, files, picture, run, small, write_pairs
 from tests.exported import pairs as made_pairs
+from tests.optional import optional
 
-datasets = pytest.importorskip("datasets")
+datasets = optional("datasets")
+
 OLD = Path("tests/old/0.1.0").resolve()
 KINDS = sorted(path.name for path in OLD.iterdir() if path.name in DATASETS)
 SPLITS = ("test", "val", "train 1")

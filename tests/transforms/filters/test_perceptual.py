@@ -16,9 +16,11 @@ from eqforge.transforms.filters.perceptual import (
     prepare_perceptual,
     refuse_perceptual,
 )
+from tests.optional import optional
 from tests.tiny_models import IMAGE_PX, save_blip, save_clip, save_dinov2
 
-pytest.importorskip("transformers")
+optional("transformers")
+
 Pixels = NDArray[np.uint8]
 
 

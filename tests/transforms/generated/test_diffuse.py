@@ -47,9 +47,10 @@ from eqforge.transforms.generated.diffuse import (
 )
 from eqforge.transforms.generated.pairs import GeneratedRules, drop_generated, measure_generated
 from eqforge.transforms.generated.work import MadePair, PairWork
+from tests.optional import optional
 
-torch = pytest.importorskip("torch")
-pytest.importorskip("diffusers")
+torch = optional("torch")
+optional("diffusers")
 
 LANGUAGES: tuple[Language, ...] = ("english", "published")
 QUICK = DiffusionSettings(model=TINY, steps=2, cpu_threads=1)

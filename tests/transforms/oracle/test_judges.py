@@ -23,9 +23,10 @@ from eqforge.transforms.oracle.judges import (
     score_pair,
 )
 from eqforge.transforms.oracle.scores import PAIR_CELLS
+from tests.optional import optional
 from tests.tiny_models import save_blip, save_clip
 
-pytest.importorskip("transformers")
+optional("transformers")
 
 CAPTIONS = ("a red cup", "two dogs and a cat on the box")
 

@@ -29,10 +29,11 @@ from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
 from eqforge.transforms.video.extract import PairFilters, VideoPairRules
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
 from eqforge.transforms.video.steps import DropPairs, MatchCaptions, MeasurePairs
+from tests.optional import optional
 from tests.samples import IMAGE
 from tests.tiny_models import save_blip
 
-pytest.importorskip("transformers")
+optional("transformers")
 
 NAMES = ("astronaut", "coffee", "rocket", "cat")
 CAPTIONS = ("a red cup", "two cups on a box", "a blue ball", "the cat and the dog")
