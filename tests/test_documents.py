@@ -149,10 +149,9 @@ def run_block(block: Block, folder: Path) -> None:
         run(["bash", "-euc", re.sub(r"^\$ ", "", text, flags=re.M)], folder)
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_every_block_says_what_it_is(page: str) -> None:
-    for block in blocks(page):
-        where = f"{page}:{block.line}"
+def test_every_block_says_what_it_is() -> None:
+    for name, block in ((page, block) for page in PAGES for block in blocks(page)):
+        where = f"{name}:{block.line}"
         assert block.language in (*SHELL, "python", "json", "text"), where
         assert set(block.needs) <= NOT_HERE | EXTRAS.keys() | SUPPLIED.keys(), where
         if block.language == "json":
