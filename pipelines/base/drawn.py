@@ -90,12 +90,7 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
         )
 
     def check_drawn(self, device: str, part: str) -> None:
-        """Check packages, the models that measure, and that no two workers share a GPU.
-
-        Args:
-          device: of the model that draws, as torch names it.
-          part: what every GPU may build instead.
-        """
+        """Check packages and models, and that no two workers share a GPU; `part` is for another GPU."""
         settings, workers = self.config.settings, self.run.workers
         check_installed()
         self.prepare_models()

@@ -82,11 +82,7 @@ _WRITTEN = ("data", WORK, f"{WORK}/shards", NEXT, f"{NEXT}/data")
 
 
 def header_of(pipeline: Pipeline[Any]) -> Manifest:
-    """Return the manifest of a configuration before anything is built.
-
-    Raises:
-      InputError: an input file is missing or cannot be read, or an erratum is wrong.
-    """
+    """Return the manifest of a configuration before anything is built."""
     run = pipeline.run
     judged = (file for file in (run.errata, run.decisions) if file is not None)
     return Manifest(

@@ -109,13 +109,10 @@ def plan_dataset(
 
     Args:
       pipeline: the dataset, with its settings.
-      pilots: how many records to build and discard, to estimate the cost.
+      pilots: records to build and discard, to estimate the cost.
       checks_output: whether to check that the output folder is free or holds the same dataset.
       tell: called with the lines of the plan, and with those of the pilot.
       recipe: the recipe that the settings are of, if they are of one.
-
-    Raises:
-      InputError: an input, a setting or the output folder is wrong.
     """
     fetch_inputs()
     pipeline.check()

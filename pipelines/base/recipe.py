@@ -52,9 +52,6 @@ class RecipeSettings:
 
         Args:
           given: how messages call each setting that is given, by its name.
-
-        Raises:
-          InputError: a setting is given that the recipe sets, or a model is not.
         """
         settings = {name: found for name, *found in _settings(self._usual, self._values)}
         for name, called in given.items():
@@ -82,12 +79,9 @@ def settings_of_recipe(
 
     Args:
       pipeline: the dataset.
-      recipe: what its `recipe.json` says.
+      recipe: the contents of its `recipe.json`.
       url: of the recipe, for messages.
       output: the output folder where the user need not name one.
-
-    Raises:
-      InputError: the recipe has a setting that is not known or has a wrong value.
     """
     mode = next((each for each in get_args(Mode) if each == recipe.mode), None)
     if mode is None:
@@ -173,8 +167,7 @@ DIGITS: Final = 12
 def commands_of(manifest: Manifest) -> Iterator[str]:
     """Yield the command lines that reproduce a dataset: those of its parts, then its own.
 
-    A line that installs eqforge stands before each that another version ran. Of a dataset that
-    eqforge does not know, nothing is yielded.
+    Where the version of eqforge changes, a line installs it. An unknown dataset yields nothing.
     """
     names = [manifest.dataset, *(part.dataset for part in manifest.parts)]
     folders = {

@@ -151,10 +151,8 @@ def _stopped_unless_complete(output: str) -> Iterator[None]:
 def _is_finished(pipeline: Pipeline[Any], header: Manifest, plan: PlanFiles) -> bool:
     """Say whether the dataset is there, complete, and would come out the same again.
 
-    A dataset with missing files is not: it is rebuilt beside what is left of it.
-
-    Raises:
-      InputError: it would come out different; the message says what differs.
+    One with missing files is rebuilt beside what is left of it. One that would come out different
+    is an InputError, which says what differs.
     """
     run = pipeline.run
     manifest = check_output(run, header)

@@ -94,11 +94,7 @@ class TextPipeline(Pipeline[Configured]):
         return (text.image for text in record.captions)
 
     def confirm(self, plan: PlanFiles) -> None:
-        """Check that the folder of images, if one is named, holds one of the plan's.
-
-        Raises:
-          InputError: it holds none, as when it is not mounted.
-        """
+        """Check that the folder of images holds one of the plan's; it may not be mounted."""
         if (folder := self.images()) is None:
             return
         example = None

@@ -221,9 +221,7 @@ class WrittenPipeline(TextPipeline[Configured]):
     def prepare(self, plan: PlanFiles) -> None:
         """Print what a language model will be asked, check the budget, and ask a server all of it.
 
-        Raises:
-          InputError: more may be asked than is allowed, or the server rejects everything.
-          BuildError: the server does not answer any more; the answers so far are kept.
+        If the server stops answering, the answers so far are kept.
         """
         rules = self.rules().edits
         if rules.written is None:
@@ -284,12 +282,7 @@ def writer_of(config: ModelSettings) -> WriterSettings:
 
 
 def check_writer(config: ModelSettings, mode: Mode) -> None:
-    """Check the options, and that the model of a folder or of the hub is there, before any work.
-
-    Raises:
-      InputError: one is out of its range or has no model to ask, or the model cannot be loaded.
-      MissingExtra: a required package is not installed.
-    """
+    """Check the options, and that the model of a folder or of the hub is there, before any work."""
     expect(config, "model_batch", config.model_batch >= 1, "1 or more")
     expect(config, "model_retries", config.model_retries >= 0, "0 or more")
     expect(config, "model_prompts", bool(config.model_prompts), "at least one")

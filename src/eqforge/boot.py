@@ -42,13 +42,10 @@ _TO_INSTALL = ("requirements.txt", "extra_packages.txt", ".tar.gz", ".tar", ".zi
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Become a Beam worker; never returns.
+    """Become a Beam worker; never return.
 
     The driver sets environment variables: where relative paths begin (EQFORGE_FOLDER), where the
     worker's messages go (EQFORGE_WORKER_LOG) and which versions it has (EQFORGE_VERSIONS).
-
-    Raises:
-      SystemExit: the worker cannot start; the message says why.
     """
     arguments = _parse(sys.argv[1:] if argv is None else argv)
     _send_output_to(os.environ.get(LOG))

@@ -92,9 +92,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
       argv: the command and its options; None runs the program's own command line and then ends
         the process.
-
-    Raises:
-      SystemExit: a command ended early; see reported_errors.
     """
     if argv is not None:
         return _reported(list(argv))

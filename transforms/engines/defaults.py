@@ -37,11 +37,7 @@ _OPEN = tuple(
 
 
 def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:
-    """Return Beam's arguments with defaults for those that the user did not give.
-
-    Raises:
-      InputError: an option that the runner needs is missing, or no cluster answers.
-    """
+    """Return Beam's arguments with defaults for those that the user did not give."""
     kind = runner.rpartition(".")[2].lower().removesuffix("runner")
     if kind not in _DEFAULTS:
         return list(beam_args)

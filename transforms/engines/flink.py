@@ -64,11 +64,7 @@ def is_embedded(master: str) -> bool:
 
 
 def overview(master: str) -> Overview:
-    """Return the capacity of a cluster.
-
-    Raises:
-      InputError: no cluster answers there, or it has no TaskManager.
-    """
+    """Return the capacity of a cluster; it has to answer and to have a TaskManager."""
     address_of(master)
     try:
         found = _ask(master, "overview")
@@ -131,11 +127,7 @@ def cluster_of(options: PipelineOptions) -> str | None:
 
 @contextlib.contextmanager
 def alone(options: PipelineOptions, output: str) -> Iterator[None]:
-    """Let only the block's own job write into an output from a Flink cluster.
-
-    Raises:
-      InputError: a killed run left a job on a cluster that does not answer.
-    """
+    """Let only the block's own job write into an output from a Flink cluster."""
     end_left_job(output)
     master = cluster_of(options)
     if master is None:
@@ -156,11 +148,7 @@ def alone(options: PipelineOptions, output: str) -> Iterator[None]:
 
 
 def end_left_job(output: str) -> None:
-    """Cancel the job that a killed run into an output left on a Flink cluster, if any.
-
-    Raises:
-      InputError: the cluster does not end the job, or the note is damaged.
-    """
+    """Cancel the job that a killed run into an output left on a Flink cluster, if any."""
     note = _note(output)
     try:
         content = storage.read_bytes(note)
@@ -197,9 +185,8 @@ def _note(output: str) -> str:
 def failure_report(options: PipelineOptions) -> Callable[[], tuple[str, str | None]]:
     """Return a function that asks a Flink cluster about a job that has failed.
 
-    The function returns the job's exception, for which Beam's own polling often comes too late, and
-    a sentence on slots that the cluster has lost since this call. Both are empty on every other
-    runner.
+    It returns the job's exception, for which Beam's own polling often comes too late, and a
+    sentence on slots that the cluster has lost since this call. Both are empty elsewhere.
     """
     master = cluster_of(options)  # Beam changes it when it submits the job
     slots = 0 if master is None else overview(master).slots

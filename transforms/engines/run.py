@@ -61,10 +61,6 @@ def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
     Args:
       beam_args: Beam's own arguments; without `--runner` the local engine runs.
       workers: number of local processes; 1 runs everything in this process.
-
-    Raises:
-      InputError: an argument or `workers` does not fit the runner, a part of the runner is missing
-        or does not answer, or it opens ports to other hosts.
     """
     reach_this_machine_directly()
     unknown = _unknown(beam_args)
@@ -123,7 +119,7 @@ def run(
     log: str,
     job: str | None = None,
 ) -> None:
-    """Build a pipeline, runs it and waits for its end.
+    """Build a pipeline, run it and wait for its end.
 
     Args:
       wire: adds the steps.
@@ -134,7 +130,6 @@ def run(
 
     Raises:
       EqforgeError: a step raised it; its message comes without the engine's trace.
-      InputError: a killed run left a job on a cluster that does not answer.
       BuildError: anything else ended the run.
     """
     watchdog.install(log)

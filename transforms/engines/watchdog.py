@@ -21,11 +21,7 @@ _deaths: list[str] = []
 
 
 def install(log: str) -> None:
-    """Register the watched worker in Beam, and forget earlier deaths.
-
-    Args:
-      log: a file to which the workers' messages are appended; Beam's workers are verbose.
-    """
+    """Register the watched worker in Beam, with a log of workers' messages; forget earlier deaths."""
     _deaths.clear()
     from apache_beam.portability import python_urns
     from apache_beam.portability.api import beam_fn_api_pb2

@@ -161,7 +161,7 @@ def fetch_assets(
       folder: path or URL of the folder.
       words: for assets, by id.
       say: called with a line for each asset.
-      at_once: how many archives are fetched at the same time.
+      at_once: archives that are fetched at the same time.
 
     Returns:
       Why assets could not be fetched, by id.

@@ -117,15 +117,7 @@ def write_report(arguments: Arguments, output: Path) -> "Comparison":
 def diff_datasets(
     a: str, b: str, *, tables: tuple[str, ...] = (), only: tuple[str, ...] = (), examples: int = 3
 ) -> Difference:
-    """Return what differs between two datasets.
-
-    Args:
-      a: folder or URL of the first.
-      b: folder or URL of the second.
-      tables: those that are compared; all if empty.
-      only: the columns that are compared; all if empty.
-      examples: named records of each kind in each table, at most.
-    """
+    """Return what differs between two datasets, in some tables and columns or in all."""
     from eqforge.schemas.dataset.compare import compare_tables
     from eqforge.schemas.dataset.recipe import FORMAT, as_recorded, open_either
 

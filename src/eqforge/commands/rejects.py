@@ -42,11 +42,7 @@ _LIST: Final = "; without --sheet they are listed"
 
 
 def read_rejects(dataset: Dataset, reason: str) -> list[Row]:
-    """Return the rejects with a reason, in the order of the dataset.
-
-    Raises:
-      InputError: the dataset has none; the message names its reasons.
-    """
+    """Return the rejects with a reason, in the order of the dataset."""
     found = [row for row in dataset.rows("rejects") if row["reason"] == reason]
     if not found:
         books = dataset.manifest.stages.values()

@@ -88,11 +88,7 @@ def verify_dataset(
     folder: str,
     tell: Callable[[str, Outcome], None] = lambda name, outcome: None,
 ) -> Verification:
-    """Run all checks of a dataset; `tell` is called with the name and result of each.
-
-    Raises:
-      InputError: there is no dataset, or another takes its place.
-    """
+    """Run all checks of a dataset; `tell` is called with the name and result of each."""
     from eqforge.commands.checks import CHECKS, changed_files
     from eqforge.schemas.dataset.reader import open_dataset
 

@@ -28,10 +28,6 @@ def settings_from(
       kind: their dataclass; the names of nested groups are not part of option names.
       given: values by the names of the options.
       default: values for what is not given; None takes the dataclass's own.
-
-    Raises:
-      InputError: a name is unknown, a value has the wrong type or range, or a required one is
-        missing.
     """
     names = dict(_names(kind))
     if unknown := sorted(given.keys() - names.keys()):
