@@ -90,7 +90,7 @@ class DrawnPipeline(GeneratedPipeline[Configured]):
         )
 
     def check_drawn(self, device: str, part: str) -> None:
-        """Check packages and models, and that no two workers share a GPU; `part` is for another GPU."""
+        """Check packages and models, and that no workers share a GPU; others may build `part`."""
         settings, workers = self.config.settings, self.run.workers
         check_installed()
         self.prepare_models()

@@ -11,8 +11,8 @@ import pytest
 
 import eqforge
 from eqforge.cli import main
-from eqforge.commands.documents import DOCUMENTS
 from eqforge.generators.demo.workspace import Workspace
+from scripts.documents import DOCUMENTS
 
 ROOT = Path(__file__).parents[2]
 

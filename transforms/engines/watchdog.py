@@ -21,7 +21,7 @@ _deaths: list[str] = []
 
 
 def install(log: str) -> None:
-    """Register the watched worker in Beam, with a log of workers' messages; forget earlier deaths."""
+    """Register the watched worker in Beam, which logs to a file, and forget earlier deaths."""
     _deaths.clear()
     from apache_beam.portability import python_urns
     from apache_beam.portability.api import beam_fn_api_pb2
