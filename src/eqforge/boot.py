@@ -63,15 +63,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="eqforge-beam-boot", description=__doc__)
-    parser.add_argument("--id", required=True, type=_unquoted, help="the worker's name")
+    parser.add_argument("--id", required=True, help="the worker's name")
     parser.add_argument("--provision_endpoint", required=True, help="address of a service")
     for name in ("control_endpoint", "logging_endpoint", "artifact_endpoint"):
         parser.add_argument(f"--{name}", help="used where the provision service names none")
-    return parser.parse_known_args(argv)[0]
-
-
-def _unquoted(name: str) -> str:
-    return name.strip("'")
+    found = parser.parse_known_args(argv)[0]
+    found.id = found.id.strip("'")  # Prism 2.77 puts quotes around it
+    return found
 
 
 def _leave(message: str) -> None:

@@ -6,7 +6,7 @@ everything twice there, and their machines are those that the user started.
 """
 
 from argparse import ArgumentParser
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import (
@@ -83,8 +83,7 @@ def on_gpu(step: Step, pipeline: beam.Pipeline) -> Step:
     if is_dataflow(pipeline.options):
         wanted = pipeline.options.view_as(PlacementOptions)
         pipeline.options.view_as(DebugOptions).add_experiment(ONE_PROCESS)
-        _want(
-            step,
+        step.with_resource_hints(
             accelerator=wanted.gpu_accelerator,
             min_ram=wanted.gpu_min_ram,
             max_active_bundles_per_worker="1",
@@ -95,9 +94,6 @@ def on_gpu(step: Step, pipeline: beam.Pipeline) -> Step:
 def with_render_memory(step: Step, pipeline: beam.Pipeline) -> Step:
     """Request machines with enough memory for Blender for a step."""
     if is_dataflow(pipeline.options):
-        _want(step, min_ram=pipeline.options.view_as(PlacementOptions).render_min_ram)
+        wanted = pipeline.options.view_as(PlacementOptions)
+        step.with_resource_hints(min_ram=wanted.render_min_ram)
     return step
-
-
-def _want(step: beam.PTransform, **hints: Any) -> None:
-    step.with_resource_hints(**hints)

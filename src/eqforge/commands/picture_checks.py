@@ -88,9 +88,11 @@ def check_proofs(dataset: Dataset) -> Iterator[str]:
         scores = score_scenes(scene_pair_of(row), (first, second))
         found = {score.name: score.value for score in scores}
         for name, value in stored.items():
-            if name not in NOT_STORED and not _are_same(value, found.get(name)):
+            now = found.get(name)
+            is_same = value is now or (None not in (value, now) and abs(value - now) <= TOLERANCE)
+            if name not in NOT_STORED and not is_same:
                 yield (
-                    f"sample {sample}: {name} of the stored pictures is {found.get(name)}, and "
+                    f"sample {sample}: {name} of the stored pictures is {now}, and "
                     f"{value} was measured"
                 )
         for name in sorted(found.keys() - stored.keys()):
@@ -195,9 +197,3 @@ def _pictures(
                     files = [Path(folder, numbers[row[f"image_{n}_id"]]) for n in (0, 1)]
                     shown = [read_numbers(masks[row[f"mask_{n}_id"]]) for n in (0, 1)]
                     yield row, [read_pixels(file.read_bytes()) for file in files], shown
-
-
-def _are_same(stored: float | None, found: float | None) -> bool:
-    if stored is None or found is None:
-        return stored is found
-    return abs(stored - found) <= TOLERANCE

@@ -53,7 +53,12 @@ def _make(kind: type[Settings], given: Mapping[str, Any], default: Any) -> Setti
     values: dict[str, Any] = {}
     hints = typing.get_type_hints(kind)
     for field in dataclasses.fields(typing.cast(Any, kind)):
-        hint, kept = hints[field.name], _default(field, default)
+        hint, kept = hints[field.name], field.default
+        if default is not None:
+            kept = getattr(default, field.name)
+        elif field.default_factory is not dataclasses.MISSING:
+            kept = field.default_factory()
+        kept = tyro.MISSING if kept is dataclasses.MISSING else kept
         if dataclasses.is_dataclass(hint):
             kept = None if kept is tyro.MISSING else kept
             values[field.name] = _make(typing.cast(type, hint), given, kept)
@@ -62,15 +67,6 @@ def _make(kind: type[Settings], given: Mapping[str, Any], default: Any) -> Setti
         else:
             values[field.name] = kept
     return kind(**values)
-
-
-def _default(field: dataclasses.Field[Any], default: Any) -> Any:
-    if default is not None:
-        return getattr(default, field.name)
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    factory = field.default_factory
-    return tyro.MISSING if factory is dataclasses.MISSING else factory()
 
 
 def _converted(name: str, value: Any, hint: Any) -> Any:
