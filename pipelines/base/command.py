@@ -93,7 +93,7 @@ def print_plan(
         pipeline(line.settings),
         pilots,
         checks_output="output" in line.sources,
-        tell=lambda lines: print(in_lines(lines)),
+        show=lambda lines: print(in_lines(lines)),
         recipe=recipe,
     )
     for name, source in line.sources.items():

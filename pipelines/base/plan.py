@@ -102,7 +102,7 @@ def plan_dataset(
     pilots: int,
     *,
     checks_output: bool,
-    tell: Callable[[Iterable[str]], None] = lambda lines: None,
+    show: Callable[[Iterable[str]], None] = lambda lines: None,
     recipe: Manifest | None = None,
 ) -> PlanReport:
     """Plan a dataset: read the annotations and write nothing; open media only for a pilot.
@@ -111,7 +111,7 @@ def plan_dataset(
       pipeline: the dataset, with its settings.
       pilots: records to build and discard, to estimate the cost.
       checks_output: whether to check that the output folder is free or holds the same dataset.
-      tell: called with the lines of the plan, and with those of the pilot.
+      show: called with the lines of the plan, and with those of the pilot.
       recipe: the recipe that the settings are of, if they are of one.
     """
     fetch_inputs()
@@ -136,7 +136,7 @@ def plan_dataset(
         *pipeline.report(watched()),
         *named_line(changed, "inputs", OTHER_BYTES),
     )
-    tell(lines)
+    show(lines)
     report = PlanReport(
         dataset=pipeline.name,
         mode=pipeline.config.mode,
@@ -147,7 +147,7 @@ def plan_dataset(
     if pipeline.pilot is None or not kept:
         return report
     found, forecast = _forecast(pipeline, pipeline.pilot, counts, kept)
-    tell(forecast)
+    show(forecast)
     return replace(report, pilot=found, forecast=forecast)
 
 

@@ -71,14 +71,14 @@ class BuildReport:
 def build_dataset(
     pipeline: Pipeline[Any],
     beam_args: Sequence[str] = (),
-    tell: Callable[[str], object] = lambda message: None,
+    show: Callable[[str], object] = lambda message: None,
 ) -> BuildReport:
     """Plan and build a dataset; keep a finished one that would come out the same.
 
     Args:
       pipeline: the dataset, with its settings.
       beam_args: options of the engine, as after `--` on a command line.
-      tell: called with messages on the result.
+      show: called with messages on the result.
 
     Raises:
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
@@ -91,7 +91,7 @@ def build_dataset(
     with contextlib.ExitStack() as outermost, run_folder(), one_content(), elsewhere:
         is_run = _plan_and_run(pipeline, options, outermost)
     with signals.ignored():
-        return _report(pipeline, options, is_run, tell)
+        return _report(pipeline, options, is_run, show)
 
 
 def _plan_and_run(
@@ -239,22 +239,22 @@ def _report(
     pipeline: Pipeline[Any],
     options: PipelineOptions,
     is_run: bool,
-    tell: Callable[[str], object],
+    show: Callable[[str], object],
 ) -> BuildReport:
     output = pipeline.run.output
     if is_run and not placement.is_waited_for(options):
         job = options.view_as(GoogleCloudOptions).job_name
-        tell(
+        show(
             f"{output}: a dry run; the job is well-formed, and nothing was sent"
             if placement.is_dry(options)
             else f"{output}: submitted as {job}; complete when {FILE_NAME} is there"
         )
         return BuildReport(output=output, state="submitted")
     if not is_run:
-        tell(f"{output}: was finished already, and is left as it is")
+        show(f"{output}: was finished already, and is left as it is")
     manifest, stages = load_manifest(output), pipeline.used_stages()
     warning = warning_of(manifest, output, stages, pipeline.run.only)
-    tell(in_lines([*summary(manifest, output, stages), *([warning] if warning else [])]))
+    show(in_lines([*summary(manifest, output, stages), *([warning] if warning else [])]))
     state: Literal["built", "kept"] = "built" if is_run else "kept"
     return BuildReport(output=output, state=state, manifest=manifest, warning=warning)
 

@@ -86,9 +86,9 @@ def verify_command(arguments: Arguments) -> int:
 
 def verify_dataset(
     folder: str,
-    tell: Callable[[str, Outcome], None] = lambda name, outcome: None,
+    show: Callable[[str, Outcome], None] = lambda name, outcome: None,
 ) -> Verification:
-    """Run all checks of a dataset; `tell` is called with the name and result of each."""
+    """Run all checks of a dataset; `show` is called with the name and result of each."""
     from eqforge.commands.checks import CHECKS, changed_files
     from eqforge.schemas.dataset.reader import open_dataset
 
@@ -97,7 +97,7 @@ def verify_dataset(
     checks: dict[str, Outcome] = {}
     for name in CHECKS:
         checks[name] = _outcome(name, dataset)
-        tell(name, checks[name])
+        show(name, checks[name])
     dataset.check_unreplaced()
     return Verification(checks=checks, verdict=_verdict(checks.values()))
 
