@@ -72,14 +72,6 @@ def test_a_text_that_cannot_be_made_is_a_reject_and_the_others_stay(
     assert stages["training_texts"].candidates == 9
 
 
-def test_one_text_alone_is_the_same_as_in_the_whole_dataset(captions: Path, tmp_path: Path) -> None:
-    everything = build(tmp_path / "all", "--captions", captions)
-
-    alone = build(tmp_path / "one", "--captions", captions, "--only", "one/hard_positive")
-
-    assert alone == {"one/hard_positive": everything["one/hard_positive"]}
-
-
 def test_the_seed_decides_the_hard_negative(captions: Path, tmp_path: Path) -> None:
     first, again, other = (
         build(tmp_path / name, "--captions", captions, "--seed", seed)
@@ -105,16 +97,6 @@ def test_every_text_alone_is_the_same_as_in_the_whole_dataset(
         rejects = {row["candidate_id"]: row for row in open_dataset(str(output)).rows("rejects")}
         assert alone == {key: row for key, row in everything.items() if key == name}
         assert rejects == {key: row for key, row in refused.items() if key == name}
-
-
-def test_the_limit_takes_the_last_image_whole(captions: Path, tmp_path: Path) -> None:
-    everything = build(tmp_path / "all", "--captions", captions)
-    first = build(tmp_path / "first", "--captions", captions, "--limit", 1)
-    more = build(tmp_path / "more", "--captions", captions, "--limit", 2)
-
-    assert {row["caption_id"] for row in first.values()} == {"two"}
-    assert {row["caption_id"] for row in more.values()} == {"one", "two", "three"}
-    assert more == everything
 
 
 def test_a_caption_that_breaks_a_step_is_a_reject_and_the_others_stay(
