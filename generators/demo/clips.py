@@ -127,7 +127,6 @@ _ENCODERS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
 
 
 def all_clips() -> tuple[Clip, ...]:
-    """Return the clips that the annotations name, in the order in which they are made."""
     data = (resources.files(__package__) / "clips.json").read_bytes()
     return msgspec.json.decode(data, type=tuple[Clip, ...])
 

@@ -16,11 +16,7 @@ _SIZES = {
 
 
 def save_tiny_clip(folder: Path) -> Path:
-    """Saves the model as transformers does and returns its folder; the bytes are always the same.
-
-    Args:
-      folder: where to save it; created if missing.
-    """
+    """Save the model as transformers does and return its folder; the bytes are always the same."""
     import torch
     from transformers import CLIPConfig, CLIPImageProcessorPil, CLIPModel
 

@@ -77,7 +77,6 @@ class Workspace:
 
 
 def workspace_at(folder: Path) -> Workspace:
-    """Return the paths of a workspace in a folder, whether it exists or not."""
     action_genome = folder / "action_genome"
     return Workspace(
         folder=folder,

@@ -84,7 +84,6 @@ class ControlledAttention:
     def _cross(
         self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
     ) -> "torch.Tensor":
-        """Attend; the second image with the maps that the plan makes of both."""
         call, second = self.control.call, self._place("second")
         base = self._base(query, key)
         if query.shape[2] == self.control.plan.heat_pixels:
@@ -103,7 +102,6 @@ class ControlledAttention:
         return attended
 
     def _place(self, row: Row) -> int | None:
-        """Return the index of a row in the batch, None if it is not there."""
         return self.control.rows.index(row) if row in self.control.rows else None
 
     def _base(
@@ -224,7 +222,6 @@ def limited_rows(unet: Any, rows: int, control: AttentionControl | None) -> Iter
 
 
 def _cut(value: Any, batch: int, part: slice) -> Any:
-    """Return the rows of every tensor that has the batch's rows."""
     import torch
 
     if isinstance(value, dict):

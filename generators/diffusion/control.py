@@ -108,7 +108,6 @@ def plan_control(
 
 
 def align(prompts: tuple[str, str], control: EditControl, tokenizer: Any) -> Alignment:
-    """Align two prompts as the control says."""
     first, second = (tokenize(prompt, tokenizer) for prompt in prompts)
     match control.method, control.alignment:
         case "replace", "exact":

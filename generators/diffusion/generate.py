@@ -72,7 +72,7 @@ class PairGenerator:
         return fingerprint({**self.parameters, "weights": self.identity.digest, "batch_rows": rows})
 
     def generate(self, request: PairRequest) -> PairImages:
-        """Generate a pair; when out of memory, retries with half as many rows at a time.
+        """Generate a pair; when out of memory, retry with half as many rows at a time.
 
         Raises:
           InputError: prompts, words or spans do not fit each other or the model.
@@ -214,7 +214,6 @@ def _summary(control: AttentionControl) -> AttentionSummary:
 
 
 def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
-    """Return the side of the square images in pixels."""
     channels, latent = pipeline.unet.config.in_channels, pipeline.vae.config.latent_channels
     if channels != latent:
         inpaints = "; it inpaints: `eqforge build eq-edit --editor inpaint`"

@@ -31,7 +31,6 @@ _FILES = frozenset({".json", ".txt", ".safetensors", ".model", ".jinja"})
 
 
 def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
-    """Load the pipeline, and return it with the identity of its weights."""
     import_libraries()
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
@@ -119,12 +118,7 @@ def find_folder(settings: ModelSettings) -> Path:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelIndex:
-    """What a pipeline saved by diffusers says of itself.
-
-    Attributes:
-      pipeline: the class of diffusers it was saved as.
-      parts: the folders of its parts.
-    """
+    """What a pipeline's model_index.json says: its class in diffusers and its folders."""
 
     pipeline: str
     parts: tuple[str, ...]
@@ -192,7 +186,6 @@ def load_weights(
 
 
 def _check_device(settings: ModelSettings, dtype: Any) -> None:
-    """Check the device, before a large model is read for nothing."""
     import torch
 
     try:
@@ -312,12 +305,7 @@ _CLASSES: dict[Scheduler, str] = {
 
 
 def make_scheduler(name: Scheduler, own: Any) -> Any:
-    """Return a scheduler of diffusers.
-
-    Args:
-      name: of the scheduler; `model` returns `own`.
-      own: the scheduler that the model was saved with.
-    """
+    """Return a scheduler of diffusers; the name `model` returns the model's own."""
     if name == "model":
         return own
     import diffusers
@@ -328,6 +316,5 @@ def make_scheduler(name: Scheduler, own: Any) -> Any:
 
 
 def count_calls(scheduler: Any, steps: int) -> int:
-    """Return how often the network is called for `steps` steps."""
     scheduler.set_timesteps(steps)
     return len(scheduler.timesteps)

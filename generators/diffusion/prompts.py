@@ -32,16 +32,7 @@ ORDER_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Picture:
-    """The content of an image, in the order of its caption.
-
-    Attributes:
-      style: such as `a photo`.
-      before: an attribute before the noun.
-      thing: the object.
-      after: an attribute after the noun.
-      place: where it is.
-      condition: time, season, weather or light.
-    """
+    """The content of an image, in the order of its caption; `before` and `after` are attributes."""
 
     style: Phrase
     before: Phrase | None = None
@@ -103,7 +94,6 @@ def ordered_edits(
 
 
 def _draw(edit: Edit, seed: int) -> tuple[int, str]:
-    """Return the random number of an edit, and its unique key."""
     key = " | ".join(picture.key for picture in edit.pictures)
     return derive_seed(seed, key, "eq-sd order", ORDER_VERSION), key
 
@@ -159,7 +149,6 @@ def _changes(
 
 
 def _each(picture: Picture, slot: str, families: tuple[Family, ...]) -> Iterator[Picture]:
-    """Yield a picture with each phrase of some families in a slot."""
     for family in families:
         for phrase in family.values:
             yield replace(picture, **{slot: phrase})
@@ -272,7 +261,6 @@ def prompt_pairs(
 
 
 def num_pairs(vocabulary: Vocabulary, kind: str, seed: int, additions: bool = False) -> int:
-    """Return how many pairs of a kind the vocabulary has."""
     return len(ordered_edits(vocabulary, kind, seed, additions))
 
 
@@ -317,7 +305,6 @@ def prompt_pair(
 
 
 def sample_id_of(kind: str, number: int) -> str:
-    """Return the id of a pair's sample."""
     return f"{DATASET}/{kind}/{number:06d}"
 
 
@@ -356,12 +343,10 @@ class _Prompt:
         return " ".join(self.words)
 
     def of(self, *slots: str) -> Words:
-        """Return the numbers of the words of some slots."""
         return tuple(number for slot in slots for number in self.slots[slot])
 
 
 def _changed(first: _Prompt, second: _Prompt) -> tuple[Words, Words]:
-    """Return the words of two prompts that differ at the same position of their slot."""
     changed: tuple[list[int], list[int]] = ([], [])
     for slot in first.slots:
         numbers = first.slots[slot], second.slots[slot]
@@ -375,7 +360,6 @@ def _changed(first: _Prompt, second: _Prompt) -> tuple[Words, Words]:
 
 
 def _equal_words(words_0: list[str], words_1: list[str]) -> int:
-    """Return the length of the common prefix of two lists of words."""
     pairs = zip(words_0, words_1, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 

@@ -43,7 +43,6 @@ _MAX_STEPS = 1000  # the noise levels that models are trained with
 
 
 def check_precision(precision: Precision, device: str) -> None:
-    """Check that a device computes in a precision."""
     if device.partition(":")[0] == "cpu" and precision == "fp16":
         raise InputError("--precision fp16 needs a GPU (--device cuda:0); the CPU has fp32, bf16")
 
@@ -87,7 +86,6 @@ class DiffusionSettings:
     When the memory does not suffice, a pair is drawn again with half of it, and its row says so."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         if not 1 <= self.steps <= _MAX_STEPS:
             raise InputError(f"--steps {self.steps}: expected 1 to {_MAX_STEPS}")
         if self.cpu_threads < 1:

@@ -72,14 +72,7 @@ def called_tiny(folder: Path) -> Iterator[None]:
 def tiny_sd(
     tokenizer: Any, flag_above: float | None, pipeline: str = "StableDiffusionPipeline", **unet: Any
 ) -> Any:
-    """Return a tiny Stable Diffusion.
-
-    Args:
-      tokenizer: of CLIP.
-      flag_above: see `make_tiny_pipeline`.
-      pipeline: class of diffusers.
-      unet: configuration of the U-Net that differs from text to image's.
-    """
+    """Return a tiny Stable Diffusion; `unet` overrides the configuration of its U-Net."""
     import diffusers
     from transformers import CLIPImageProcessor, CLIPTextModel
 
@@ -97,7 +90,6 @@ def tiny_sd(
 
 
 def tiny_sdxl(tokenizer: Any, pipeline: str = "StableDiffusionXLPipeline", **unet: Any) -> Any:
-    """Return a tiny SDXL; arguments as those of `tiny_sd`."""
     import diffusers
     from transformers import CLIPTextModel, CLIPTextModelWithProjection
 
@@ -163,7 +155,6 @@ def tiny_vae(**config: Any) -> Any:
 
 
 def tiny_scheduler() -> Any:
-    """Return the scheduler of Stable Diffusion."""
     from diffusers import PNDMScheduler
 
     return PNDMScheduler(
@@ -177,7 +168,6 @@ def tiny_scheduler() -> Any:
 
 
 def tiny_text_config(tokenizer: Any) -> Any:
-    """Return the configuration of a CLIP text encoder."""
     from transformers import CLIPTextConfig
 
     return CLIPTextConfig(
@@ -195,7 +185,6 @@ def tiny_text_config(tokenizer: Any) -> Any:
 
 
 def tiny_safety_checker(flag_above: float) -> Any:
-    """Return a safety checker; see `make_tiny_pipeline`."""
     from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
     from transformers import CLIPConfig
 
@@ -227,11 +216,7 @@ Pair = tuple[str, str]
 
 
 def make_tokenizer(max_tokens: int) -> Any:
-    """Return a CLIP tokenizer of transformers.
-
-    Args:
-      max_tokens: maximum number of tokens of a text, start and end token included.
-    """
+    """Return a CLIP tokenizer; `max_tokens` of a text includes the start and end token."""
     from transformers import CLIPTokenizer
 
     merges, letters = _learn_merges(), byte_letters()
@@ -243,7 +228,7 @@ def make_tokenizer(max_tokens: int) -> Any:
 
 
 def _learn_merges() -> list[Pair]:
-    """Repeatedly merges the most frequent pair of neighbours; ties go to the first in order."""
+    """Repeatedly merge the most frequent pair of neighbours; ties go to the first in order."""
     words = [[*word[:-1], f"{word[-1]}</w>"] for word in _WORDS.split()]
     merges: list[Pair] = []
     while len(merges) < _MERGES:

@@ -41,7 +41,6 @@ class Phrase:
 
     @property
     def text(self) -> str:
-        """The phrase with its article."""
         return " ".join((self.article, *self.words) if self.article else self.words)
 
 
@@ -80,7 +79,6 @@ class Group:
 
     @property
     def families(self) -> tuple[Family, ...]:
-        """All families that fit."""
         return (*self.places, *self.conditions, *self.attributes)
 
 
@@ -101,7 +99,6 @@ class Vocabulary:
 
 @functools.lru_cache(maxsize=4)
 def load_vocabulary(path: Path = BUILT_IN) -> Vocabulary:
-    """Read a vocabulary file."""
     root = load_json(path)
     _check_keys(root, ("styles", "published", "families", "groups"))
     families = {name: _family(name, node) for name, node in root["families"].items()}

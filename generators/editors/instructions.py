@@ -33,13 +33,7 @@ class Change:
 
 
 def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] | None) -> Change:
-    """Return what differs between a caption and the one that shall be true.
-
-    Args:
-      caption: true of the picture.
-      target: true of the edited one.
-      analyses: of both; None where there is no tagger for their language.
-    """
+    """Compare a picture's caption with the target's; without analyses, by words alone."""
     edit = word_edit(caption, target)
     nouns_0, nouns_1 = ({}, {}) if analyses is None else map(_noun_phrases, analyses)
     touched = [span for span in nouns_0 if _touches(span, edit.spans_0)]
@@ -103,7 +97,6 @@ def _noun_phrases(analysis: Analysis) -> dict[Span, str]:
 
 
 def _bare(phrase: str) -> str:
-    """Return a noun phrase without its determiner."""
     first, _, rest = phrase.partition(" ")
     return rest if rest and first.lower() in _DETERMINERS else phrase
 

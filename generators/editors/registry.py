@@ -26,12 +26,7 @@ EDITORS: Final[Mapping[EditorName, type[Editor]]] = {
 
 
 def editor_of(settings: EditorSettings, pipeline: str) -> EditorName:
-    """Return the editor that runs a model.
-
-    Args:
-      settings: name the model and, if the user chose one, the editor.
-      pipeline: class of diffusers that the model was saved as.
-    """
+    """Return the editor that runs a model saved as a class of diffusers."""
     found = next((name for name, editor in EDITORS.items() if pipeline in editor.runs), None)
     if found is None:
         raise InputError(
@@ -55,7 +50,6 @@ def describe_editors(with_mask: bool = True) -> str:
 
 
 def load_editor(settings: EditorSettings) -> Editor:
-    """Load a model as an editor."""
     import_libraries()
     if settings.model == TINY:
         pipeline = next(iter(EDITORS[settings.editor or "inpaint"].runs))

@@ -65,7 +65,6 @@ class EditorSettings:
     """Threads that compute on the CPU. The bytes depend on it, so no machine decides it."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         for name in ("steps", "resolution", "cpu_threads"):
             number = getattr(self, name)
             if number is not None and number < 1:

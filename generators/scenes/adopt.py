@@ -31,13 +31,7 @@ _TEXTURE = ("texture", "diffuse", "albedo", "basecolor", "base_color", "color")
 
 @dataclass(kw_only=True, slots=True)
 class ScanFiles:
-    """The files of a scan.
-
-    Attributes:
-      mesh: name of the one to render.
-      data: their contents by name.
-      notes: what was mended, or is to be known.
-    """
+    """The files of a scan by name, its mesh, and notes on what was fixed or is to be known."""
 
     mesh: str
     data: dict[str, bytes]
@@ -76,7 +70,6 @@ class _Packer:
         return lambda said: self.pack(self._found(path, said))
 
     def pack(self, path: Path) -> str:
-        """Packs a file; return its name in the archive."""
         for name, known in self.paths.items():
             if known == path:
                 return name
@@ -87,7 +80,6 @@ class _Packer:
         return name
 
     def data(self) -> dict[str, bytes]:
-        """Return the contents of what was packed, by name."""
         return {name: path.read_bytes() for name, path in self.paths.items()}
 
     def _found(self, path: Path, said: str) -> Path:
@@ -216,7 +208,7 @@ class Adopted:
       archive: its files, packed.
       entry: of the manifest.
       key: of the user's words that it has; None where it has others, or none.
-      notes: what was mended in its files, or is to be known of it.
+      notes: what was fixed in its files, or is to be known of it.
     """
 
     archive: bytes

@@ -75,14 +75,12 @@ class AssetLibrary:
     """
 
     def __init__(self, manifest: str, cache: str) -> None:
-        """Read the manifest; nothing is fetched yet."""
         self.url = BUILTIN_MANIFEST if manifest == BUILTIN else manifest
         self.manifest = read_manifest(self.url)
         self._cache = Path(cache)
 
     @property
     def assets(self) -> Mapping[str, Asset]:
-        """All assets of the manifest by id."""
         return self.manifest.assets
 
     def __contains__(self, asset_id: str) -> bool:
@@ -90,7 +88,6 @@ class AssetLibrary:
         return asset_id in self.assets or asset_id in stage_assets()
 
     def asset(self, asset_id: str) -> Asset:
-        """Return an asset of the manifest, or else of the photographic stage."""
         if asset_id not in self.assets:
             if asset_id in stage_assets():
                 return stage_assets()[asset_id]
@@ -155,7 +152,6 @@ def fetch_archive(asset: Asset) -> bytes:
 
 
 def files_of(asset: Asset, folder: Path) -> AssetFiles:
-    """Return an unpacked asset's files."""
     for name in filter(None, (asset.render, asset.simulation)):
         if not (folder / name).is_file():
             raise InputError(f"asset {asset.asset_id!r}: {asset.archive} holds no file {name}")
@@ -249,7 +245,7 @@ class _Unzipped:
         return self._stream.tell()
 
     def seek(self, place: int) -> None:
-        """Seeks forward only; a header that leads back would be read forever."""
+        """Seek forward only; a header that leads back would be read forever."""
         if place < self.tell():
             raise BadArchive("a header that leads back")
         self._take(place - self.tell())

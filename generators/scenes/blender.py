@@ -89,7 +89,7 @@ def renderer_class() -> Any:
 
 
 def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
-    """Render the image with some layers, and writes these to kubric's EXR file."""
+    """Render the image with some layers, and write these to kubric's EXR file."""
     scene = renderer.blender_scene
     scene.render.image_settings.color_mode = "RGB"
     scene.render.image_settings.compression = 0  # the file is read again at once

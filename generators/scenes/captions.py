@@ -50,24 +50,17 @@ _ENGLISH: Mapping[Relation, str] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Phrase:
-    """What a caption calls an object.
-
-    Attributes:
-      words: words of its asset.
-      adjectives: its size, colour and material, if mentioned, in this order.
-    """
+    """What a caption calls an object; adjectives are size, colour and material, in this order."""
 
     words: AssetWords
     adjectives: tuple[str, ...] = ()
 
     @property
     def singular(self) -> str:
-        """One of it, without an article."""
         return self._join(self.words.noun, self.words.detail)
 
     @property
     def plural(self) -> str:
-        """Several of it."""
         details = self.words.plural_detail
         return self._join(self.words.plural, self.words.detail if details is None else details)
 

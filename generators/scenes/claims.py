@@ -65,7 +65,6 @@ def relation_holds(scene: SceneSpec, claim: Claim, min_margin_deg: float = 0.0) 
 
 
 def names_of(claim: Claim) -> tuple[str, ...]:
-    """Return the names of all that a claim speaks of."""
     reference = () if claim.reference is None else (claim.reference,)
     return tuple(dict.fromkeys((claim.target, *claim.copies, *reference, *claim.others)))
 

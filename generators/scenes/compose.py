@@ -43,11 +43,7 @@ AHEAD = (0.7, 2.6)
 def add_bystanders(
     layout: Layout, pieces: tuple[Piece, ...], ground: Ground | None, progress: float, rng: Random
 ) -> bool:
-    """Add bystanders where there is room for them.
-
-    Returns:
-      Whether most of them found room; later tries ask for fewer.
-    """
+    """Add bystanders, fewer in later tries; return True if most of them found room."""
     named = [placed for placed in layout.placed if not placed.is_support]
     added = [_add(layout, piece, named, ground, rng) for piece in pieces]
     return sum(added) >= (1 - 8 * progress) * len(added) / 2

@@ -110,11 +110,9 @@ class Vocabulary:
             )
 
     def attributes(self, change: Attribute) -> int:
-        """Return the number of contents that change an attribute."""
         return len(self._heads[change]) * len(RELATIONS) * (len(self.nouns) - 1)
 
     def attribute(self, change: Attribute, number: int) -> AttributeContent:
-        """Return one of the contents that change an attribute."""
         number, far = divmod(number, len(self.nouns) - 1)
         head, relation = divmod(number, len(RELATIONS))
         noun, colour, values = self._heads[change][head]
@@ -134,11 +132,9 @@ class Vocabulary:
 
     @property
     def locations(self) -> int:
-        """The number of contents that change a place."""
         return len(self.coloured) * len(_RELATION_PAIRS) * (len(self.nouns) - 1)
 
     def location(self, number: int) -> LocationContent:
-        """Return one of the contents that change a place."""
         number, far = divmod(number, len(self.nouns) - 1)
         head, relations = divmod(number, len(_RELATION_PAIRS))
         noun, colour = self.coloured[head]
@@ -151,11 +147,9 @@ class Vocabulary:
 
     @property
     def countings(self) -> int:
-        """The number of contents that change a count."""
         return len(self._countable) * len(self.counts)
 
     def counting(self, number: int) -> CountingContent:
-        """Return one of the contents that change a count."""
         head, counts = divmod(number, len(self.counts))
         noun, colour, support = self._countable[head]
         return CountingContent(
@@ -177,13 +171,11 @@ class Vocabulary:
         return self.of_those(lambda asset: STAND in asset.naming.roles)
 
     def with_room(self, inside: bool) -> list[Noun]:
-        """Return the nouns of things that hold another one, or under which another may stand."""
         return self.of_those(
             lambda asset: (asset.naming.holds if inside else asset.naming.shelters) is not None
         )
 
     def of_those(self, is_able: Callable[[Asset], bool]) -> list[Noun]:
-        """Return the nouns of some assets, without the other ones."""
         able = [
             {colour: tuple(filter(is_able, some)) for colour, some in noun.colours.items()}
             for noun in self.nouns

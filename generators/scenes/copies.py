@@ -29,19 +29,14 @@ _URDF_FILE = re.compile(r'filename="([^"]*)"')
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """What is to be said of an asset's files.
-
-    Attributes:
-      text: a sentence that names the asset.
-      is_wrong: whether it cannot be rendered as it was made; else it is a warning.
-    """
+    """A sentence about an asset; `is_wrong` if it cannot be rendered as it was made."""
 
     text: str
     is_wrong: bool = True
 
 
 def findings_of(asset: Asset) -> Iterator[Finding]:
-    """Yield what is to be said of an asset; fetches and unpacks it, and leaves nothing behind."""
+    """Yield what is to be said of an asset; fetches and unpack it, and leaves nothing behind."""
     if asset.sha256 is None:
         yield Finding(text=f"asset {asset.asset_id!r}: its archive is not pinned: no sha256")
     try:
@@ -52,7 +47,7 @@ def findings_of(asset: Asset) -> Iterator[Finding]:
 
 
 def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> Asset:
-    """Copy an asset's archive into a folder, and returns the asset as its manifest has it."""
+    """Copy an asset's archive into a folder, and return the asset as its manifest has it."""
     data = fetch_archive(asset)
     for finding in _findings_inside(asset, data):
         if finding.is_wrong:

@@ -70,7 +70,6 @@ class Drafter:
     crowd_m: float = 1.12
 
     def attribute(self, content: AttributeContent, rng: Random) -> RelatedDraft:
-        """Draft a pair in which an attribute of the target changes."""
         if content.change == "material" and content.colour is None:
             content = replace(content, colour=rng.choice(material_colours(content.noun)))
         values = shuffled(content.values, rng)
@@ -105,7 +104,6 @@ class Drafter:
         )
 
     def location(self, content: LocationContent, rng: Random) -> RelatedDraft:
-        """Draft a pair in which the target's place changes."""
         relations = shuffled(content.relations, rng)
         asset = rng.choice(content.noun.colours[content.colour])
         target = _piece(asset, content.colour, "target")
@@ -124,7 +122,6 @@ class Drafter:
         )
 
     def counting(self, content: CountingContent, rng: Random) -> CountedDraft:
-        """Draft a pair in which the number of copies changes."""
         counts = shuffled(content.counts, rng)
         asset = rng.choice(content.noun.colours[content.colour])
         names = [f"copy{number}" for number in range(1, max(counts) + 1)]
@@ -155,7 +152,6 @@ class Drafter:
         )
 
     def piece(self, noun: Noun, colour: str, name: str, rng: Random) -> Piece:
-        """Return a thing of a noun in a colour, at its usual size."""
         return _piece(rng.choice(noun.colours[colour]), colour, name)
 
     def pieces(
@@ -309,7 +305,6 @@ def _painted(asset: Asset, colour: str) -> Vector | None:
 
 
 def label(piece: Piece) -> Phrase:
-    """Return what captions call a thing."""
     return _phrase(piece.asset, piece.colours)
 
 

@@ -88,7 +88,6 @@ class Measured:
 
 
 def luminance(colour: Vector) -> float:
-    """Return the luminance of a linear colour."""
     return sum(part * value for part, value in zip(LUMINANCE, colour, strict=True))
 
 
@@ -181,7 +180,6 @@ def _clamped_away(
 
 
 def environment_ids() -> tuple[str, ...]:
-    """Return the ids of the environment pictures that eqforge brings."""
     return tuple(key for key, each in stage_assets().items() if each.category == "environment")
 
 
@@ -207,7 +205,6 @@ def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
 
 
 def measured_of(library: AssetLibrary, asset_id: str) -> Measured:
-    """Return what is known of an environment picture; a user's own is unpacked and measured."""
     asset = library.asset(asset_id)
     if (known := asset.entry.get("measured")) and asset is stage_assets().get(asset_id):
         return msgspec.convert(known, Measured)
@@ -223,7 +220,7 @@ def _measured_file(path: Path, asset_id: str) -> Measured:
 def draw_environment(
     rng: Random, library: AssetLibrary, settings: SceneSettings, camera: SceneCamera
 ) -> Environment:
-    """Draw an environment picture, and turns and exposes it.
+    """Draw an environment picture, and turn and expose it.
 
     Its bright side comes to the camera's left or right, with a sun there that throws shadows on
     the floor: where the picture has a sun, at its height, as far as HEIGHT_DEG allows. The picture
@@ -319,7 +316,7 @@ def _read_exr(path: Path) -> NDArray[np.float32]:
 
 
 def read_radiance(data: bytes) -> NDArray[np.float32]:
-    """Decodes a Radiance picture, float32 [height, width, 3].
+    """Decode a Radiance picture, float32 [height, width, 3].
 
     Raises:
       ValueError: it is cut off, its rows do not go from the top left to the bottom right, or its
@@ -343,7 +340,7 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
 
 
 def _read_line(data: bytes, at: int, line: NDArray[np.uint8]) -> int:
-    """Fills a scan line, uint8 [width, 4], from an offset; return the offset of the next."""
+    """Fill a scan line, uint8 [width, 4], from an offset; return the offset of the next."""
     width = len(line)
     mark = bytes((2, 2, width >> 8 & 255, width & 255))
     if width not in _LONG_LINES or data[at : at + 4] != mark:

@@ -57,7 +57,6 @@ class Standpoint:
     elevation_deg: float
 
     def position(self, distance_m: float) -> Vector:
-        """Return the camera's position at a distance from the pivot."""
         x, y, z = self.towards
         (px, py, pz), far = self.pivot, distance_m
         return (

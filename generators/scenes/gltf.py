@@ -22,18 +22,12 @@ _STANDING = (1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gltf:
-    """A glTF file.
-
-    Attributes:
-      document: its JSON.
-      rest: what follows that in a GLB file; None for a file of JSON alone.
-    """
+    """A glTF file: its JSON, and what follows that in a GLB file."""
 
     document: dict[str, Any]
     rest: bytes | None
 
     def encoded(self) -> bytes:
-        """Return the file's bytes."""
         text = json.dumps(self.document, ensure_ascii=False, separators=(",", ":")).encode()
         if self.rest is None:
             return text

@@ -81,7 +81,7 @@ def _import_blender(scratch: str) -> None:
 
 
 def stand_in_for_tensorflow() -> None:
-    """Provides `tf.io.gfile.GFile` and `copy` for local files; TensorFlow need not be installed.
+    """Provide `tf.io.gfile.GFile` and `copy` for local files; TensorFlow need not be installed.
 
     It is all that kubric 2023.12.27 calls.
     """
@@ -99,7 +99,7 @@ def stand_in_for_tensorflow() -> None:
 
 
 def stand_in_for_sklearn() -> None:
-    """Provides `murmurhash3_32` of scikit-learn 1.9, which kubric needs to read cryptomattes."""
+    """Provide `murmurhash3_32` of scikit-learn 1.9, which kubric needs to read cryptomattes."""
     spec = importlib.util.find_spec("sklearn")
     assert spec is not None
     assert spec.submodule_search_locations is not None
@@ -111,7 +111,7 @@ def stand_in_for_sklearn() -> None:
 
 
 def _put_module(name: str, *path: str) -> Any:
-    """Registers and returns an empty package; it finds submodules in a folder, if one is given."""
+    """Register and return an empty package; it finds submodules in a folder, if one is given."""
     spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
     module: ModuleType = importlib.util.module_from_spec(spec)
     module.__path__ = list(path)

@@ -61,7 +61,6 @@ _BASES = ("red", "green", "blue", "purple", "pink", "grey")
 
 
 def num_ladders(vocabulary: Vocabulary, grade: Grade) -> int:
-    """Return the number of ladders of one change."""
     return len(_heads(vocabulary)[grade])
 
 

@@ -23,12 +23,7 @@ LOOK_VERSION = 1
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request to look at a mesh.
-
-    Attributes:
-      file: path of the mesh; all that it needs lies beside it.
-      import_kwargs: arguments of kubric's importer.
-    """
+    """A request to look at a mesh, beside which all files lie that it needs."""
 
     file: str
     import_kwargs: dict[str, str]
@@ -81,7 +76,6 @@ def look(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
 
 
 def _imported(wanted: Request) -> Any:
-    """Return what a file holds as one object."""
     import bpy
 
     bpy.ops.wm.read_factory_settings(use_empty=True)

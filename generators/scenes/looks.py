@@ -25,13 +25,12 @@ class Graph:
     """
 
     def __init__(self, owner: Any) -> None:
-        """Remove all nodes."""
         owner.use_nodes = True
         self.tree = owner.node_tree
         self.tree.nodes.clear()
 
     def node(self, kind: str, inputs: Mapping[Any, Any], **properties: Any) -> Any:
-        """Add a node and returns it."""
+        """Add a node and return it."""
         node = self.tree.nodes.new(f"ShaderNode{kind}")
         for name, value in properties.items():
             setattr(node, name, value)
@@ -43,16 +42,13 @@ class Graph:
         return node
 
     def math(self, operation: str, *values: Any, clamp: bool = False) -> Any:
-        """Return the output of a node that calculates with numbers."""
         inputs = dict(enumerate(values))
         return self.node("Math", inputs, operation=operation, use_clamp=clamp).outputs[0]
 
     def vector(self, operation: str, *values: Any) -> Any:
-        """Return the output of a node that calculates with vectors."""
         return self.node("VectorMath", dict(enumerate(values)), operation=operation).outputs[0]
 
     def scaled(self, vector: Any, factor: Any) -> Any:
-        """Return a vector times a number."""
         inputs = {"Vector": vector, "Scale": factor}
         return self.node("VectorMath", inputs, operation="SCALE").outputs[0]
 

@@ -47,18 +47,12 @@ class Room:
     rim: float = 0.0
 
     def scaled(self, factor: float) -> "Room":
-        """Return the room of a thing of another size."""
         return Room(**{each.name: factor * getattr(self, each.name) for each in fields(self)})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Trim:
-    """A part of a thing that captions may name by its colour: "The red toy house has a green roof".
-
-    Attributes:
-      noun: what it is called, such as `roof`.
-      is_plural: whether that is a plural, as `wheels` is.
-    """
+    """A part that captions name by its colour: "The red toy house has a green roof"."""
 
     noun: str
     is_plural: bool = False
@@ -164,7 +158,6 @@ class Asset:
 
     @property
     def extent(self) -> Vector:
-        """Width, depth and height of its box, in metres."""
         (x0, y0, z0), (x1, y1, z1) = self.bounds
         return (x1 - x0, y1 - y0, z1 - z0)
 
@@ -185,7 +178,6 @@ def tipped(bounds: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
 
 
 def read_manifest(url: str) -> Manifest:
-    """Read a manifest from a path or URL."""
     try:
         text = read_input(url).decode()
     except InputError:
@@ -230,7 +222,6 @@ def write_manifest(url: str, manifest: Manifest) -> None:
 
 
 def parse_asset(asset_id: str, entry: Mapping[str, Any], folder: str) -> Asset:
-    """Return an asset of a manifest's entry."""
     return _read_asset(asset_id, Node(asset_id, "", entry), folder)
 
 
@@ -337,7 +328,6 @@ def _archive(asset_id: str, node: Node, data_dir: str, draws: Node) -> str:
 
 
 def _inside(node: Node) -> str:
-    """Return the name of a file inside an asset's folder."""
     name = node.name().removeprefix("{asset_dir}/").rpartition("/")[2]
     return name if _is_plain(name) else node.fail("the name of a file")
 

@@ -113,12 +113,11 @@ class Shown:
 
     @property
     def name(self) -> str:
-        """The main colour."""
         return next(iter(self.shares))
 
 
 def shown_colours(texels: Floats, areas: Floats) -> Shown:
-    """Tells what colours a surface shows.
+    """Report what colours a surface shows.
 
     Args:
       texels: of shape (points, 3), sRGB in [0, 1], at points of the surface.
@@ -218,13 +217,11 @@ def sampled(
 
 
 def decoded(texels: Floats) -> NDArray[np.float64]:
-    """Return sRGB in [0, 1] as linear light."""
     value = np.clip(texels, 0.0, 1.0).astype(np.float64)
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
 
 
 def encoded(linear: Floats) -> NDArray[np.float64]:
-    """Return linear light in [0, 1] as sRGB."""
     return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
@@ -269,7 +266,6 @@ def _lab(linear: Floats) -> NDArray[np.float64]:
 
 
 def lightness_of(colour: Vector) -> float:
-    """Return L* of a linear colour, in [0, 100]."""
     return float(_lab(np.array(colour)[None])[0, 0])
 
 
@@ -285,7 +281,6 @@ def shifted(colour: Vector, steps: float) -> Vector:
 
 
 def _surface(lab: NDArray[np.float64]) -> Vector:
-    """Return the linear colour of L*, a* and b*."""
     from skimage.color import lab2xyz
     from skimage.color.colorconv import rgb_from_xyz
 

@@ -28,12 +28,7 @@ LOWEST = -0.1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Surround:
-    """An environment picture in Blender.
-
-    Attributes:
-      environment: how the scene uses it.
-      image: the picture, loaded in Blender.
-    """
+    """An environment picture in Blender, and how the scene uses it."""
 
     environment: Environment
     image: Any
@@ -54,7 +49,7 @@ class Surround:
 
 
 def light_world(scene: Any, environment: Environment, picture: Path, radius_m: float) -> Surround:
-    """Lights a Blender scene by an environment picture and its sun, and puts the dome around it."""
+    """Light a Blender scene by an environment picture and its sun, and put the dome around it."""
     import bpy
 
     image = bpy.data.images.load(str(picture), check_existing=True)
@@ -74,7 +69,6 @@ def light_world(scene: Any, environment: Environment, picture: Path, radius_m: f
 
 
 def _add_sun(scene: Any, sun: Sun) -> None:
-    """Add a sun lamp; one of strength pi shows a white surface that faces it as 1."""
     import bpy
     from mathutils import Vector as BlenderVector
 
@@ -218,7 +212,7 @@ def _texel(graph: Graph, image: Any, place: Any) -> Any:
 
 
 def _reduced(texels: NDArray[np.float32], pixel_tiles: float) -> NDArray[np.float32]:
-    """Halves a texture until its texels are about as large as pixels: Blender does not filter."""
+    """Halve a texture until its texels are about as large as pixels: Blender does not filter."""
     height, width, _ = texels.shape
     while width % 2 == height % 2 == 0 and width > 16 and 1 / width < 0.6 * pixel_tiles:
         height, width = height // 2, width // 2

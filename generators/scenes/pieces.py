@@ -37,7 +37,6 @@ class Piece:
 
     @property
     def name(self) -> str:
-        """Its name in the scenes."""
         return self.variants[0].name
 
     @property
@@ -76,7 +75,6 @@ class Piece:
         return width * scale, depth * scale
 
     def scaled(self, factor: float) -> "Piece":
-        """Return it in another size."""
         first, second = (
             replace(variant, scale=round(variant.scale * factor, DECIMALS))
             for variant in self.variants
@@ -91,14 +89,7 @@ class Piece:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RelatedDraft:
-    """A target beside a reference.
-
-    Attributes:
-      change: `colour`, `size`, `material` or `position`.
-      target, reference, distractors: the objects.
-      relations: where the target is in the first and in the second scene.
-      captions: of both.
-    """
+    """A target beside a reference, in another relation or with another attribute in each scene."""
 
     change: str
     target: Piece
@@ -110,14 +101,7 @@ class RelatedDraft:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CountedDraft:
-    """Copies on a support.
-
-    Attributes:
-      copies: as many as the scene with more of them has.
-      counts: how many the first and the second scene have.
-      support, distractors: the other objects.
-      captions: of both scenes.
-    """
+    """Copies on a support: as many as the scene with more of them has, and the counts of both."""
 
     copies: tuple[Piece, ...]
     counts: tuple[int, int]
@@ -137,7 +121,6 @@ class CountedDraft:
 
 
 def colours_of(pieces: Iterable[Piece]) -> list[str]:
-    """Return the words for the colours of pieces."""
     return [colour for piece in pieces for colour in piece.colours]
 
 

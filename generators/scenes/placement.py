@@ -110,7 +110,6 @@ class Layout:
         return True
 
     def objects(self, scene: int) -> tuple[SceneObject, ...]:
-        """Return the objects of one of the two scenes, in the order they were added."""
         return tuple(placed.item for placed in self.placed if scene in placed.scenes)
 
     def is_plain(self, names: Collection[str]) -> bool:
@@ -187,14 +186,7 @@ def draw_camera(
 
 
 def beside(camera: SceneCamera, place: Vector, heading_deg: float, distance_m: float) -> Vector:
-    """Return the point at a distance from a place, at the same height.
-
-    Args:
-      camera: the camera.
-      place: the place.
-      heading_deg: the direction: 0 is away from the camera, 90 to its right.
-      distance_m: the distance.
-    """
+    """Return the point in a direction (0 away from the camera, 90 to its right), at its height."""
     away = math.atan2(place[1] - camera.position[1], place[0] - camera.position[0])
     angle = away - math.radians(heading_deg)
     x = place[0] + distance_m * math.cos(angle)
@@ -227,7 +219,6 @@ class Ground:
 
     @classmethod
     def on(cls, support: Piece, yaw_deg: float) -> Self:
-        """Return the top of a support."""
         top = round(support.height, DECIMALS)
         return cls(sides_m=support.sides(), top_m=top, yaw_deg=yaw_deg)
 

@@ -62,7 +62,6 @@ class SceneProposer:
     def __init__(
         self, settings: SceneSettings, library: AssetLibrary, mode: Mode, seed: int
     ) -> None:
-        """Count what the assets allow."""
         check_environments(settings, library)
         new = [kind for kind in settings.kinds if kind not in PUBLISHED_KINDS]
         if mode == "paper" and new:
@@ -97,11 +96,7 @@ class SceneProposer:
             yield from ((kind, number) for number in range(self._settings.pairs_of(kind)))
 
     def pair(self, kind: Kind, number: int) -> ScenePair | Reject:
-        """Return one pair, which does not depend on what else is proposed.
-
-        Returns:
-          The pair, or a reject if no arrangement was found.
-        """
+        """Return one pair, independent of all others, or a reject if no arrangement was found."""
         sample_id = sample_id_of(kind, number)
         base = _first_of_ladder(kind, number)
         base_id = sample_id_of(kind, base)
@@ -132,7 +127,6 @@ class SceneProposer:
 
     @property
     def supply(self) -> Mapping[str, int]:
-        """How many pairs of each kind the manifest allows."""
         vocabulary, changes = self._vocabulary, self._settings.attributes
         return {
             "counting": vocabulary.countings,
@@ -174,7 +168,6 @@ class SceneProposer:
         return pair
 
     def captions(self, kind: Kind, number: int) -> tuple[str, str]:
-        """Return the captions of one pair, without looking for an arrangement."""
         return self._draft(kind, _first_of_ladder(kind, number)).captions
 
     def _draft(self, kind: Kind, number: int) -> Draft:
@@ -268,7 +261,6 @@ def _first_of_ladder(kind: Kind, number: int) -> int:
 
 
 def sample_id_of(kind: str, number: int) -> str:
-    """Return the id of a pair's sample."""
     return f"{DATASET}/{kind}/{number:06d}"
 
 

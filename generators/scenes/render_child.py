@@ -78,7 +78,7 @@ def _library(manifest: str, cache: str) -> AssetLibrary:
 
 @contextlib.contextmanager
 def _telling(alive: Callable[[], None]) -> Iterator[None]:
-    """Calls `alive` whenever Cycles reports progress; if it hangs, it reports none."""
+    """Call `alive` whenever Cycles reports progress; if it hangs, it reports none."""
     import bpy
 
     handlers = bpy.app.handlers
@@ -201,7 +201,7 @@ def full_px(triangles: NDArray[np.float64], camera: SceneCamera, resolution: int
 
 
 def _before_the_camera(triangles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Clips triangles, [n, 3 corners, 3], to what lies beyond the plane z = -NEAREST_M."""
+    """Clip triangles, [n, 3 corners, 3], to what lies beyond the plane z = -NEAREST_M."""
     inside = triangles[..., 2] <= -NEAREST_M
     count = inside.sum(axis=1)
     pieces = [triangles[count == 3]]

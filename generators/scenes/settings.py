@@ -88,7 +88,6 @@ class SceneSettings:
     """Arrangements tried for a pair before it is refused."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         low, high = self.elevations_deg
         near, far = self.distance_m or DISTANCE_M
         least, most = self.target_area
@@ -134,11 +133,9 @@ class SceneSettings:
 
     @property
     def elevations_deg(self) -> Range:
-        """How high above the horizon the camera is."""
         return self.elevation_deg or _ELEVATION_DEG[self.stage]
 
     def pairs_of(self, kind: Kind) -> int:
-        """Return the number of requested pairs of a kind; the first kinds get the remainder."""
         if kind not in self.kinds:
             return 0
         each, left = divmod(self.pairs, len(self.kinds))

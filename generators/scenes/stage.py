@@ -76,7 +76,6 @@ class Placed:
 
 
 def place(spec: SceneObject, library: AssetLibrary) -> Placed:
-    """Look up an object's asset and unpacks it."""
     files = None if spec.asset in PRIMITIVES else library.unpack(spec.asset)
     bounds = PRIMITIVES[spec.asset] if files is None else files.bounds
     is_upright = spec.posture == "upright"
@@ -104,7 +103,6 @@ class Stage:
         settings: RenderSettings,
         scratch: Path,
     ) -> None:
-        """Build the scene."""
         import kubric
 
         # Resets the counter in names, so that a scene's names do not depend on earlier scenes.

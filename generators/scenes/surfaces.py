@@ -334,7 +334,6 @@ def _principled(name: str, colour: Vector) -> Any:
 
 
 def _set(socket: Any, value: Any) -> None:
-    """Set a shader input, and removes any texture linked to it."""
     for link in list(socket.links):
         socket.id_data.links.remove(link)
     socket.default_value = value

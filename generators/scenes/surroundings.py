@@ -127,7 +127,6 @@ class FloorFacts:
 
 @functools.cache
 def floor_facts() -> Mapping[str, FloorFacts]:
-    """Return the floor textures that eqforge brings, by asset id."""
     return {
         key: msgspec.convert(asset.entry["floor"], FloorFacts)
         for key, asset in stage_assets().items()

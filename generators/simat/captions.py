@@ -49,12 +49,7 @@ _FODDER = frozenset({"grass", "hay", "leaf", "leaves", "straw"})
 
 
 def write_caption(triplet: Triplet, *, published: bool = False) -> str:
-    """Returns a triplet as a sentence.
-
-    Args:
-      triplet: subject, relation and object.
-      published: whether the relation keeps its published name where it can.
-    """
+    """Return a triplet as a sentence, with the published name of its relation if asked."""
     subject = _with_article(triplet.subject)
     relation = _published(triplet) if published else _meant(triplet)
     if triplet.object == "outside":
@@ -66,7 +61,7 @@ def write_caption(triplet: Triplet, *, published: bool = False) -> str:
 
 
 def _meant(triplet: Triplet) -> str:
-    """Returns a relation in the words for its object: "lying on" a couch, "waiting for" a bus."""
+    """Return a relation in the words for its object: "lying on" a couch, "waiting for" a bus."""
     thing = triplet.object
     match triplet.relation:
         case "laying in":

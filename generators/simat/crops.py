@@ -31,7 +31,6 @@ class CropSettings:
     """The longer side of a crop has at least so many pixels; the smallest published one has 65."""
 
     def __post_init__(self) -> None:
-        """Checks the range."""
         if self.min_crop_px < 1:
             raise InputError(f"--min-crop-px {self.min_crop_px}: expected 1 or more")
 
@@ -39,7 +38,7 @@ class CropSettings:
 def crop_box(
     region: Region, size: tuple[int, int] | None, settings: CropSettings
 ) -> CornerBox | Rejection:
-    """Returns the crop for a region, or why there is none.
+    """Return the crop for a region, or why there is none.
 
     Args:
       region: with the boxes of subject and object.
@@ -63,7 +62,7 @@ def crop_box(
 
 
 def _square(box: CornerBox, size: tuple[int, int] | None) -> CornerBox:
-    """Returns the smallest square around a box: centred, moved into the image, then clipped."""
+    """Return the smallest square around a box: centred, moved into the image, then clipped."""
     side = max(box.width, box.height)
     x0, x1 = _stretch(box.x0, box.x1, side, None if size is None else size[0])
     y0, y1 = _stretch(box.y0, box.y1, side, None if size is None else size[1])

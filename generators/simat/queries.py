@@ -17,12 +17,7 @@ from eqforge.sources.simat import PARTS, Part, Triplet
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Change:
-    """A change of one word of a triplet.
-
-    Attributes:
-      part: the word that changes.
-      source, target: the triplet before and after.
-    """
+    """A change of one word of a triplet."""
 
     part: Part
     source: Triplet
@@ -30,12 +25,11 @@ class Change:
 
     @property
     def words(self) -> tuple[str, str]:
-        """The word before and after."""
         return self.source.word(self.part), self.target.word(self.part)
 
 
 def changes_of(triplets: Iterable[Triplet]) -> dict[Triplet, tuple[Change, ...]]:
-    """Returns each triplet's changes to another one, by part and then alphabetically."""
+    """Return each triplet's changes to another one, by part and then alphabetically."""
     known = tuple(triplets)
     groups: defaultdict[tuple[Part, Triplet], list[Triplet]] = defaultdict(list)
     for triplet in known:
@@ -53,7 +47,7 @@ def changes_of(triplets: Iterable[Triplet]) -> dict[Triplet, tuple[Change, ...]]
 
 
 def weight_of(frequency: int) -> float:
-    """Returns 1 / sqrt(frequency); a score is divided by the sum of its queries' weights."""
+    """Return 1 / sqrt(frequency); a score is divided by the sum of its queries' weights."""
     return 1 / math.sqrt(frequency)
 
 
@@ -84,7 +78,7 @@ _GROUPS = (
 
 
 def load_synonyms(path: str | Path | None = None) -> Synonyms:
-    """Returns the pairs of words that mean the same.
+    """Return the pairs of words that mean the same.
 
     Args:
       path: a user's file, with words of one meaning on a line, separated by commas; None takes the
@@ -107,7 +101,7 @@ def _read(path: str | Path) -> Iterable[tuple[str, ...]]:
 
 
 def are_synonyms(part: Part, one: str, other: str, synonyms: Synonyms) -> bool:
-    """Tells whether two words mean the same: by the list, or as singular and plural objects."""
+    """Return True if two words mean the same: by the list, or as singular and plural objects."""
     if frozenset((one, other)) in synonyms:
         return True
     return part == "object" and (_is_plural(one, other) or _is_plural(other, one))

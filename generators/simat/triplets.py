@@ -54,7 +54,6 @@ class TripletSettings:
     """So many objects of each subject and relation are kept, the most frequent ones."""
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
         for name in ("min_regions", "min_relations", "top_objects"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -64,14 +63,14 @@ class TripletSettings:
 def select_triplets(
     regions: Sequence[Region], settings: TripletSettings, *, published: bool
 ) -> tuple[dict[Triplet, int], dict[Triplet, Rejection]]:
-    """Returns the kept triplets with their numbers of regions, and why the others are refused.
+    """Return the kept triplets with their numbers of regions, and why the others are rejected.
 
     Args:
       regions: in the order of the source.
       settings: the limits.
       published: whether ties go to the triplet that comes first, and every region counts, as
         published; else ties are broken alphabetically, the regions of an image count once, and
-        what is implausible is refused.
+        what is implausible is rejected.
     """
     counts = _count(regions, published)
     refused = {} if published else _implausible(counts)
@@ -84,7 +83,7 @@ def select_triplets(
 
 
 def _count(regions: Iterable[Region], published: bool) -> dict[Triplet, int]:
-    """Returns how often each triplet is shown, in the order that breaks ties."""
+    """Return how often each triplet is shown, in the order that breaks ties."""
     seen = (
         (region.triplet, region.region_id if published else region.image_id) for region in regions
     )
@@ -97,7 +96,7 @@ def _implausible(counts: Mapping[Triplet, int]) -> dict[Triplet, Rejection]:
 
 
 def is_plausible(triplet: Triplet) -> bool:
-    """Tells whether a triplet may be shown as it reads, whatever its annotators meant.
+    """Return True if a triplet may be shown as it reads, whatever its annotators meant.
 
     They wrote "woman laying in head" of a head on a pillow, and "giraffe eating from woman" of one
     that is fed.
@@ -199,7 +198,7 @@ class Vocabulary:
     predicates: Mapping[str, str] = field(default_factory=dict)
 
     def triplet(self, subject: str, predicate: str, target: str) -> Triplet | None:
-        """Returns the triplet of three names; None if the first or second is unknown."""
+        """Return the triplet of three names; None if the first or second is unknown."""
         who = clean_name(subject)
         found = self.subjects.get(who) or self.subjects.get(self.objects.get(who, who))
         what = clean_predicate(predicate)
@@ -211,7 +210,7 @@ class Vocabulary:
         return Triplet(subject=found, relation=relation, object=self.objects.get(other, other))
 
     def regions(self, relations: Iterator[Relation]) -> Iterator[Region]:
-        """Yields the regions of the relations whose triplets are in the vocabulary."""
+        """Yield the regions of the relations whose triplets are in the vocabulary."""
         for relation in relations:
             triplet = self.triplet(relation.subject, relation.predicate, relation.object)
             if triplet is not None:
@@ -225,18 +224,18 @@ class Vocabulary:
 
 
 def clean_name(text: str) -> str:
-    """Returns a name in lower case, without slashes and without an article at one end."""
+    """Return a name in lower case, without slashes and without an article at one end."""
     apart = "".join(c if c.isprintable() and c != "/" else " " for c in text.casefold())
     return _ARTICLE.sub("", " ".join(apart.split()).strip(" ."), count=1)
 
 
 def clean_predicate(text: str) -> str:
-    """Returns a relation's cleaned name, without articles at the ends or a leading auxiliary."""
+    """Return a relation's cleaned name, without articles at the ends or a leading auxiliary."""
     return _HELPER.sub("", _ARTICLE.sub("", clean_name(text)))
 
 
 def load_vocabulary(path: str | Path | None = None) -> Vocabulary:
-    """Returns SIMAT's vocabulary, or that of a user's file."""
+    """Return SIMAT's vocabulary, or that of a user's file."""
     if path is None:
         relations = {clean_predicate(name): name for name in RELATIONS}
         for name, (verbs, prepositions) in _VERBS.items():

@@ -50,7 +50,7 @@ FLAGGED: Final = {REASON: "The model's own checker flagged a picture, and made i
 
 
 def flagged(sides: Sequence[bool]) -> Rejection | None:
-    """Return why a pair is refused, given which of its pictures were flagged; None for none."""
+    """Return why a pair is rejected, given which of its pictures were flagged; None for none."""
     found = ", ".join(str(side) for side, is_flagged in enumerate(sides) if is_flagged)
     return Rejection(reason=REASON, detail=f"image {found}") if found else None
 
@@ -94,7 +94,6 @@ class EditSettings:
     shifts what follows a word of several tokens."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         for name in ("cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"):
             check_range(name, getattr(self, name), 0, 1)
         if not 0 <= self.reweight < math.inf:
@@ -103,13 +102,7 @@ class EditSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DiffuseRules:
-    """How prompts become pairs.
-
-    Attributes:
-      diffusion: the model, and how it draws; the model `tiny` is created on the fly.
-      edit: how the first picture guides the second.
-      generated: what is measured afterwards, and the folder of media and finished work.
-    """
+    """How prompts become pairs; the model `tiny` is created on the fly."""
 
     diffusion: DiffusionSettings
     edit: EditSettings
@@ -144,7 +137,7 @@ def _shared(generator: "PairGenerator") -> "Shared[PairGenerator]":
 
 
 def diffuse_pair(pair: PromptPair, rules: DiffuseRules) -> Drawings:
-    """Draw a pair from every seed that is asked for; each drawing may be refused."""
+    """Draw a pair from every seed that is asked for; each drawing may be rejected."""
 
     def draw(work: PairWork, number: int) -> PairWork:
         return _diffuse(work, replace(pair, seed=seed_of(pair.seed, number)), rules)
@@ -172,7 +165,6 @@ def _diffuse(work: PairWork, pair: PromptPair, rules: DiffuseRules) -> PairWork:
 
 
 def control_of(pair: PromptPair, settings: EditSettings) -> EditControl:
-    """Return how the first picture of a pair guides the second."""
     blend = None
     if settings.local_blend and any(pair.blended):
         blend = LocalBlend(words=pair.blended, threshold=settings.blend_threshold)

@@ -55,12 +55,7 @@ class Shared(Generic[Model]):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawings:
-    """The drawings of one pair.
-
-    Attributes:
-      pair: what they are of, with the books so far.
-      works: the drawings, by the number of their seed; none where the pair was refused before.
-    """
+    """The drawings of one pair by number of seed; none if the pair was rejected before."""
 
     pair: PairWork
     works: tuple[PairWork, ...]
@@ -77,7 +72,7 @@ def drawings_of(pair: Work, seeds: int, draw: Callable[[Work, int], PairWork]) -
     Args:
       pair: what is drawn; nothing is drawn of a rejected pair.
       seeds: how many drawings are made.
-      draw: makes the drawing of a number from a work without the pair's books.
+      draw: makes the drawing of a number from a work without the pair's counts.
     """
     if pair.proposal is None or pair.rejects:
         return Drawings(pair=pair, works=())
@@ -141,10 +136,9 @@ PROMPTS_STAGE: Final = Stage(
 
 
 def weigh(work: Work, rules: GeneratedRules, drawn: Sequence[int] = (0, 1)) -> Work:
-    """Return a planned pair with the plausibility of its captions, or refused for it.
+    """Return a planned pair with the plausibility of its captions, or rejected for it.
 
-    One that was refused before is left alone, as are all where no model is asked for.
-
+    One that was rejected before is left alone, as are all where no model is asked for.
     """
     plausibility, proposal = rules.plausibility, work.proposal
     if plausibility.model is None or proposal is None or work.rejects:

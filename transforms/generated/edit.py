@@ -84,7 +84,7 @@ def confirm_editor(rules: EditingRules) -> None:
 
 
 def edit_photograph(work: EditWork, rules: EditingRules) -> Drawings:
-    """Edit a photograph from every seed that is asked for; each edit may be refused."""
+    """Edit a photograph from every seed that is asked for; each edit may be rejected."""
 
     def edit(own: EditWork, number: int) -> EditWork:
         assert own.task is not None
@@ -118,7 +118,7 @@ def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
 
 
 def _refuse(made: MadePair, settings: LockSettings) -> Rejection | None:
-    """Return why an edited photograph is refused for what changed outside of its mask."""
+    """Return why an edited photograph is rejected for what changed outside of its mask."""
     outside = {score.name: score.value for score in made.scores}.get(CHANGED_OUTSIDE)
     limit = settings.max_changed_outside
     if outside is None or limit is None or outside <= limit:

@@ -106,7 +106,6 @@ def _has_shape(mask: tuple[int, ...], size: tuple[int, int]) -> bool:
 
 
 def store_region(region: NDArray[np.bool_], media: MediaStore) -> MaskRow:
-    """Store a region as a mask in which it has the number 1."""
     stream = io.BytesIO()
     Image.fromarray(region.astype(np.uint8)).save(stream, "png")
     height, width = region.shape
@@ -139,7 +138,6 @@ class GroundingSettings:
     place has another outline."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_range("grounding_score", self.grounding_score, 0, 1)
         check_range("mask_margin", self.mask_margin, 0, 1)
         if self.segmenter is not None and self.grounder is None:

@@ -111,7 +111,6 @@ class EditWork(PairWork):
     task: EditTask | None = None
 
     def rows(self, table: str, dataset: str) -> Iterable[Any]:
-        """Return the rows of a finished pair in one of the tables of a dataset."""
         if table != "samples":
             return PairWork.rows(self, table, dataset)  # `slots` makes super() name another class
         return (self._edited(sample) for sample in samples_of(self, dataset))
@@ -141,12 +140,10 @@ class PhotographBatch:
 
     @property
     def masks(self) -> Iterator[str]:
-        """The names under which the masks of its photographs may lie."""
         return (name for caption in self.captions for name in mask_names(caption))
 
     @property
     def counts(self) -> dict[str, int]:
-        """What the batch adds to the counts of its plan."""
         return {
             "captions": len(self.captions),
             "photographs": len({each.image for each in self.captions}),
@@ -170,7 +167,6 @@ class LockSettings:
     calibrated."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         check_range("max_changed_outside", self.max_changed_outside, 0, 1)
         if self.feather_px < 0:
             raise InputError(f"--feather-px {self.feather_px}: expected 0 or more")
@@ -219,7 +215,7 @@ class _Negative:
 
 
 def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork]:
-    """Yield the edits of a batch, those too that are refused, in the order of its captions."""
+    """Yield the edits of a batch, those too that are rejected, in the order of its captions."""
     admitted = {each.text_id: _admit(each, rules) for each in batch.captions}
     kept = [each for each in batch.captions if admitted[each.text_id].records]
     negatives = _negatives(kept, rules)
@@ -239,7 +235,7 @@ def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork
 
 
 def _admit(caption: EditCaption, rules: EditingRules) -> Admitted[EditCaption]:
-    """Check a caption and finds its photograph; one with a negative may be in any language."""
+    """Check a caption and find its photograph; one with a negative may be in any language."""
     language: Language = rules.language if caption.hard_negative is None else "any"
     return admit_texts([caption], CaptionSettings(), rules.images, rules.only, language=language)
 
@@ -251,7 +247,6 @@ def _with_task(
     negative: _Negative | Rejection,
     asked: set[str],
 ) -> EditWork:
-    """Return the work of a caption with its edit, unless there is none, or it is asked for."""
     if isinstance(task, EditTask) and fingerprint(task.content) in asked:
         task = Rejection(reason="duplicate", detail=task.negative[:200])
     if isinstance(task, Rejection) or isinstance(negative, Rejection):
@@ -265,7 +260,7 @@ def _with_task(
 
 
 def _with_mask(work: EditWork, rules: EditingRules) -> EditWork:
-    """Return the work with the user's mask, or refused where it is of no use."""
+    """Return the work with the user's mask, or rejected where it is of no use."""
     task = work.task
     if task is None or rules.masks is None:
         return work

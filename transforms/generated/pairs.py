@@ -70,7 +70,6 @@ class RankSettings:
     own caption."""
 
     def __post_init__(self) -> None:
-        """Check the number."""
         check_range("seeds", self.seeds, 1, MOST_SEEDS)
 
 
@@ -80,10 +79,10 @@ class GeneratedRules:
 
     Attributes:
       work: the folder or URL of the media store and of finished work.
-      images: what is measured on each image, and which values are refused.
+      images: what is measured on each image, and which values are rejected.
       gates: limits on the measured minimality.
       kind_gates: kinds of pairs, each with the limits that replace `gates` for it.
-      distinct_captions: whether captions that say the same are refused.
+      distinct_captions: whether captions that say the same are rejected.
       perceptual: the model that measures how alike images look; none if none is asked for.
       oracle: the models that judge whether captions match; none if none is asked for.
       ranking: from how many seeds each pair is made, and which drawing is the best.
@@ -102,15 +101,12 @@ class GeneratedRules:
 
     @property
     def media(self) -> MediaStore:
-        """The media store."""
         return MediaStore(storage.join(self.work, "media"))
 
     def ledger(self, step: str, basis: Any) -> Ledger:
-        """Return the ledger of a step whose results depend on the basis."""
         return Ledger(root=storage.join(self.work, "done"), step=step, basis=basis)
 
     def measuring(self) -> Ledger:
-        """Return the ledger of the shared measures."""
         packages = ("numpy", "scipy", "pillow", "scikit-image", "imagehash", "rapidfuzz")
         own = [self.images.basis(), minimality.VERSION, words.VERSION]
         return self.ledger("measure", [*own, versions_of(*packages)])
@@ -119,7 +115,7 @@ class GeneratedRules:
 def make_once(
     inputs: Any, ledger: Ledger, media: MediaStore, make: Callable[[], MadePair | Rejection]
 ) -> MadePair | Rejection:
-    """Return the pair made earlier from these inputs, if the store still has it; else makes it.
+    """Return the pair made earlier from these inputs, if the store still has it; else make it.
 
     A rejection is also remembered, except an `error:`, which may be the machine's fault.
 
@@ -144,7 +140,6 @@ def make_once(
 
 
 def store_image(media: MediaStore, data: bytes, width_px: int, height_px: int) -> StoredImage:
-    """Store an encoded PNG."""
     return StoredImage(
         image_id=media.put(data, ".png"),
         suffix=".png",
@@ -155,7 +150,6 @@ def store_image(media: MediaStore, data: bytes, width_px: int, height_px: int) -
 
 
 def store_mask(media: MediaStore, data: bytes, width_px: int, height_px: int) -> MaskRow:
-    """Store an encoded PNG that is a mask."""
     stored = asdict(store_image(media, data, width_px, height_px))
     return MaskRow(mask_id=stored.pop("image_id"), **stored)
 
@@ -164,7 +158,7 @@ def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
     """Return a made pair with its images scored, minimality measured and models queried.
 
     Everything is measured on the stored images, so anyone with the dataset can reproduce it. A pair
-    on which a measure fails is refused; one that was refused before is left alone.
+    on which a measure fails is rejected; one that was rejected before is left alone.
     """
     made, proposal = work.made, work.proposal
     if made is None or proposal is None:
@@ -199,7 +193,7 @@ def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -
 
 
 def _is_refused(proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules) -> bool:
-    """Return True if a pair will be refused, whatever models say."""
+    """Return True if a pair will be rejected, whatever models say."""
     if any(rules.images.refuse(image.scores) is not None for image in measured.images):
         return True
     return _refuse_measured(proposal, measured, rules) is not None

@@ -77,14 +77,12 @@ class PlannedPair:
 
     @classmethod
     def of(cls, proposed: ScenePair | Reject) -> "PlannedPair":
-        """Return the record of a proposal."""
         if isinstance(proposed, Reject):
             return cls(pair=None, reject=proposed)
         return cls(pair=proposed)
 
     @property
     def counts(self) -> dict[str, int]:
-        """What the pair adds to the counts of its plan."""
         if self.pair is None:
             return {"pairs": 1, "rejects": 1}
         counts = {"pairs": 1, f"of {self.pair.kind}": 1}
@@ -103,7 +101,7 @@ class RenderRules:
       assets_sha256: SHA-256 of that manifest.
       cache: folder that assets are unpacked to.
       timeout_s: seconds without a sign of life after which a renderer is considered hung.
-      gates: which pairs are refused.
+      gates: which pairs are rejected.
       generated: what is measured afterwards, and the folder of media and finished work.
     """
 
@@ -116,7 +114,6 @@ class RenderRules:
     generated: GeneratedRules
 
     def ledger(self) -> Ledger:
-        """Return the ledger of finished renderings."""
         packages = ("eqforge", "kubric-nightly", "bpy", "trimesh", "numpy", "scipy", "pillow")
         own = [
             VERSION,
@@ -128,7 +125,6 @@ class RenderRules:
         return self.generated.ledger("render", [asdict(self.render), self.assets_sha256, *own])
 
     def renderer(self) -> SceneRenderer:
-        """Return a renderer; the caller closes it."""
         return SceneRenderer(
             self.render,
             assets=self.assets,
@@ -163,7 +159,6 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
 
 
 def propose(pair: ScenePair) -> PairProposal:
-    """Return the proposal; the spec of an image is its scene and its claim."""
     first, second = (
         msgspec.json.encode({**lean_spec(scene), "claim": lean_claim(claim)}).decode()
         for scene, claim in zip(pair.scenes, pair.claims, strict=True)

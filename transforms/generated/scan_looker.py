@@ -46,15 +46,13 @@ def kept_look(folder: str) -> Look:
 
 
 class ScanLooker:
-    """Tells the shapes and colours of scans; its process is started for the first one."""
+    """Report the shapes and colours of scans; its process is started for the first one."""
 
     def __init__(self) -> None:
-        """Prepare the process; nothing is started yet."""
         adjusted(Cage())
         self._child = Child(FUNCTION, timeout_s=TIMEOUT_S)
 
     def look(self, files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
-        """Return what a scan looks like."""
         check_installed()
         with tempfile.TemporaryDirectory(prefix="eqforge-scan-") as folder:
             for name, data in files.items():

@@ -163,5 +163,4 @@ class RenderedView:
         return np.isin(self.numbers, numbers)
 
     def shown(self, name: str) -> RenderedObject:
-        """Return what the picture shows of an object."""
         return next(shown for shown in self.objects if shown.name == name)

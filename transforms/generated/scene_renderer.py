@@ -151,7 +151,6 @@ class SceneRenderer:
         return tuple(renders)
 
     def close(self) -> None:
-        """End the process, if there is one; the next scene starts another."""
         self._child.close()
 
     def _append_renders(self, scenes: Sequence[SceneSpec], renders: list[Render]) -> None:
@@ -168,7 +167,6 @@ class SceneRenderer:
 
 
 def _read(answer: Any, folder: str) -> Render:
-    """Read what the renderer wrote; one taken over by hostile assets may name any file."""
     if isinstance(answer, dict) and "input_error" in answer:
         raise InputError(str(answer["input_error"]))
     try:

@@ -250,7 +250,6 @@ def _mean(values: NDArray[np.int16]) -> float:
 
 
 def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
-    """Return the names of the objects that differ between the scenes."""
     first, second = ({item.name: item for item in scene.objects} for scene in scenes)
     return {name for name in first | second if first.get(name) != second.get(name)}
 

@@ -18,16 +18,7 @@ from eqforge.transforms.filters.minimality import PairMeasures
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PairProposal:
-    """A request to a generator: two specs that differ in one thing, and a caption of each.
-
-    Attributes:
-      sample_id: the id the sample will have.
-      source_id: the cluster of the sample, for statistics.
-      kind, change: what differs.
-      captions: caption i describes image i.
-      specs: spec i is what image i is made from, as a JSON object.
-      split: the dataset's split.
-    """
+    """A request to a generator: two JSON specs that differ in one thing, and their captions."""
 
     sample_id: str
     source_id: str
@@ -58,7 +49,6 @@ class MadePair:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the images and masks."""
         masks = self.masks or ()
         return sum(image.num_bytes for image in self.images) + sum(mask.num_bytes for mask in masks)
 
@@ -91,12 +81,12 @@ class PairWork:
     """A proposal and what has been made from it so far; every step returns a new one.
 
     Attributes:
-      proposal: what is asked for; None where the plan refused it.
-      made: the pair; None before it is made, and once it is refused.
+      proposal: what is asked for; None where the plan rejected it.
+      made: the pair; None before it is made, and once it is rejected.
       measured: its measures; None before it is measured.
       scores: the pair's scores that are in no other field.
       rejects: the rejects of the pair and of its images.
-      tallies: the books so far.
+      tallies: the counts so far.
     """
 
     proposal: PairProposal | None
@@ -107,30 +97,28 @@ class PairWork:
     tallies: tuple[Tally, ...] = ()
 
     def rows(self, table: str, dataset: str) -> Iterable[Any]:
-        """Return the rows of a finished pair in one of the tables of a dataset."""
         if table == "samples":
             return samples_of(self, dataset)
         of_table = {"images": images_of, "masks": masks_of}
         return of_table[table](self) if table in of_table else self.rejects
 
     def passed(self, stage: Stage) -> Self:
-        """Return the work with one more candidate that a stage kept."""
         return self._with_tally(stage.tally(1, 1))
 
     def refused(self, stage: Stage, rejection: Rejection) -> Self:
-        """Return the work of a pair that a stage refused; later steps leave it alone."""
+        """Return the work of a pair that a stage rejected; later steps leave it alone."""
         reject = self._reject("", stage, rejection)
         entered = self._with_tally(stage.tally(1, 0))
         return replace(entered, made=None, rejects=(*self.rejects, reject))
 
     def decided(self, stage: Stage, rejection: Rejection | None) -> Self:
-        """Return the work after a stage's decision: refused if there is a rejection."""
+        """Return the work after a stage's decision: rejected if there is a rejection."""
         return self.passed(stage) if rejection is None else self.refused(stage, rejection)
 
     def with_images_decided(
         self, stage: Stage, rejections: tuple[Rejection | None, Rejection | None]
     ) -> Self:
-        """Return the work with the books of its two images, `<sample_id>/0` and `/1`."""
+        """Return the work with the counts of its two images, `<sample_id>/0` and `/1`."""
         rejects = tuple(
             self._reject(f"/{number}", stage, rejection)
             for number, rejection in enumerate(rejections)
@@ -149,13 +137,13 @@ class PairWork:
 
 
 def refused_plan(reject: Reject) -> PairWork:
-    """Return the work of a pair that the plan refused, so that it is in the books."""
+    """Return the work of a pair that the plan rejected, so that it is counted."""
     tally = Tally(stage=reject.stage, candidates=1, kept=0)
     return PairWork(proposal=None, rejects=(reject,), tallies=(tally,))
 
 
 def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
-    """Yield the sample of a finished work, unless it was refused."""
+    """Yield the sample of a finished work, unless it was rejected."""
     proposal, made, measured = work.proposal, work.made, work.measured
     if proposal is None or made is None or measured is None:
         return
@@ -193,12 +181,11 @@ def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
 
 
 def images_of(work: PairWork) -> Iterator[ImageRow]:
-    """Yield the two images of a finished work, unless it was refused."""
+    """Yield the two images of a finished work, unless it was rejected."""
     if work.made is not None and work.measured is not None:
         yield from work.measured.images
 
 
 def masks_of(work: PairWork) -> Iterator[MaskRow]:
-    """Yield the masks of a finished work, unless it was refused."""
     if work.made is not None and work.measured is not None:
         yield from work.made.masks or ()

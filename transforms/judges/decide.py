@@ -51,7 +51,7 @@ def judge_sample(
     kinds: Mapping[Part, str],
     judging: Judging,
 ) -> Judgement | Rejection:
-    """Return what is known of a sample, or why judges refuse it."""
+    """Return what is known of a sample, or why judges reject it."""
     if (refused := refuse(answers, judging.settings)) is not None:
         return refused
     found = _judgement(sample_id, answers, kinds, judging)
@@ -64,12 +64,11 @@ def judge_sample(
 
 
 def answers_about(answers: Iterable[JudgeAnswer], *parts: Part) -> tuple[JudgeAnswer, ...]:
-    """Return the answers that speak for or against some texts."""
     return tuple(answer for answer in answers if QUESTIONS[answer.question].part in parts)
 
 
 def refuse(answers: Sequence[JudgeAnswer], settings: JudgeSettings) -> Rejection | None:
-    """Return why the limits refuse a text; None if they do not."""
+    """Return why the limits reject a text; None if they do not."""
     against = [(each, found) for each in answers if (found := _against(each, settings))]
     if not against:
         return None
@@ -157,7 +156,6 @@ def ask_judges(
 
 
 def _ask(group: Sequence[JudgedTexts], judging: Judging) -> dict[str, tuple[JudgeAnswer, ...]]:
-    """Return the answers about the texts of one picture."""
     answers: dict[str, list[JudgeAnswer]] = {each.key: [] for each in group}
     for number, judge in enumerate(judging.judges):
         wanted = {each.key: list(_questions(each, judge.kind)) for each in group}

@@ -85,7 +85,6 @@ class JudgeSettings:
             raise InputError(f"--{flag}: needs judges; name some with --verify")
 
     def questions(self, rows: int) -> int:
-        """Return how many questions servers may be asked about a number of rows."""
         from eqforge.generators.text.llm.endpoint import is_endpoint
 
         servers = sum(is_endpoint(spec.source) for spec in specs_of(self) if spec.kind == "llm")
@@ -107,7 +106,6 @@ class JudgeSettings:
 
 
 def specs_of(settings: JudgeSettings) -> tuple[ScorerSpec, ...]:
-    """Return the models that judge."""
     if not settings.verify:
         return ()
     from eqforge.models.spec import parse_spec
@@ -129,12 +127,10 @@ class Judging:
 
     @property
     def specs(self) -> tuple[ScorerSpec, ...]:
-        """The models that judge."""
         return specs_of(self.settings)
 
     @property
     def uses_gpu(self) -> bool:
-        """Whether one of the models runs on another device than the CPU."""
         return any(spec.device != "cpu" for spec in self.specs)
 
 
