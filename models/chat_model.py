@@ -36,14 +36,14 @@ class ChatModel:
     identity: Identity
 
     def prompt(self, question: str) -> str:
-        """Returns the question after one image, in the model's chat template."""
+        """Return the question after one image, in the model's chat template."""
         content = [{"type": "image"}, {"type": "text", "text": question}]
         return self.processor.apply_chat_template(
             [{"role": "user", "content": content}], add_generation_prompt=True
         )
 
     def answer(self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int) -> str:
-        """Returns the greedily decoded answer.
+        """Return the greedily decoded answer.
 
         The generation config in the model's folder (sampling, penalties, beams) is ignored.
 
@@ -64,7 +64,7 @@ class ChatModel:
         return self.processor.decode(new, skip_special_tokens=True).strip()
 
     def yes(self, pixels: NDArray[np.uint8], prompt: str) -> float:
-        """Returns P(yes) by the first token of the answer, of all that begins with a yes or a no.
+        """Return P(yes) by the first token of the answer, of all that begins with a yes or a no.
 
         Args:
           pixels: as of `answer`.
@@ -78,11 +78,7 @@ class ChatModel:
         return self._yes_no.share(found.logits[0][0])
 
     def check_yes_no(self) -> None:
-        """Checks that the first token of an answer tells a yes from a no.
-
-        Raises:
-          InputError: it does not.
-        """
+        """Check that the first token of an answer tells a yes from a no."""
         _ = self._yes_no
 
     @property
@@ -92,7 +88,7 @@ class ChatModel:
     def _generate(
         self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int
     ) -> tuple[Any, int, Any]:
-        """Returns what the model generates, the length of the question, and its tokens."""
+        """Return what the model generates, the length of the question, and its tokens."""
         from PIL import Image
 
         torch = import_torch()
@@ -129,15 +125,11 @@ class ChatModel:
 
 
 def load_chat_model(weights: Weights, chat_template: Path | None = None) -> ChatModel:
-    """Loads a model and its processor, from safetensors only and without running its folder's code.
+    """Load a model and its processor, from safetensors only and without running its folder's code.
 
     Args:
       weights: where the model is.
       chat_template: Jinja file with the chat template; None for the model's own.
-
-    Raises:
-      InputError: it cannot be loaded, or there is no chat template.
-      MissingExtra: torch or transformers is not installed.
     """
     import_torch()
     transformers: Any = importlib.import_module("transformers")

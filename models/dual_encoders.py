@@ -61,7 +61,6 @@ class CaptionTokenizer:
     fill: bool = False
 
     def count(self, captions: Sequence[str]) -> list[int]:
-        """Return how many tokens the model reads of each caption, padding not counted."""
         if self.fill:
             return [self.max_tokens] * len(captions)
         tokens = self.tokenizer(list(captions), truncation=True, max_length=self.max_tokens)
@@ -206,12 +205,10 @@ class Sigmoid:
     bias: float
 
     def __str__(self) -> str:
-        """Return the formula."""
         return f"sigmoid({self.scale:.9g} * cosine {self.bias + 0.0:+.9g})"
 
 
 def compare_vectors(calibration: Sigmoid, images: Vectors, captions: Vectors) -> Matches:
-    """Score image i with caption i, for two arrays of equal shape."""
     cosines = np.einsum("nd,nd->n", images, captions, dtype=np.float32)
     # The sum is in float64: the scale is large and the bias nearly cancels it.
     exact = calibration.scale * cosines.astype(np.float64) + calibration.bias
@@ -260,17 +257,14 @@ class ContrastiveScorer:
         self.identity = _identity(kind, weights, preprocessor, self.calibration)
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        """Return the resized and normalised image, float32 of shape (3, height, width)."""
         return self.preparer(picture)
 
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
-        """Return a unit vector for each image, float32 of shape (dimensions,)."""
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
             return list(self._unit(self._called.image(self._model, pixels)))
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
-        """Return how many tokens the model reads of each caption."""
         return self._captions.count(captions)
 
     def encode_captions(self, captions: Sequence[str], length: int | None = None) -> Vectors:
@@ -285,11 +279,9 @@ class ContrastiveScorer:
             return self._unit(self._called.text(self._model, tokens))
 
     def compare(self, images: Vectors, captions: Vectors) -> Matches:
-        """Score image i with caption i."""
         return compare_vectors(self.calibration, images, captions)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        """Score pairs of encoded images and captions."""
         return match_vectors(self, images, captions, pairs)
 
     def _unit(self, features: Any) -> Vectors:

@@ -97,11 +97,9 @@ class PixelFusion(ABC):
         self.identity = weights.identity(kind, family, self._preprocessor.digest, calibration)
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        """Return the resized and normalised image, float32 of shape (3, height, width)."""
         return self.preparer(picture)
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
-        """Return how many tokens the model reads of each caption."""
         return self._captions.count(captions)
 
     def encode_images(self, prepared: Sequence[Any]) -> list[Any]:

@@ -142,7 +142,6 @@ class _Loaded:
         return post is not None and "input_ids" in inspect.signature(post).parameters
 
     def inputs(self, **given: Any) -> dict[str, Any]:
-        """Return what the processor makes of texts and pictures, on the model's device."""
         torch, made = import_torch(), self.processor(return_tensors="pt", **given)
         return {
             name: value.to(self.device, self.model.dtype if value.is_floating_point() else None)
@@ -163,7 +162,6 @@ def _processor(weights: Weights) -> Any:
 
 
 def weights_of(name: str, device: str) -> Weights:
-    """Return the weights of a detector or segmenter: a folder, or ID@COMMIT of the hub."""
     source, _, revision = name.rpartition("@")
     if not source or Path(name).is_dir():  # a folder's own name may hold an @
         return Weights(source=name, device=device)

@@ -62,7 +62,6 @@ def parse_encoder(text: str) -> ScorerSpec:
 
 
 def load_encoder(spec: ScorerSpec) -> ImageEncoder:
-    """Load an encoder of pictures."""
     if spec.kind != DINOV2:
         return load_scorer(spec)
     with unchanged([spec.source]):
@@ -101,7 +100,6 @@ class Dinov2Encoder:
         return np.asarray(values[0], dtype=np.float32)
 
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
-        """Return a unit vector for each picture, float32 of shape (dimensions,)."""
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
             tokens = self._model(pixel_values=pixels).pooler_output.float()

@@ -113,7 +113,6 @@ class LxmertScorer:
         return list(prepared)
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
-        """Return how many tokens the model reads of each caption."""
         return self._captions.count(captions)
 
     def match(

@@ -93,27 +93,22 @@ class OpenClipScorer:
         )
 
     def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        """Return the resized and normalised image, float32 of shape (3, height, width)."""
         return self.preparer(picture)
 
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
-        """Return a unit vector for each image, float32 of shape (dimensions,)."""
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._device, self._dtype)
             return list(self._unit(self._model.encode_image(pixels)))
 
     def encode_captions(self, captions: Sequence[str]) -> Vectors:
-        """Return unit vectors, float32 of shape (captions, dimensions)."""
         with self._torch.inference_mode():
             tokens = self._tokenizer(list(captions)).to(self._device)
             return self._unit(self._model.encode_text(tokens))
 
     def compare(self, images: Vectors, captions: Vectors) -> Matches:
-        """Score image i with caption i."""
         return compare_vectors(self.calibration, images, captions)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        """Score pairs of encoded images and captions."""
         return match_vectors(self, images, captions, pairs)
 
     def _unit(self, features: Any) -> Vectors:
@@ -123,7 +118,6 @@ class OpenClipScorer:
 
 
 def import_open_clip() -> Any:
-    """Import open_clip."""
     try:
         importlib.import_module("torchvision")
         return importlib.import_module("open_clip")

@@ -158,7 +158,6 @@ class OscarScorer:
         return OscarImage(states=states, regions=len(features), tag_ids=tags)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        """Score pairs of encoded images and captions, in one batch."""
         torch, device = self._torch, self._files.device
         sequences = [
             self._sequence(self._ids(captions[caption]), images[image]) for image, caption in pairs
@@ -343,7 +342,6 @@ def _classifier(folder: Path, tensors: Mapping[str, Any]) -> Any:
 
 
 def _width(folder: Path, layer: str, tensors: Mapping[str, Any]) -> int:
-    """Return the input dimension of a linear layer of the checkpoint."""
     if f"{layer}.weight" not in tensors:
         raise InputError(
             f"{folder}: holds no '{layer}.weight'; expected an OSCAR that was fine-tuned to "

@@ -46,7 +46,6 @@ class Weights:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        """Check that the weights are named unambiguously."""
         if self.folder is not None and self.revision is not None:
             raise InputError(f"{self.source}: a folder has no revision; found {self.revision!r}")
         if self.folder is None and _COMMIT.fullmatch(self.revision or "") is None:
@@ -76,7 +75,6 @@ class Weights:
     def identity(
         self, kind: str, family: str, preprocessing: str, calibration: str = "none"
     ) -> Identity:
-        """Return the identity of a model with these weights."""
         return Identity(
             kind=kind,
             family=family,
@@ -113,7 +111,6 @@ class Preprocessor:
 
 
 def import_torch() -> Any:
-    """Import torch."""
     try:
         importlib.import_module("transformers")
         return importlib.import_module("torch")
@@ -178,7 +175,6 @@ def onto_device(model: Any, device: str) -> Any:
 
 
 def load_preprocessor(weights: Weights) -> Preprocessor:
-    """Load image processor and tokenizer."""
     image, tokenizer = load_image_processor(weights), load_tokenizer(weights)
     parts = [image.to_json_string(), *_tokenizer_parts(tokenizer)]
     return Preprocessor(image=image, tokenizer=tokenizer, digest=fingerprint(parts))
@@ -210,7 +206,6 @@ def load_tokenizer(weights: Weights) -> Any:
 
 
 def tokenizer_digest(tokenizer: Any) -> str:
-    """Return the SHA-256 of a tokenizer's configuration."""
     return fingerprint(_tokenizer_parts(tokenizer))
 
 
@@ -297,7 +292,6 @@ def _quiet(transformers: Any) -> Iterator[None]:
 
 
 def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
-    """Check that a tokenizer belongs to a model."""
     # transformers makes an almost empty tokenizer where files are missing.
     if not embeddings / 2 <= tokens <= embeddings:
         raise InputError(
@@ -307,7 +301,6 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
 
 
 def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
-    """Return what is said of a model that cannot be loaded."""
     if weights.folder is not None:
         advice = "expected a folder that transformers saved, with its weights in safetensors"
     else:

@@ -78,7 +78,6 @@ class _Lines:
         self._starts = _index(path, path.stat().st_mtime_ns, path.stat().st_size)
 
     def __getitem__(self, key: str) -> list[str]:
-        """Return the fields after the key; see RegionFiles for errors."""
         if key not in self._starts:
             raise ValueError(f"{key}: {self._path.name} has no line of this image")
         with open(self._path, "rb") as stream:

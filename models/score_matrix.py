@@ -88,7 +88,6 @@ class MatrixScorer:
 
     @functools.cached_property
     def identity(self) -> Identity:
-        """Which files, by their digests."""
         files = self._files
         keys = [path for path in (files.rows, files.columns) if path is not None]
         return Identity(
@@ -112,7 +111,6 @@ class MatrixScorer:
         return self._table.images[picture.key]
 
     def encode_images(self, prepared: Sequence[int]) -> list[int]:
-        """Return the indices as they are."""
         return list(prepared)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
@@ -132,7 +130,6 @@ def _log_odds(probabilities: NDArray[np.float64], published: np.dtype[Any]) -> N
 
 
 def read_table(files: MatrixFiles) -> ScoreTable:
-    """Read scores and their keys."""
     if not files.scores.is_file():
         raise InputError(f"{files.scores}: no such file")
     table = _read_parquet(files.scores) if _is_list(files.scores) else _read_matrix(files)

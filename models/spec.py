@@ -44,11 +44,9 @@ class ScorerSpec:
     options: tuple[tuple[str, str], ...] = ()
 
     def text(self, name: str) -> str | None:
-        """Return an option; None if it is not given."""
         return dict(self.options).get(name)
 
     def number(self, name: str) -> float | None:
-        """Return an option's number; None if it is not given."""
         text = self.text(name)
         try:
             return None if text is None else float(text)
@@ -63,13 +61,11 @@ class ScorerSpec:
         return int(text)
 
     def path(self, name: str) -> Path | None:
-        """Return an option's path; None if it is not given."""
         text = self.text(name)
         return None if text is None else Path(text)
 
     @property
     def precision(self) -> Precision:
-        """The type of the weights."""
         found = self.text("precision") or "float32"
         for known in get_args(Precision):
             if found == known:
@@ -79,7 +75,6 @@ class ScorerSpec:
 
     @property
     def device(self) -> str:
-        """Where the model runs, as torch names it."""
         return self.text("device") or "cpu"
 
     def on_cpu(self) -> "ScorerSpec":
@@ -95,7 +90,6 @@ class ScorerSpec:
         return dataclasses.replace(self, options=tuple(sorted(options)))
 
     def weights(self) -> Weights:
-        """Return the pretrained model that is named."""
         return Weights(
             source=self.source,
             revision=self.revision,
@@ -167,7 +161,6 @@ def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Iden
 
 
 def load_scorer(spec: ScorerSpec) -> Scorer:
-    """Load a scorer."""
     with unchanged([spec.source, *(value for _, value in spec.options)]):
         scorer = SCORERS[spec.kind].load(spec)
         _ = scorer.identity  # it hashes the files, and is cached
@@ -257,7 +250,6 @@ _NEEDED = ("identity", "reads_pixels", "prepare", "encode_images", "match")
 
 
 def device_of(text: str) -> str | None:
-    """Return the device that a model's name asks for; None if it names none."""
     if text.startswith(PREFIX):
         return _parse(text)[2].get("device")
     return _one(text).text("device")

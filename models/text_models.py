@@ -212,7 +212,6 @@ class NliModel:
 
     @property
     def _limit(self) -> int | None:
-        """How many tokens the model reads."""
         limits = (
             self._tokenizer.model_max_length,
             getattr(self._model.config, "max_position_embeddings", None),

@@ -35,12 +35,6 @@ _STYLE = {
 
 
 def check_output(path: Path) -> None:
-    """Check that a plot can be written to a path.
-
-    Raises:
-      InputError: its extension is not supported.
-      MissingExtra: matplotlib is not installed.
-    """
     if path.suffix not in _FORMATS:
         raise InputError(f"--output {path}: expected a name that ends in {', '.join(_FORMATS)}")
     _matplotlib()

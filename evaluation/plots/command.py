@@ -89,7 +89,6 @@ class PlotSettings:
 
 
 def plot_command(settings: PlotSettings) -> int:
-    """Draw one plot into its file and print the path; return 0."""
     check_output(settings.output)
     refuse_unread(settings, (*_ALWAYS, *READ[settings.kind]), f"the plot of {settings.kind}")
     if not settings.inputs or settings.bins < 1 or settings.resamples < 1:

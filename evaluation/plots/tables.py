@@ -44,7 +44,6 @@ def read_numbers(paths: Sequence[Path]) -> list[Number]:
 
 
 def chosen(numbers: Sequence[Number], metric: str) -> list[Number]:
-    """Return the numbers of one metric that have a value."""
     found = [one for one in numbers if one.metric == metric and one.value is not None]
     if not found:
         known = ", ".join(dict.fromkeys(one.metric for one in numbers))

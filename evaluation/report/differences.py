@@ -167,7 +167,6 @@ def _short(value: Any) -> str:
 def _summary(
     a: Dataset, b: Dataset, found: TableDifference, lists: Mapping[str, Written]
 ) -> dict[str, Any]:
-    """Return what the first page says."""
     names = [dataset.manifest.dataset for dataset in (a, b)]
     is_same = names[0] == names[1]
     return {

@@ -62,7 +62,6 @@ def take_place(output: str, note: Note, *, overwrite: bool, option: str = "--out
 
 
 def finish(output: str, note: Note) -> None:
-    """Note that a report is complete."""
     storage.write_bytes(storage.join(output, NOTE), _encoded(note, complete=True))
 
 
@@ -89,7 +88,6 @@ class Folder:
         self.write(f"data/{name}.js", script)
 
     def write(self, path: str, text: str) -> None:
-        """Write a text file."""
         storage.write_bytes(storage.join(self.root, path), text.encode(), synced=False)
 
 
@@ -166,12 +164,10 @@ def link(page: str, **facets: str) -> str:
 
 
 def write_page(folder: Folder, template: str, path: str, **context: Any) -> None:
-    """Write a page: a template such as `rows.html`, filled with texts, which are escaped."""
     folder.write(path, rendered(template, **context))
 
 
 def rendered(template: str, **context: Any) -> str:
-    """Return what a template says of something; all text is escaped."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -185,7 +181,6 @@ def rendered(template: str, **context: Any) -> str:
 
 
 def write_assets(folder: Folder) -> None:
-    """Write the scripts and styles that the pages load."""
     _copy(_site() / "assets", storage.join(folder.root, "assets"))
 
 

@@ -31,7 +31,6 @@ class Text(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def plain(self) -> str:
-        """The text without marks."""
         return "".join(part if isinstance(part, str) else part[0] for part in self.parts)
 
 
@@ -86,12 +85,10 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[str, dict[str, Any]], ...] = ()
 
     def all_texts(self) -> Sequence[Text]:
-        """Return its texts, those of the pictures first."""
         return [*(text for pane in self.panes for text in pane.texts), *self.texts]
 
 
 def plain(text: Any, role: str = "", tone: Tone = "") -> Text:
-    """Return a text without marks."""
     return Text(role=role, parts=(str(text),), tone=tone)
 
 

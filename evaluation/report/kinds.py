@@ -91,7 +91,6 @@ _ANY: Final = Kind(thing="rows", needs=(), make=lambda dataset: _single(of_rows.
 
 
 def kind_of(dataset: Dataset) -> Kind:
-    """Return the kind of a dataset, by the columns of its samples."""
     columns = set(dataset.columns("samples"))
     kind = next((each for each in _KINDS if each.needs[0] in columns), _ANY)
     if lacking := [name for name in ("sample_id", *kind.needs) if columns and name not in columns]:

@@ -32,7 +32,6 @@ _ROLES: Final[Mapping[str, Tone]] = {"hard_positive": "true", "hard_negative": "
 
 
 def facts_of(row: Row) -> tuple[tuple[str, str], ...]:
-    """Return the short facts of a row."""
     return tuple((name, str(row[name])) for name in FACTS if row.get(name) not in (None, ""))
 
 
@@ -77,7 +76,6 @@ def _boxes(row: Row, side: int) -> Iterator[Box]:
 
 
 def _annotation(row: Row) -> Mapping[str, Any]:
-    """Return what the source says of a row; nothing where that is no JSON object."""
     try:
         said = json.loads(row.get("annotation") or "{}")
     except (ValueError, RecursionError):
@@ -126,7 +124,6 @@ _EDITS: Final = {
 
 
 def of_perturbations(rows: Sequence[Row]) -> Item:
-    """Return a caption with all of its perturbations below it."""
     first = rows[0]
     texts = [plain(first["caption"], "caption")]
     for row in rows:
@@ -141,7 +138,6 @@ def of_perturbations(rows: Sequence[Row]) -> Item:
 
 
 def of_training(rows: Sequence[Row]) -> Item:
-    """Return a caption with the texts that were made of it to train on."""
     by_role = {row["role"]: row for row in rows}
     original = by_role.get("original", rows[0])["text"]
     texts: list[Text] = []
@@ -312,7 +308,6 @@ def _given(row: Row, column: str) -> Spans | None:
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> Spans:
-    """Return spans in order, with overlapping ones merged."""
     merged: Spans = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:

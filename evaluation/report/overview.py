@@ -37,7 +37,6 @@ Limits = Mapping[str, Sequence[tuple[str, float]]]
 def summary(
     dataset: Dataset, profile: Profile, tables: dict[str, Written], thing: str
 ) -> dict[str, Any]:
-    """Return what the first page says of a dataset whose samples are shown as `thing`."""
     manifest = profile.manifest
     return {
         "title": statements.title(profile),

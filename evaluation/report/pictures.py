@@ -68,13 +68,11 @@ class Pictures:
         return f"pictures/{_below(image_id or '')}{found.suffix}"
 
     def thumbnail(self, image_id: str | None) -> str | None:
-        """Return where the small picture lies; None if there is none."""
         if image_id is None or image_id not in self.stored or image_id in self.bad:
             return None
         return f"thumbnails/{_below(image_id)}.jpg"
 
     def mask(self, mask_id: str | None) -> str | None:
-        """Return where a mask lies; None if there is none."""
         there = mask_id is not None and mask_id in self.masks
         return f"masks/{_below(mask_id or '')}.png" if there else None
 
@@ -86,12 +84,7 @@ def _below(image_id: str) -> str:
 def read_pictures(
     dataset: Dataset, *, whole: bool, only: Collection[str] | None = None
 ) -> Pictures:
-    """Return what a report needs to know of a dataset's pictures, or of some by their ids.
-
-    Raises:
-      InputError: a file is missing or damaged, or a picture or mask has an id or a suffix that is
-        none: they become names of files.
-    """
+    """Return what a report needs to know of a dataset's pictures, or of some by their ids."""
     pictures = Pictures(whole=whole)
     columns = ["image_id", "image.path", "width_px", "height_px", "scores"]
     names: dict[str, str] = {}
@@ -145,8 +138,6 @@ def _shelved(dataset: Dataset, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
 
 
 def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, output: str) -> None:
-    """Write some pictures, each an id and its bytes, and small ones."""
-
     def write(image_id: str, data: bytes) -> None:
         if file := pictures.file(image_id):
             _put(storage.join(output, file), lambda: data)
@@ -205,7 +196,6 @@ def coloured(mask: bytes) -> bytes:
 def _encoded(
     dataset: Dataset, table: str, key: str, wanted: set[str] | None = None
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield the ids and bytes of the pictures of a table, or of some of them."""
     for file in dataset.files(table):
         for group in dataset.groups(file.path, [key, "image"]):
             for batch in group.to_batches(100):

@@ -47,11 +47,9 @@ class Whys:
         self._others = {row["candidate_id"]: row for row in found if row["candidate_id"] in named}
 
     def words_of(self, row: Row) -> str:
-        """Return a reject in one line."""
         return f"{row['candidate_id']}  {self.why_of(row)}"
 
     def why_of(self, row: Row) -> str:
-        """Return why something was rejected, with the value and its limit."""
         cause = self.cause_of(row)
         return f"{_why(row)}: {cause}" if cause else _why(row)
 

@@ -87,12 +87,10 @@ class Facet:
     found: list[tuple[str, ...]] = field(default_factory=list)
 
     def counts(self) -> dict[str, int]:
-        """Return how many items have each value, by the values in their order."""
         return dict(sorted(Counter(value for values in self.found for value in values).items()))
 
     @property
     def is_many(self) -> bool:
-        """Whether an item has several values."""
         return any(len(values) > 1 for values in self.found)
 
     @property
@@ -126,7 +124,6 @@ class Numbers:
     found: "array.array[float]" = field(default_factory=lambda: array.array("f"))
 
     def values(self) -> NDArray[np.float32]:
-        """Return the numbers [n], float32, NaN for none."""
         return np.frombuffer(self.found, dtype=np.float32)
 
     def finite(self) -> NDArray[np.float32]:
@@ -150,7 +147,6 @@ class _Columns:
         self.items = 0
 
     def add(self, name: str, rows: Sequence[Row]) -> None:
-        """Add an item made of some rows of a table."""
         for title in FACETS:
             if values := [value for row in rows for value in _values(row.get(title))]:
                 self._facet(title, values, kept=title in LINKED)
@@ -188,7 +184,6 @@ class _Columns:
         column.found.extend([none] * (self.items - len(column.found)))
 
     def done(self) -> tuple[list[Facet], list[Numbers]]:
-        """Return the columns that can tell items apart."""
         facets, numbers = list(self._facets.values()), list(self._numbers.values())
         columns: list[Facet | Numbers] = [*facets, *numbers]
         for column in columns:

@@ -87,7 +87,6 @@ class Agreement:
 
 
 def agreement(votes: First, form: Form = "decide", seed: int = 0) -> Agreement:
-    """Return how far reviewers agree on items; the seed is that of the resampling of items."""
     counts = counts_of(votes, form)
     value, interval = _alpha(counts, np.arange(len(counts)), FORMS[form].level, seed)
     said = [{vote.said for vote in own} for each in votes.values() if len(own := _given(each)) > 1]
@@ -110,7 +109,6 @@ def reviewers_of(
     form: Form = "decide",
     seed: int = 0,
 ) -> tuple[Reviewer, ...]:
-    """Return how each reviewer answered; the seed is that of the resampling of items."""
     first = first_votes(votes) if FORMS[form].is_compared else {}
     found = []
     for name, some in votes.items():

@@ -131,7 +131,6 @@ def _judgements(dataset: Dataset) -> Iterator[Judgement]:
 
 
 def read_judgements(dataset: Dataset) -> Iterator[Judgement]:
-    """Yield the judgements of a dataset; none where it has no such table."""
     for row in dataset.rows("judgements"):
         found = msgspec.convert(row, Judgement)
         for answer in found.answers:

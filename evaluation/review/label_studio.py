@@ -69,7 +69,6 @@ def controls_of(protocol: Protocol, items: Sequence[Item]) -> list[Control]:
 
 
 def config_of(protocol: Protocol, controls: Sequence[Control]) -> str:
-    """Return the labelling config."""
     guide = '  <Header value="$guide" size="5"/>\n' if protocol.guide else ""
     return (
         '<View>\n  <Header value="$question" size="4"/>\n'
@@ -136,7 +135,6 @@ def tasks_of(
 
 
 def _data(controls: Sequence[Control]) -> dict[str, str]:
-    """Return the texts that controls show, by the fields of a task."""
     labels = {each.name: each.label for each in controls if each.label}
     options = ((each.name, option) for each in controls for option in each.options)
     return labels | {

@@ -86,7 +86,6 @@ class ReviewOutcome:
 
 
 def import_votes(settings: Import) -> ReviewOutcome:
-    """Take the votes of reviewers, and write what follows from them, and the answers."""
     for option, path in (("output", settings.output), ("answers", settings.answers)):
         if path is not None and path.exists() and not settings.overwrite:
             raise InputError(f"--{option} {path}: exists; add --overwrite to replace it")
@@ -253,7 +252,6 @@ def _written(
 
 
 def _captions(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
-    """Yield a row for each picture, with the captions of all who wrote one."""
     for item, own in groupby(given, key=lambda each: each.item):
         yield {
             "image": names[item],
@@ -276,7 +274,6 @@ def _statements(given: list[_Written], _: dict[str, str], dataset: Dataset) -> I
 
 
 def _questions(given: list[_Written], names: dict[str, str], _: Dataset) -> Iterator[Row]:
-    """Yield two rows for each question, one for each picture."""
     rows = [
         {
             "question": each.texts["question"],

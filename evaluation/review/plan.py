@@ -70,7 +70,6 @@ class _Own(NamedTuple):
 
 
 def write_plan(settings: Plan) -> ReviewPlan:
-    """Write the tasks of all reviewers; the same options give the same tasks."""
     protocol = protocol_of(settings.protocol)
     dataset = open_dataset(settings.dataset)
     only = wanted(dataset, settings)
@@ -262,7 +261,6 @@ def _write_pages(
     answers: Sequence[str],
     context: dict[str, Any],
 ) -> None:
-    """Write a page for each reviewer."""
     form = FORMS[protocol.form]
     asked = {"reasons": protocol.reasons, "answers": answers, "seconds": protocol.seconds}
     buttons = [{"answer": name, "label": label, "key": key} for name, label, key in form.buttons]
@@ -276,7 +274,6 @@ def _write_pages(
 
 
 def _write_projects(folder: Folder, protocol: Protocol, reviewers: Mapping[str, _Own]) -> None:
-    """Write the tasks of each reviewer for Label Studio, and a labelling config for all."""
     every = [item for own in reviewers.values() for item in own.items]
     controls = label_studio.controls_of(protocol, every)
     folder.write("config.xml", label_studio.config_of(protocol, controls))

@@ -68,7 +68,7 @@ class Field(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     listed: bool = False
 
     def names(self, pictures: int) -> list[str]:
-        """Returns the names of the texts that are written for some pictures."""
+        """Return the names of the texts that are written for some pictures."""
         if not self.per_picture:
             return [self.name]
         return [f"{self.name}_{place}" for place in range(pictures)]
@@ -107,13 +107,12 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @functools.cache
 def protocols() -> Mapping[str, Protocol]:
-    """Returns the protocols that come with eqforge, by name."""
     found = msgspec.toml.decode(_SHIPPED.read_bytes())
     return {name: msgspec.convert({"name": name, **each}, Protocol) for name, each in found.items()}
 
 
 def unit_of(name: str, form: Form) -> Unit:
-    """Returns what a protocol is about, by its name, or one of a user's own by its form."""
+    """Return what a protocol is about, by its name, or one of a user's own by its form."""
     if (known := protocols().get(name)) is not None:
         return known.unit
     own: dict[Form, Unit] = {"rank": "captions", "order": "queries", "box": "pictures"}
@@ -121,7 +120,7 @@ def unit_of(name: str, form: Form) -> Unit:
 
 
 def protocol_of(name: str) -> Protocol:
-    """Returns a protocol by its name, or the one that a TOML file describes."""
+    """Return a protocol by its name, or the one that a TOML file describes."""
     known = protocols()
     if name in known:
         return known[name]

@@ -84,7 +84,6 @@ def ranked_by(votes: Mapping[str, Mapping[str, Vote]], items: Mapping[str, Item]
 
 
 def ranking_lines(queries: Sequence[Ranked]) -> Iterator[dict[str, Any]]:
-    """Yield each query with its pictures in the order of people, with their mean ranks."""
     for query in queries:
         order = sorted(zip(query.ranks.mean(axis=0).tolist(), query.images, strict=True))
         yield {
@@ -200,7 +199,7 @@ def _correlation(
 def _resampled(
     own: Sequence[NDArray[np.float64]], ranks: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Draws queries, and people of each anew: mean rho and tau of each resample [_RESAMPLES, 2]."""
+    """Draw queries, and people of each anew: mean rho and tau of each resample [_RESAMPLES, 2]."""
     rng = np.random.default_rng(0)
     chosen = rng.integers(0, len(own), (_RESAMPLES, len(own)))
     found = np.empty((*chosen.shape, 2))
@@ -229,6 +228,5 @@ def _correlated(scores: NDArray[np.float64], means: NDArray[np.float64]) -> NDAr
 
 
 def _cosines(one: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the cosine of a vector [n] with others [m, n]; 0 where one has no length."""
     lengths = np.sqrt((one**2).sum() * (others**2).sum(axis=1))
     return np.divide(others @ one, lengths, out=np.zeros(len(others)), where=lengths > 0)

@@ -147,7 +147,6 @@ def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
 
 
 def _rows(dataset: Dataset, column: str, values: Sequence[str]) -> list[Row]:
-    """Return the rows of samples with some values in a column."""
     wanted, batches = pa.array(values, pa.string()), dataset.batches("samples", rows=_AT_ONCE)
     some = (batch.filter(pc.is_in(batch.column(column), value_set=wanted)) for batch in batches)
     return [row for batch in some for row in batch.to_pylist()]
@@ -220,7 +219,6 @@ def _rows_of(dataset: Dataset, unit: Unit) -> Units:
 
 
 def _picture_pairs(dataset: Dataset) -> Units:
-    """Return the pairs of pictures of the samples, each once."""
     columns, possible = dataset.columns("samples"), ("image_0_id", "image_id")
     first = next((name for name in possible if {name, "image_1_id"} <= set(columns)), None)
     if first is None:
@@ -263,7 +261,6 @@ def _boxes(dataset: Dataset, file: Path | None) -> Units:
 
 
 def boxes_of(file: Path) -> dict[str, DrawnBox]:
-    """Return the boxes of a file, by their ids."""
     return {box.id: box for _, box in _lines(file, DrawnBox)}
 
 

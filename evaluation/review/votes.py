@@ -118,7 +118,6 @@ def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
 
 
 def check_ids(votes: Votes, ids: Collection[str]) -> None:
-    """Check that all votes are on what there is."""
     for name, some in votes.by_reviewer.items():
         if lost := [vote for vote in some if vote.id not in ids]:
             what = _ITEMS.get(votes.unit, votes.unit.removesuffix("s"))
@@ -150,7 +149,6 @@ def _read(path: Path) -> VoteFile:
 
 
 def _check_votes(path: Path, file: VoteFile) -> None:
-    """Check votes in the order of their tasks."""
     form = FORMS[file.form]
     seen: dict[tuple[str, bool], int] = {}
     last = 0
@@ -186,7 +184,6 @@ def first_votes(votes: Mapping[str, Sequence[Vote]]) -> dict[str, dict[str, Vote
 
 
 def json_line(row: Mapping[str, object]) -> str:
-    """Return a row as a line of JSON."""
     return escaped_json(msgspec.json.encode(row).decode()) + "\n"
 
 

@@ -122,7 +122,6 @@ def _best(scores: Sequence[float], usual: Sequence[str]) -> str:
 
 
 def option_pairs(asked: Sequence[Posed]) -> tuple[list[str], list[str]]:
-    """Return the right option of each question beside each of its wrong ones."""
     pairs = [
         (each.options[LETTERS.index(each.answer)], option)
         for each in asked

@@ -63,7 +63,6 @@ class ProbeResult:
 
     @property
     def is_shortcut(self) -> bool:
-        """Whether the probe does better than chance: its interval lies above one half."""
         return self.low > CHANCE
 
     @property
@@ -73,7 +72,6 @@ class ProbeResult:
 
     @property
     def told_between(self) -> tuple[float, float]:
-        """The joint interval of `told`."""
         bounds = (self.joint_low, self.joint_high)
         return bounds if self.accuracy >= CHANCE else (1 - bounds[1], 1 - bounds[0])
 

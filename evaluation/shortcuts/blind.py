@@ -58,7 +58,6 @@ class BlindResult:
 
     @property
     def is_shortcut(self) -> bool:
-        """Whether it does better than guesses: its interval lies above chance."""
         return self.low > self.chance
 
 

@@ -59,7 +59,6 @@ _AUDITED = {"hard_negative", "caption_1", "role"}
 
 
 def audit_command(settings: AuditSettings) -> int:
-    """Audits a file and prints the report; returns 0, or 1 if `fail_above` is exceeded."""
     if settings.folds < 2 or settings.resamples < 1:
         raise InputError("expected --folds of at least 2 and --resamples of at least 1")
     questions = _questions(settings.path)
@@ -69,7 +68,6 @@ def audit_command(settings: AuditSettings) -> int:
 
 
 def _questions(path: Path) -> "Dataset | None":
-    """Return the dataset of questions that a path is; None if it is anything else."""
     from eqforge.evaluation.tasks.questions import is_questions
     from eqforge.schemas.dataset.reader import open_samples
     from eqforge.sources.labelled_captions import is_dataset
@@ -82,7 +80,6 @@ def _questions(path: Path) -> "Dataset | None":
 
 
 def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
-    """Print the audit of questions; returns how often each answerer is right."""
     from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe, blind_answerers
     from eqforge.evaluation.shortcuts.blind import audit_questions
     from eqforge.evaluation.shortcuts.report import as_json, questions_as_text
@@ -101,7 +98,6 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 
 
 def _audit_captions(settings: AuditSettings) -> list[float]:
-    """Print the audit of captions; returns how often each judge tells them from negatives."""
     from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe
     from eqforge.evaluation.shortcuts.audit import audit_pairs
     from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
@@ -124,7 +120,6 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
 
 
 def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
-    """Return the pairs of a file or dataset, and the number of captions without a false one."""
     from eqforge.schemas.dataset.reader import open_samples
     from eqforge.sources.labelled_captions import (
         is_dataset,

@@ -66,7 +66,6 @@ class Judge:
 
 
 def blind_judges(folds: int = 5) -> dict[str, Judge]:
-    """Return the judges by name, the transformer where torch is installed."""
     judges = probe_judges(folds=folds) | {"likelihood": likelihood_judge(folds)}
     return judges | ({"transformer": transformer_judge(folds)} if can_train() else {})
 
@@ -124,8 +123,6 @@ def transformer_judge(folds: int) -> Judge:
 def _by_folds(
     judge: Callable[[Texts, Texts], Numbers], folds: int
 ) -> Callable[[Question], Numbers]:
-    """Return what judges each fold after training on the others."""
-
     def margins(question: Question) -> Numbers:
         found = np.zeros(len(question.right))
         for places in split_folds(question.images, folds):
@@ -216,7 +213,6 @@ def train_transformer(
 
 
 def _encoded(texts: Sequence[str], numbers: dict[str, int]) -> Any:
-    """Return the words of texts as numbers [texts, words]."""
     import torch
 
     rows = [
@@ -227,7 +223,6 @@ def _encoded(texts: Sequence[str], numbers: dict[str, int]) -> Any:
 
 
 def _network(words: int) -> Any:
-    """Return the network: from words [texts, words] to scores [texts]."""
     import torch
     from torch import nn
 
@@ -245,7 +240,6 @@ def _network(words: int) -> Any:
             self.score = nn.Linear(_WIDTH, 1)
 
         def forward(self, texts: torch.Tensor) -> torch.Tensor:
-            """Return the scores [texts] of words [texts, words]."""
             padding = texts == _PADDING
             inputs = self.words(texts) + self.places(torch.arange(texts.shape[1]))
             seen = self.layers(inputs, src_key_padding_mask=padding)
@@ -256,5 +250,4 @@ def _network(words: int) -> Any:
 
 
 def can_train() -> bool:
-    """Return whether torch is installed, which the probe needs."""
     return find_spec("torch") is not None

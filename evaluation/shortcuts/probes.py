@@ -26,7 +26,6 @@ _CLUES = 10
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text in lower case."""
     return WORD.findall(text.lower())
 
 
@@ -76,7 +75,6 @@ def _placed_words(text: str) -> list[str]:
 
 
 def fit_words(texts: Sequence[str]) -> Featurizer:
-    """Count words and pairs of neighbouring words."""
     return _fit_counts(texts, analyzer="word", ngram_range=(1, 2), token_pattern=WORD.pattern)
 
 

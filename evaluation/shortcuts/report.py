@@ -39,7 +39,6 @@ _SEEN_OF_QUESTIONS = {
 
 
 def as_text(name: str, audit: Audit) -> str:
-    """Return a readable report of an audit of captions of a file or dataset."""
     lines = [
         f"{name}: {audit.one_image:,} pairs of one image and two captions were audited.",
         *_not_applicable(audit),
@@ -62,7 +61,6 @@ def as_text(name: str, audit: Audit) -> str:
 
 
 def as_json(name: str, audit: Audit | BlindAudit) -> str:
-    """Return the report of an audit of a file or dataset as one JSON object."""
     results = [
         {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
         for result in audit.results
@@ -81,7 +79,6 @@ def _result(result: ProbeResult | BlindResult) -> str:
 
 
 def _best(results: Sequence[ProbeResult]) -> str:
-    """Return the line of the probe that tells most, be it by what it is wrong about."""
     best = max(results, key=lambda result: result.told)
     low, high = best.told_between
     by = f"{best.probe}, turned round" if best.accuracy < CHANCE else best.probe
@@ -146,7 +143,6 @@ _UNITS = {
 
 
 def questions_as_text(name: str, audit: BlindAudit) -> str:
-    """Return a readable report of an audit of questions of a dataset."""
     lines = [
         f"{name}: {audit.questions:,} questions with {audit.texts:,} texts in {audit.groups:,} "
         "groups were answered without their images."

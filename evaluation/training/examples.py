@@ -67,7 +67,6 @@ class Examples:
         return len(self.units[0].matches)
 
     def image_ids(self) -> list[str]:
-        """Return the distinct images, sorted."""
         return sorted({match.image_id for unit in self.units for match in unit.matches})
 
     def count_texts(self, name: str) -> int:
@@ -77,7 +76,6 @@ class Examples:
 
 
 def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
-    """Read the training examples of a dataset."""
     left_out: Counter[str] = Counter()
     units = sorted(_read(dataset, split, left_out), key=lambda unit: unit.unit_id)
     if not units and left_out["no_image"]:
@@ -210,7 +208,6 @@ def epoch_order(unit_ids: Sequence[str], seed: int, epoch: int) -> list[int]:
 
 
 def make_batch(units: Sequence[Unit], exclude_repeats: bool = True) -> Batch:
-    """Make a batch of units."""
     matches = tuple(match for unit in units for match in unit.matches)
     partners: list[int] = []
     for unit in units:

@@ -67,11 +67,9 @@ class Pictures:
         self._places = {name: place for place, name in enumerate(names)}
 
     def __reduce__(self) -> tuple[type["Pictures"], tuple[Path]]:
-        """Pickle only the path."""
         return Pictures, (self._path,)
 
     def read(self, image_id: str) -> bytes:
-        """Return the encoded bytes of an image."""
         data: bytes = self._table["data"][self._places[image_id]].as_py()
         return data
 
@@ -124,7 +122,6 @@ class PixelFeed:
     texts: Texts
 
     def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
-        """Return `pixels` and `tokens`."""
         return {
             "pixels": self.pictures.prepare(self.processor, [match.image_id for match in matches]),
             "tokens": self.tokenizer.encode(self.texts.of(matches)),
@@ -146,7 +143,6 @@ class VectorFeed:
     texts: Texts
 
     def __call__(self, matches: Sequence[Match]) -> dict[str, Any]:
-        """Return `images` and `texts`."""
         texts = [self.caption_rows[text] for text in self.texts.of(matches)]
         return {
             "images": self.images[[self.image_rows[match.image_id] for match in matches]],

@@ -39,11 +39,9 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether this run has been finished here."""
         return (self.folder / MANIFEST).exists()
 
     def begin(self) -> None:
-        """Write the identity of the run."""
         if not (self.work / "run.json").exists():
             storage.write_bytes(str(self.work / "run.json"), _json(self._identity))
 
@@ -112,7 +110,6 @@ class RunFolder:
 
     @contextlib.contextmanager
     def log(self, step: int | None) -> Iterator[Callable[[Mapping[str, float]], None]]:
-        """Open the log to append entries behind a step; None writes nowhere."""
         if step is None:
             yield lambda _: None
             return

@@ -254,7 +254,6 @@ def hard_positive_loss(
 
 
 def _choose(logits: "Tensor") -> "Tensor":
-    """Return the mean cross-entropy of the rows choosing the column of the same number."""
     import torch
     from torch.nn.functional import cross_entropy
 

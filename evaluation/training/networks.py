@@ -50,7 +50,6 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
         return _unit(images), _unit(texts), scale.reshape(()), bias.reshape(())
 
     def after_step(self) -> None:
-        """Clamp the scale to at most 100, as in CLIP's training; SigLIP's is not limited."""
         if hasattr(self.model, "logit_scale") and not hasattr(self.model, "logit_bias"):
             with torch.no_grad():
                 self.model.logit_scale.clamp_(max=torch.tensor(MAX_SCALE).log().item())
@@ -149,7 +148,6 @@ class Start:
 
 
 def load_start(model: str, heads: bool) -> Start:
-    """Load the model to train."""
     specs = parse_specs(model)
     kind = specs[0].kind
     if kind not in ARCHITECTURES or len(specs) != 1 or specs[0].options:

@@ -114,7 +114,6 @@ class FinetuneSettings:
     """Seed of the order and of what is drawn."""
 
     def check_ranges(self) -> None:
-        """Check the numbers."""
         check_workers(self.workers, least=0)
         above = ("learning_rate", "temperature")
         least = {"epochs": 1, "steps": 1, "batch_size": 1, "checkpoint_every": 1, "close_count": 1}
@@ -131,7 +130,6 @@ class FinetuneSettings:
             raise InputError(f"--max-grad-norm {self.max_grad_norm}: expected more than 0")
 
     def objective(self) -> Objective:
-        """Return the training objective."""
         return Objective(
             weights=parse_weights(self.loss or ("infonce=1",)),
             negatives_in_contrast=self.negatives_in_contrast,
