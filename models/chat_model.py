@@ -23,13 +23,7 @@ class QuestionTooLong(ValueError):
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class ChatModel:
-    """A loaded model; it answers one question at a time, so that answers do not depend on batches.
-
-    Attributes:
-      model: the transformers model.
-      processor: turns an image and a text into its inputs.
-      identity: which model this is.
-    """
+    """A model that answers one question at a time, so that answers do not depend on batches."""
 
     model: Any
     processor: Any
@@ -43,14 +37,12 @@ class ChatModel:
         )
 
     def answer(self, pixels: NDArray[np.uint8], prompt: str, max_tokens: int) -> str:
-        """Return the greedily decoded answer.
+        """Return the greedily decoded answer to a `prompt`, at most `max_tokens` long.
 
         The generation config in the model's folder (sampling, penalties, beams) is ignored.
 
         Args:
           pixels: uint8 of shape (height, width, 3), RGB.
-          prompt: as returned by `prompt`.
-          max_tokens: the maximum length of the answer.
 
         Raises:
           QuestionTooLong: there is no room for the answer.
@@ -66,13 +58,8 @@ class ChatModel:
     def yes(self, pixels: NDArray[np.uint8], prompt: str) -> float:
         """Return P(yes) by the first token of the answer, of all that begins with a yes or a no.
 
-        Args:
-          pixels: as of `answer`.
-          prompt: as returned by `prompt`.
-
         Raises:
           QuestionTooLong, ValueError: see `answer`.
-          InputError: the tokenizer does not tell yes from no.
         """
         found, _, _ = self._generate(pixels, prompt, max_tokens=1)
         return self._yes_no.share(found.logits[0][0])
@@ -127,9 +114,7 @@ class ChatModel:
 def load_chat_model(weights: Weights, chat_template: Path | None = None) -> ChatModel:
     """Load a model and its processor, from safetensors only and without running its folder's code.
 
-    Args:
-      weights: where the model is.
-      chat_template: Jinja file with the chat template; None for the model's own.
+    `chat_template` is a Jinja file that replaces the model's own template.
     """
     import_torch()
     transformers: Any = importlib.import_module("transformers")

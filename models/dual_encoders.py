@@ -71,10 +71,7 @@ class CaptionTokenizer:
     ) -> Any:
         """Return the model's inputs by name, tensors of shape (captions, tokens) on a device.
 
-        Args:
-          captions: the texts of a batch.
-          device: as torch names it.
-          length: tokens that each caption is padded or truncated to; None pads to the longest.
+        Each caption is padded or truncated to `length` tokens; None pads to the longest.
         """
         if self.fill:
             length = None
@@ -270,9 +267,7 @@ class ContrastiveScorer:
     def encode_captions(self, captions: Sequence[str], length: int | None = None) -> Vectors:
         """Return unit vectors, float32 of shape (captions, dimensions).
 
-        Args:
-          captions: the texts, in one batch.
-          length: tokens that each is padded to; None pads to the longest.
+        Each caption is padded to `length` tokens; None pads to the longest.
         """
         with self._torch.inference_mode():
             tokens = self._captions.encode(captions, self._weights.device, length)

@@ -35,22 +35,16 @@ _LONGEST = 1333 / 800
 
 
 def run_head(head: Any, states: Any) -> Any:
-    """Apply a head in float32, whatever the type of the states and within any autocast.
+    """Apply a torch module in float32, whatever the type of the states and within any autocast.
 
-    Args:
-      head: a torch module; its weights become float32 and stay so.
-      states: a tensor of the shape that the head takes.
+    Its weights become float32 and stay so.
     """
     with import_torch().autocast(states.device.type, enabled=False):
         return head.float()(states.float())
 
 
 def match_classes(classes: Any) -> Matches:
-    """Return the difference of two classes, and P(match), the softmax over them.
-
-    Args:
-      classes: a head's float32 tensor of shape (pairs, 2): no match, match.
-    """
+    """Return the difference of a head's classes (pairs, [no match, match]), and their softmax."""
     logits: NDArray[np.float32] = (classes[:, 1] - classes[:, 0]).cpu().numpy()
     return Matches(logits=logits, probabilities=sigmoid(logits))
 
@@ -59,9 +53,6 @@ class PixelFusion(ABC):
     """A fusion encoder from transformers with its tokenizer and image processor.
 
     Args:
-      weights: the checkpoint.
-      architecture: its class in transformers.
-      kind, family: for the identity.
       calibration: how a logit becomes P(match).
       reader: the part of the configuration with the sizes of vocabulary and context; empty for the
         whole.
@@ -116,10 +107,7 @@ class PixelFusion(ABC):
         pairs: IndexPairs,
         length: int | None = None,
     ) -> Matches:
-        """Score pairs of encoded images and captions, in one batch.
-
-        For `length`, see ContrastiveScorer.encode_captions.
-        """
+        """Score pairs in one batch; for `length`, see ContrastiveScorer.encode_captions."""
         with self._torch.inference_mode():
             read = [captions[index] for index in pairs[:, 1]]
             tokens = self._captions.encode(read, self._weights.device, length)
@@ -134,9 +122,6 @@ class BlipItmScorer(PixelFusion):
     """BLIP with its matching head, a fusion encoder (Li et al. 2022, section 3.2).
 
     P(match) is the softmax over the head's two classes; as log-odds, their difference.
-
-    Args:
-      weights: a checkpoint of BlipForImageTextRetrieval.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -164,9 +149,6 @@ class Blip2ItmScorer(PixelFusion):
 
     Learnt queries attend to an image and a caption; the head's logits are averaged over the
     queries. P(match) is the softmax over the two classes; as log-odds, their difference.
-
-    Args:
-      weights: a checkpoint of Blip2ForImageTextRetrieval.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -205,9 +187,6 @@ class ViltScorer(PixelFusion):
     transformers' own forward pass draws the order of an image's patches from torch's global random
     generator, and pads images of a batch to the largest. The order changes only the last bits of a
     score; here patches stay in order and every image is padded to the most patches there can be.
-
-    Args:
-      weights: a checkpoint of ViltForImageAndTextRetrieval.
     """
 
     gives_log_odds = False

@@ -47,9 +47,8 @@ class Grounder:
     """Finds things by their names; not for several threads at once.
 
     Args:
-      detector: the weights of the detector.
-      segmenter: those of the segmenter; None takes the boxes as outlines.
-      least_score: the detector's score from which on a thing counts as found, in [0, 1].
+      segmenter: None takes the boxes as outlines.
+      least_score: the detector's lowest score of a thing that counts as found, in [0, 1].
     """
 
     def __init__(self, detector: Weights, segmenter: Weights | None, least_score: float) -> None:

@@ -69,11 +69,7 @@ def load_encoder(spec: ScorerSpec) -> ImageEncoder:
 
 
 class Dinov2Encoder:
-    """DINOv2 (Oquab et al. 2023), by its class token.
-
-    Args:
-      weights: the pretrained model.
-    """
+    """DINOv2 (Oquab et al. 2023), by its class token."""
 
     def __init__(self, weights: Weights) -> None:
         self._torch, self._weights = import_torch(), weights

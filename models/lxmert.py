@@ -122,10 +122,7 @@ class LxmertScorer:
         pairs: IndexPairs,
         length: int | None = None,
     ) -> Matches:
-        """Score pairs of images and captions, in one batch.
-
-        For `length`, see ContrastiveScorer.encode_captions.
-        """
+        """Score pairs in one batch; for `length`, see ContrastiveScorer.encode_captions."""
         torch, device, dtype = self._torch, self._weights.device, self._model.dtype
         chosen = [images[index] for index in pairs[:, 0]]
         with torch.inference_mode():

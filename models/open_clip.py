@@ -52,9 +52,6 @@ class OpenClipScorer:
     """A dual encoder from open_clip, a CLIP or a model trained with SigLIP's loss.
 
     Captions are padded to the model's full length, as its tokenizer does.
-
-    Args:
-      files: the model.
     """
 
     reads_pixels = True

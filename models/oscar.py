@@ -50,12 +50,9 @@ class OscarFiles:
 
     Attributes:
       checkpoint: folder with config.json, vocab.txt and weights.
-      features: TSV file of region features.
       tags: TSV file of object tags; None for a model trained without them.
       max_tokens: the most tokens of caption and tags together.
       max_regions: how many regions are read at most, from the first.
-      precision: type of the weights.
-      device: as torch names it.
     """
 
     checkpoint: Path
@@ -86,9 +83,6 @@ class OscarScorer:
     """Scores captions by their words, an image's object tags and its region features.
 
     The image itself is not read: its key must be in the files of features and tags.
-
-    Args:
-      files: what is read.
 
     Source: microsoft/Oscar, oscar/run_retrieval.py: sequence and full attention mask.
     """
@@ -221,7 +215,6 @@ class OscarNetwork:
     """The parts of the network, modules of torch.
 
     Attributes:
-      bert: embeddings, encoder and pooler.
       image_embedding: from region features to hidden states.
       image_norm: the layer norm after it; None if the checkpoint has none.
       classifier: from the pooled state to the classes `no match` and `match`.

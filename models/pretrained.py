@@ -97,13 +97,7 @@ def folder_digest(folder: Path) -> str:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Preprocessor:
-    """What makes a model's inputs.
-
-    Attributes:
-      image: a transformers image processor.
-      tokenizer: a transformers tokenizer.
-      digest: SHA-256 of the configuration of both, the vocabulary included.
-    """
+    """Image processor and tokenizer of transformers, with the SHA-256 of their configuration."""
 
     image: Any
     tokenizer: Any
@@ -218,11 +212,7 @@ def _tokenizer_parts(tokenizer: Any) -> list[Any]:
 
 
 def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
-    """Return the pixel values that an image processor makes, float32 (3, height, width).
-
-    Raises:
-      ValueError: the picture has no pixels.
-    """
+    """Return the pixel values that an image processor makes, float32 (3, height, width)."""
     from PIL import Image
 
     if picture.pixels is None:
@@ -235,11 +225,7 @@ def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
 def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
     """Return prepared images as one tensor on a device, (images, 3, height, width).
 
-    Args:
-      prepared: arrays of one shape, or a tensor of them stacked; one in pinned memory is copied
-        asynchronously.
-      device: of the model.
-      dtype: of the model's weights.
+    A tensor in pinned memory is copied asynchronously.
     """
     torch = import_torch()
     if not isinstance(prepared, torch.Tensor):
@@ -248,12 +234,7 @@ def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
 
 
 def load_model(weights: Weights, architecture: str) -> Any:
-    """Load a transformers model from safetensors alone, for inference.
-
-    Args:
-      weights: where it is.
-      architecture: name of the class, such as `CLIPModel`.
-    """
+    """Load a transformers model of a class such as `CLIPModel` from safetensors, for inference."""
     torch = import_torch()
     check_device(weights.device)
     transformers = importlib.import_module("transformers")

@@ -46,9 +46,7 @@ class Regions:
 class RegionFiles:
     """The lines of a file of features and one of tags, found by the image's key.
 
-    Args:
-      features: the file of features, of any size: only the offsets of its lines are in memory.
-      tags: the file of tags; None if the model reads none.
+    The files may be of any size: only the offsets of their lines are in memory.
     """
 
     def __init__(self, features: Path, tags: Path | None) -> None:

@@ -73,11 +73,7 @@ class ScoreTable:
 
 
 class MatrixScorer:
-    """Looks up published scores.
-
-    Args:
-      files: what is read.
-    """
+    """Looks up published scores."""
 
     reads_pixels = False
     gives_log_odds = True
@@ -101,11 +97,7 @@ class MatrixScorer:
         )
 
     def prepare(self, picture: Picture) -> int:
-        """Return the index of the picture's key.
-
-        Raises:
-          ValueError: there is none.
-        """
+        """Return the index of the picture's key."""
         if picture.key not in self._table.images:
             raise ValueError(f"{self._files.scores.name}: no scores of the image {picture.key!r}")
         return self._table.images[picture.key]

@@ -106,12 +106,7 @@ def parse_specs(text: str) -> tuple[ScorerSpec, ...]:
 
 
 def parse_spec(text: str, kinds: Mapping[str, frozenset[str]]) -> ScorerSpec:
-    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`.
-
-    Args:
-      text: what a user wrote.
-      kinds: the options of each kind.
-    """
+    """Read `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...`; `kinds` has the options of each kind."""
     kind, _, rest = text.partition(":")
     if kind not in kinds or not rest:
         hint = "" if kind in kinds else nearest(kind, kinds)
@@ -150,10 +145,6 @@ def identify(spec: ScorerSpec, load: Callable[[ScorerSpec], Identified]) -> Iden
     """Return the identity of a model that workers will load; it is loaded once, as a check.
 
     Here it is loaded on the CPU: the accelerator's memory is for the workers.
-
-    Args:
-      spec: names the model.
-      load: loads it.
     """
     if spec.text("device") is not None:
         check_device(spec.device)

@@ -29,12 +29,7 @@ _SPELLINGS: Final = (str.lower, str.capitalize, str.upper)
 
 
 class YesNoTokens:
-    """The tokens that a yes and a no begin with.
-
-    Args:
-      tokenizer: of transformers.
-      model: its name, for the message.
-    """
+    """The tokens that a yes and a no begin with; `model` is named in the error."""
 
     def __init__(self, tokenizer: Any, model: str) -> None:
         yes, no = (_first_tokens(tokenizer, word) for word in ("yes", "no"))
@@ -64,11 +59,7 @@ def _first_tokens(tokenizer: Any, word: str) -> set[int]:
 
 
 class TextYesNo:
-    """A causal language model that answers questions with yes or no.
-
-    Args:
-      weights: where it is.
-    """
+    """A causal language model that answers questions with yes or no."""
 
     def __init__(self, weights: Weights) -> None:
         self._tokenizer = load_tokenizer(weights)
@@ -115,9 +106,6 @@ class CausalLikelihood:
 
     Every token is predicted from those before it, the first one from the token that a text begins
     with, or, where the model has none, that the text before ended with, as GPT-2 was trained.
-
-    Args:
-      weights: where it is.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -135,11 +123,8 @@ class CausalLikelihood:
     def surprise(self, text: str) -> float:
         """Return the mean negative log likelihood of the tokens of a text, in nats, 0 or more.
 
-        A text is read by itself, so that its number does not depend on others.
-
         Raises:
-          ValueError: the text has no token, or more than the model reads, or what the model says is
-            not a number.
+          ValueError: the text has no token or too many, or the likelihood is not a number.
         """
         torch = import_torch()
         ids = list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -175,11 +160,7 @@ _BEGINNINGS: Final = ("entail", "neutral", "contradict")
 
 
 class NliModel:
-    """A classifier of pairs of a premise and a hypothesis, by transformers.
-
-    Args:
-      weights: where it is.
-    """
+    """A classifier of pairs of a premise and a hypothesis, by transformers."""
 
     def __init__(self, weights: Weights) -> None:
         self._tokenizer = load_tokenizer(weights)
@@ -191,9 +172,6 @@ class NliModel:
 
     def probabilities(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Return P(class) of each pair, float64 of shape (pairs, 3), classes as CLASSES.
-
-        Args:
-          pairs: premise and hypothesis of each, one batch.
 
         Raises:
           ValueError: the model cannot read one of them.

@@ -49,15 +49,7 @@ def _matplotlib() -> Any:
 
 @contextlib.contextmanager
 def drawing(path: Path, title: str, x: str, y: str, height_in: float = 3.5) -> Iterator[Any]:
-    """Yield axes to draw on, and write the figure to a file at the end of the block.
-
-    Args:
-      path: ends in `.svg`, `.png` or `.pdf`.
-      title: of the plot.
-      x: label of the horizontal axis.
-      y: label of the vertical axis.
-      height_in: height in inches.
-    """
+    """Yield axes to draw on, and write the figure at the end of the block."""
     matplotlib = _matplotlib()
     figures = importlib.import_module("matplotlib.figure")
     # No pyplot: it would look for a display, and keep every figure.

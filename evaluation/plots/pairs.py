@@ -32,7 +32,6 @@ class PairScores:
     """One model's scores of the pairs it has scored.
 
     Attributes:
-      model: name of the model.
       scores: sample, image, caption [n, 2, 2].
       clusters: the source of each sample [n].
       measured: a column of the dataset [n], NaN for null.
@@ -54,12 +53,10 @@ def read_pair_scores(
     allow_missing: bool,
     quantity: str | None = None,
 ) -> list[PairScores]:
-    """Read the scores of some models.
+    """Read the scores of some models, and a numeric column of the samples if one is named.
 
     Args:
-      dataset: a dataset of pairs.
       paths: a folder or file of scores for each model.
-      column: a numeric column of the samples to read too; None for none.
       allow_missing: whether samples may have no scores.
       quantity: what a score in a file is; None if unknown. Folders say it themselves.
     """
@@ -120,9 +117,6 @@ def deviations(scores: Scores) -> Numbers:
     With s(image, caption) they are (s00 - s01) - (s11 - s10) and (s00 - s10) - (s11 - s01), whose
     squares sum to the equivariance score. Which image of a pair is called 0 decides their signs,
     so each is given with both, and the curve is symmetric.
-
-    Args:
-      scores: sample, image, caption [n, 2, 2].
     """
     exact = scores.astype(np.float64)
     matched = exact[:, 0, 0] - exact[:, 1, 1]
@@ -133,14 +127,7 @@ def deviations(scores: Scores) -> Numbers:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Curve:
-    """The density of one model's deviations.
-
-    Attributes:
-      model: name of the model.
-      group: its group score, in [0, 1].
-      at: deviations at which the density is given [points].
-      density: the density there, integrating to 1 over all deviations [points].
-    """
+    """The density [points] of one model's deviations, and its group score in [0, 1]."""
 
     model: str
     group: float
@@ -149,11 +136,7 @@ class Curve:
 
 
 def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
-    """Return the curves of some models over a common range.
-
-    Args:
-      models: their scores must be of one quantity for deviations to be comparable.
-    """
+    """Return the curves of some models over a common range."""
     quantities = {model.quantity for model in models}
     if len(quantities) > 1:
         named = ", ".join(f"{model.model}: {model.quantity or 'not known'}" for model in models)
@@ -179,14 +162,10 @@ def equivariance_curves(models: Sequence[PairScores]) -> list[Curve]:
 
 
 def density(values: Numbers, at: Numbers) -> Numbers:
-    """Return a Gaussian kernel density estimate with Silverman's bandwidth [points].
+    """Return a Gaussian kernel density estimate at equally spaced points (Silverman's bandwidth).
 
     Values are first binned into the cells around the points, so a million take no longer than a
     thousand; the kernel is never narrower than a cell.
-
-    Args:
-      values: the values [n].
-      at: equally spaced points [points].
 
     Source: Silverman 1986, "Density Estimation", section 3.4.2.
     """
@@ -219,9 +198,7 @@ class Bin:
     """Pairs of similar minimality.
 
     Attributes:
-      low, high: smallest and largest measure of its pairs.
-      middle: median measure.
-      pairs: number of pairs.
+      low, high, middle: smallest, largest and median measure of its pairs.
       score, score_low, score_high: in [0, 1], with a 95 % interval by a cluster bootstrap.
     """
 
@@ -235,14 +212,7 @@ class Bin:
 
 
 def bins_of(model: PairScores, metric: PairMetric, count: int, rules: Rules) -> list[Bin]:
-    """Return a model's score in bins with about as many pairs each; equal measures share a bin.
-
-    Args:
-      model: its scores, and the measure of each pair.
-      metric: which score.
-      count: maximum number of bins.
-      rules: ties, seed and resamples.
-    """
+    """Return a model's score in up to `count` bins of similar size; equal measures share a bin."""
     known = np.isfinite(model.measured)
     if not known.any():
         raise InputError(f"{model.model}: none of the pairs that it scored was measured")

@@ -69,10 +69,7 @@ def of_subset(numbers: Sequence[Number], subset: str) -> list[Number]:
 
 
 def draw_drops(numbers: Sequence[Number], title: str, path: Path) -> None:
-    """Draw the relative drop under each perturbation, one bar per model, with intervals.
-
-    The numbers are of one metric, and their subsets the perturbations.
-    """
+    """Draw the relative drop under each perturbation, one bar per model, with intervals."""
     models = list(dict.fromkeys(one.model for one in numbers))
     subsets = list(dict.fromkeys(one.subset for one in numbers))
     cells = {(one.model, one.subset): one for one in numbers}
@@ -111,8 +108,6 @@ def strengths(numbers: Sequence[Number]) -> dict[tuple[str, str], list[tuple[flo
 def draw_strengths(numbers: Sequence[Number], title: str, path: Path) -> None:
     """Draw SIMAT's score over the strength lambda, one line per model and method.
 
-    The numbers are of one metric, and their subsets name method and strength.
-
     Source: SIMAT (Couairon et al. 2022), section 5.
     """
     y = f"SIMAT score, {numbers[0].metric}, per cent"
@@ -132,9 +127,7 @@ def _with_ends(numbers: Sequence[Number]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def draw_front(front: Front, title: str, path: Path) -> None:
-    """Draw models with their intervals, and the front as a staircase through those on it.
-
-    Each model is labelled with the probability that it is on the front.
+    """Draw models with their intervals and probabilities, and the front as a staircase.
 
     Source: VLUE (Zhou et al. 2022), figure 2.
     """

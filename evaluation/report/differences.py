@@ -122,9 +122,9 @@ def _changed(
 def _both(
     a: Item, b: Item, columns: Mapping[str, tuple[Any, Any]], only: Sequence[str] = ()
 ) -> Item:
-    """Return what two versions of a sample differ in: pictures that changed, and values.
+    """Return what differs between two versions of a sample: pictures that changed, and values.
 
-    Where some columns alone are compared, pictures have changed whose ids stand in one of these.
+    Where only some columns are compared, a picture has changed if its id stands in one of them.
     """
     pairs = [
         (one, other)

@@ -92,9 +92,9 @@ class Folder:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that pages read as it is.
+    """Return a value that pages read exactly.
 
-    What is not finite becomes null, and numbers that JavaScript would round become texts.
+    Infinite numbers and NaN become null; numbers that JavaScript would round become texts.
     """
     if type(value) is int and abs(value) > _MOST:
         return str(value)
@@ -199,7 +199,6 @@ def write_pages(
     """Write the pages of a report, and what they load.
 
     Args:
-      folder: of the report.
       first: template of the first page.
       report: what the first page says.
       lists: name, title and number of items of each list that has a page.

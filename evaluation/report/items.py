@@ -71,7 +71,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
       texts: about the item as a whole.
-      why: why it was rejected; None for samples.
       comparable: whether its pictures, two by two, show the same but for one thing.
       rows: the whole rows that it was made of, by table.
     """
@@ -108,7 +107,7 @@ def marked(text: str, spans: Sequence[tuple[int, int]], role: str = "", tone: To
 
 
 def differing_words(first: str, second: str) -> tuple[Spans, Spans]:
-    """Return where the words of each text differ from the other's, neighbours as one span.
+    """Return the spans of words in which two texts differ, neighbours as one span.
 
     Texts of more than 400 words are not compared.
     """

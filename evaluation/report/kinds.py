@@ -20,7 +20,7 @@ _ROWS = 1_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Kind:
-    """A kind of datasets: what an item is called, and the columns without which none is shown.
+    """A kind of datasets: what an item is called, and the columns it needs.
 
     Attributes:
       make: returns, for a dataset, what shows the rows of an item.

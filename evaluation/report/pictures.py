@@ -50,8 +50,8 @@ class Pictures:
 
     Attributes:
       scores: what the filters measured on each.
-      whole: whether the report has them as they are stored beside the small ones.
-      bad: ids of those that cannot be decoded.
+      whole: whether the report has the stored pictures beside the small ones.
+      bad: ids of pictures that cannot be decoded.
     """
 
     stored: dict[str, Stored] = field(default_factory=dict)
@@ -110,9 +110,9 @@ def read_pictures(
 
 
 def write_pictures(dataset: Dataset, pictures: Pictures, output: str) -> None:
-    """Write the pictures of a dataset, and small ones; those that are there stay.
+    """Write the pictures of a dataset, and small ones; existing files stay.
 
-    Pictures that cannot be decoded are noted in `pictures.bad`; they are written as they are.
+    Pictures that cannot be decoded are copied, and noted in `pictures.bad`.
     """
     encoded = _encoded(dataset, "images", "image_id")
     write_encoded(ticked(encoded, len(pictures.stored), "pictures"), pictures, output)
@@ -176,11 +176,7 @@ def _write_masks(dataset: Dataset, pictures: Pictures, wanted: set[str], output:
 
 
 def coloured(mask: bytes) -> bytes:
-    """Return a mask of object numbers, a PNG, with a colour for each; 0 becomes transparent.
-
-    Raises:
-      BadImage, TooManyPixels: as `open_rgb`.
-    """
+    """Return a mask of object numbers, a PNG, with a colour for each; 0 becomes transparent."""
     with opened(mask, formats=("PNG",)) as found:
         numbers = np.asarray(found if found.mode in ("L", "P") else found.convert("L"))
     palette = [0, 0, 0]

@@ -34,12 +34,7 @@ class Kept(Protocol):
 
 
 class Whys:
-    """Say why candidates were refused; a pair refused for a frame or image, why that one was.
-
-    Args:
-      dataset: theirs.
-      rejects: those that are to be explained.
-    """
+    """Explain why candidates were rejected; for a pair, also why its frame or image was."""
 
     def __init__(self, dataset: Dataset, rejects: Iterable[Row]) -> None:
         named = {name for row in rejects for name in _frames_of(row)}

@@ -50,10 +50,7 @@ Shown = tuple[Item, Sequence[dict[str, Any]]]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Answers:
-    """What a model answered: of each item, by its id, a verdict and a number, lower if worse.
-
-    The measure says what the number is: `margin`, or SHARE.
-    """
+    """A model's verdict and number (`margin` or SHARE, lower is worse) for each item id."""
 
     name: str
     told: Mapping[str, tuple[str, float]]
@@ -67,10 +64,7 @@ class Answers:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TablePage:
-    """A table of a report, such as `samples`, and what its items are called.
-
-    `again` is the command that rebuilds one, without its id; empty if there is none.
-    """
+    """A table such as `samples`; `again` is the command that rebuilds an item, without its id."""
 
     name: str
     thing: str

@@ -52,15 +52,7 @@ _OF_A_SAMPLE: Final = "judgement"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Report:
-    """A report that was written.
-
-    Attributes:
-      page: its first page.
-      samples: how many items its pages of samples have.
-      rejects: how many rejects.
-      pictures: how many pictures.
-      undecodable: how many of these cannot be shown.
-    """
+    """A report: its first page, its numbers of items and pictures, and of broken pictures."""
 
     page: str
     samples: int
@@ -80,9 +72,9 @@ def write_report(
     whole_pictures: bool = True,
     overwrite: bool = False,
 ) -> Report:
-    """Write the report of a dataset; one that was stopped goes on where it was.
+    """Write the report of a dataset, or finish one that was interrupted.
 
-    `kept` has the pictures of rejects. Without `whole_pictures` there are small ones alone.
+    `kept` has the pictures of rejects. Without `whole_pictures` only small ones are written.
     """
     manifest = dataset.manifest
     if manifest.num_rows("samples") + manifest.num_rows("rejects") == 0:
@@ -200,9 +192,8 @@ def _of_shares(path: Path, shares: Mapping[str, float]) -> Answers:
 def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float64]:
     """Return by how much each sample is right [n], of scores [n, images x captions].
 
-    It is the least of the comparisons that a sample takes: above 0 right, 0 tied, below 0 wrong. Of
-    pairs these are the group score's (Winoground, section 3.1), four comparisons; of hard positives
-    the augmented accuracy's.
+    The least of a sample's comparisons: above 0 right, 0 tied, below 0 wrong. Pairs take the four
+    of the group score (Winoground, section 3.1), hard positives those of the augmented accuracy.
     """
     scores = values.astype(np.float64)
     if task.width == 4:
@@ -223,9 +214,9 @@ def with_judgements(dataset: Dataset, samples: pa.Table) -> pa.Table:
 
 
 def judged(make: Callable[[list[Row]], Item], rows: list[Row]) -> tuple[Item, list[Row]]:
-    """Return an item made of rows of `with_judgements`, and the rows with what it is found by.
+    """Return an item made of rows of `with_judgements`, and the rows with columns to find it by.
 
-    Of several rows the least probability counts.
+    Of several rows the lowest probability counts.
     """
     found = [row.pop(_OF_A_SAMPLE, None) for row in rows]
     known = [each for each in found if each is not None]

@@ -32,24 +32,14 @@ RESAMPLES: Final = 1_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reviewer:
-    """How a reviewer answered.
+    """How a reviewer answered; intervals are at 95 %, NaN where there is nothing to measure.
 
     Attributes:
-      name: of the reviewer.
-      tasks: how many they had.
-      answered: how many of them they answered.
       answers: how often they gave each answer, without the repeats.
-      others: share of the votes of others on the same items that were theirs, without what either
-        skipped; None without any.
-      others_interval: of this share at 95 %, by resampling items; NaN without any.
-      alpha: Krippendorff's alpha of their votes, each beside one of another on the same item; None
-        without any, or where all are the same.
-      alpha_interval: of this alpha at 95 %, by resampling items; NaN where there is none.
+      others: share of others' votes on the same items that equal theirs, without skipped ones.
+      alpha: Krippendorff's alpha of their votes, each beside one of another on the same item.
       repeats: how many items they answered twice.
-      same: how many of these they answered alike.
-      same_interval: of the share answered alike at 95 %, exact (Clopper and Pearson); NaN where
-        nothing was repeated.
-      minutes: how long they took.
+      same: how many of these got one answer twice; `same_interval` is exact (Clopper and Pearson).
     """
 
     name: str
@@ -71,12 +61,12 @@ class Agreement:
     """How far reviewers agree.
 
     Attributes:
-      alpha: Krippendorff's alpha, of decisions for nominal and of ranks for ordinal answers; None
-        where no item has two votes, all votes are the same, or texts or boxes are asked for.
+      alpha: Krippendorff's alpha, nominal for decisions and ordinal for ranks; None where no item
+        has two votes, all votes are the same, or texts or boxes are asked for.
       interval: of alpha at 95 %, by resampling items; NaN where there is no alpha.
       items: how many items have votes.
       several: how many have two or more that were not skipped.
-      unanimous: how many of these all answered alike.
+      unanimous: how many of these have equal answers only.
     """
 
     alpha: float | None
@@ -171,10 +161,10 @@ def _with_others(
 
 
 def counts_of(votes: First, form: Form = "decide") -> Counts:
-    """Return how often each value was given on each part of each item [items, parts, values].
+    """Count each value on each part of each item [items, parts, values], without skipped votes.
 
-    The one part of an item to decide on has the values of VERDICTS; those of an item with ranks are
-    its captions, or its pictures, and their values the ranks from 1. Skipped ones have none.
+    An item to decide on has one part, whose values are VERDICTS. The parts of a ranked item are its
+    captions or pictures, and their values the ranks from 1.
     """
     values_of = FORMS[form].values
     parts = [[dict(values_of(vote)) for vote in _given(own)] for own in votes.values()]
@@ -207,10 +197,7 @@ def alpha_of(counts: Counts, level: Level = "nominal") -> float | None:
 def _alpha(
     counts: Counts, items: NDArray[np.int64], level: Level, seed: int
 ) -> tuple[float | None, Interval]:
-    """Return alpha of counts [units, parts, values], and its interval by resampling items.
-
-    `items` is the number of the item of each unit [units].
-    """
+    """Return alpha of counts [units, parts, values], and its interval by resampling `items`."""
     several = (counts.sum(axis=2) > 1).any(axis=1)
     counts, items = counts[several], np.unique(items[several], return_inverse=True)[1]
     value, number = alpha_of(counts, level), int(items.max(initial=-1)) + 1

@@ -53,11 +53,7 @@ def rank(*words: str) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Doubtful:
-    """The samples that want a look.
-
-    Where what judges dispute was asked for, `unjudged` others no judge was asked about, captions of
-    the source aside.
-    """
+    """Samples in doubt, and how many others no judge was asked about."""
 
     ids: tuple[str, ...]
     unjudged: int = 0
@@ -87,8 +83,8 @@ def doubtful(
 ) -> Doubtful:
     """Return the samples that are perhaps wrong.
 
-    Those that judges dispute, among each other or with the rules, or that are right with less than
-    a probability, or with an unknown one.
+    Those that judges dispute, among each other or with the rules, or whose probability of being
+    right is unknown or below a limit.
     """
     check_range("unlikely", unlikely, 0, 1)
     dataset.check_samples()
@@ -178,8 +174,8 @@ def assign(
 ) -> dict[str, list[Task]]:
     """Return the tasks of each reviewer, in an order of their own.
 
-    Each item goes to `overlap` reviewers: those with the fewest so far, and among equals those of
-    the lowest rank. With `repeats` some come a second time, hidden among the others.
+    Each item goes to the `overlap` reviewers with the fewest so far; ties go to the lowest rank.
+    With `repeats` some come a second time, hidden among the others.
     """
     own: dict[str, list[str]] = {name: [] for name in sorted(reviewers)}
     for item in sorted(ids, key=lambda name: (rank("deal", name), name)):
@@ -211,8 +207,8 @@ def _tasks(reviewer: str, items: Sequence[str], *, repeats: bool) -> list[Task]:
 def _repeats(reviewer: str, order: Sequence[str]) -> dict[int, str]:
     """Return what is repeated, by how many items were shown before.
 
-    Places are drawn first, uniformly from those with room before them, and then for each an item
-    that lies far enough back. Were items drawn first, the places would crowd at the end, and tell.
+    Places are drawn first, uniformly, then for each an item that lies far enough back. If items
+    were drawn first, the places would crowd at the end, and reviewers would notice.
     """
     room = range(_APART + 1, len(order) + 1)
     count = min(round(_REPEATED * len(order)), len(room))

@@ -29,7 +29,6 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
       answer: keep, drop or unsure; where something else is asked for, given or skipped.
       reason: why it is dropped or skipped; empty where nothing was chosen.
-      is_repeat: whether they had seen the item before.
       ranks: of each caption for each picture, 1 for the best, in the order of the sample's columns.
       order: ids of the pictures, the best first.
       texts: what was written, by the names of the fields.
@@ -87,7 +86,7 @@ class Known(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
       file: the fields of the file of votes that are the same for all tasks of a reviewer.
-      places, ranked: which of the item's pictures and captions each is that is shown.
+      places, ranked: the item's pictures and captions, in the order shown.
       names: of the texts to write, in the order of the controls.
     """
 
@@ -108,14 +107,12 @@ class AnswerForm:
     Attributes:
       buttons: the answers that a page offers, with labels and keys.
       refusal: the answer that may have a reason.
-      written: what an import writes.
       gives: the fields of a vote beside its answer.
-      wrong: says what is wrong with an answer that is given; empty for nothing.
-      values: yields the parts of an item with the value, from 1, that a vote gives each; agreement
-        is measured on them.
+      wrong: returns what is wrong with a given answer; empty for nothing.
+      values: yields each part of an item with the value, from 1, that a vote gives it.
       is_compared: whether two answers are equal or not.
       controls: what Label Studio asks of an item; None where it has nothing for this form.
-      read: returns the fields of a vote, of what the controls were given.
+      read: returns the fields of a vote from the values of the controls.
     """
 
     buttons: tuple[tuple[Answer, str, str], ...] = (

@@ -107,9 +107,9 @@ def tasks_of(
     items: Sequence[Item],
     controls: Sequence[Control],
 ) -> str:
-    """Return the tasks of a reviewer, JSON in the form of Label Studio's import.
+    """Return the tasks of a reviewer as JSON that Label Studio imports.
 
-    `file` is what the reviewer's file of votes says beside the votes.
+    `file` holds the fields of the reviewer's file of votes beside the votes.
     """
     # Each task must have all fields of the config.
     asked = {"question": protocol.question, "guide": protocol.guide, "shown": ""}
@@ -158,10 +158,7 @@ def is_export(data: bytes) -> bool:
 
 
 def votes_of(data: bytes, file: str) -> bytes:
-    """Return the file of votes that an export stands for, as the pages save it.
-
-    Tasks that were skipped have no vote. Whether the votes can be taken is not checked here.
-    """
+    """Convert an export to a file of votes as the pages save it; skipped tasks have no vote."""
     about: dict[str, Any] = {}
     people: set[int] = set()
     votes = []

@@ -59,15 +59,9 @@ class ReviewOutcome:
     """What came of a review.
 
     Attributes:
-      protocol: what was asked.
-      form: how it was answered.
-      reviewers: how each reviewer answered.
-      agreement: how far they agree.
       rule: what follows from several votes; None where nothing is decided.
-      decisions: how many items were decided how; empty where nothing is.
-      earlier: how many decisions of an earlier round stay beside these.
-      people: how far each reviewer ranks pictures as the others do.
-      models: how far each model ranks them as people do.
+      decisions: number of items by decision; empty where nothing is decided.
+      earlier: number of decisions kept from an earlier round.
       broken: how many texts break each rule; these make no rows.
       written: how many decisions, rows, ranks or queries are written.
     """
@@ -192,10 +186,10 @@ def _rows(
 
 
 def _found(votes: Votes, dataset: Dataset) -> Votes:
-    """Return boxes that were drawn for phrases as votes to keep what was found and drop the rest.
+    """Turn boxes drawn for phrases into votes: keep a box that `grounded` accepts, drop the rest.
 
-    A box is found as a model finds it; see `grounded`. What was skipped is dropped. These votes
-    have no boxes: two are alike where both keep or both drop.
+    Skipped boxes are dropped. The votes lose their boxes, so that two are equal where both keep or
+    both drop.
     """
     sizes = {
         row["image_id"]: (row["width_px"], row["height_px"])

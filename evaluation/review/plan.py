@@ -46,12 +46,8 @@ class ReviewPlan:
     """The tasks that were written.
 
     Attributes:
-      page: the first page.
-      items: how many items are reviewed.
       tasks: how many tasks each reviewer has, hidden repeats included.
-      minutes: about how long each takes.
-      unjudged: where what judges dispute is reviewed, the samples that none was asked about, which
-        are left out.
+      unjudged: with --disputed, the samples no judge was asked about, which are left out.
     """
 
     page: str

@@ -43,13 +43,10 @@ class Correlation:
     """How far somebody ranks pictures as people do, the mean over queries.
 
     Attributes:
-      name: of the model, or of the reviewer, who is held against the others.
-      queries: how many.
-      spearman: rank correlation with the mean ranks of people, in [-1, 1]; of a query where all
-        pictures tie it is 0.
+      name: of the model, or of the reviewer, who is compared with the others.
+      spearman: rank correlation with the mean ranks of people, in [-1, 1]; 0 where all tie.
       spearman_interval: at 95 %, by resampling people and queries; NaN where there is one of each.
       kendall: Kendall's tau-b with them, in [-1, 1].
-      kendall_interval: likewise.
     """
 
     name: str
@@ -211,10 +208,10 @@ def _resampled(
 
 
 def _correlated(scores: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return Spearman's rho and Kendall's tau-b of scores with mean ranks; 0 where all tie.
+    """Return Spearman's rho and Kendall's tau-b of scores [n] with mean ranks [m, n], as [m, 2].
 
-    As `spearmanr` and `kendalltau` of scipy, of thousands of draws at a time: of scores [n], higher
-    is better, with mean ranks in each draw [m, n], lower is better; both [m, 2].
+    Like `spearmanr` and `kendalltau` of scipy, for thousands of draws at a time; 0 where all tie.
+    Higher scores and lower ranks are better.
     """
     from scipy.stats import rankdata  # type: ignore[import-untyped]
 

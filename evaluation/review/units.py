@@ -39,10 +39,7 @@ _NAMES: Final = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Units:
-    """What tasks are about: the ids of all, and what makes that which is shown of some.
-
-    The digest is that of the file that they come from; empty where the dataset has them all.
-    """
+    """All ids, what makes the items to show, and the digest of the file they come from."""
 
     ids: Sequence[str]
     make: Callable[[Sequence[str]], dict[str, Item]]
@@ -62,9 +59,7 @@ class DrawnBox(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
       image: name of the picture in its source.
-      object: what it is around.
       bbox: x, y, width and height in pixels, from the upper left corner.
-      width, height: of the picture, in pixels.
     """
 
     id: str
@@ -117,10 +112,9 @@ def _sample_ids(dataset: Dataset) -> list[str]:
 
 
 def _samples(dataset: Dataset, ids: Sequence[str]) -> dict[str, Item]:
-    """Return what is shown of some samples; the other rows are not held.
+    """Return what is shown of some samples, each by itself.
 
-    What is decided on is a sample, so each is shown by itself, also where reports show several
-    rows as one: a text to train on stands beside the original that it was made from.
+    A text to train on stands beside the original that it was made from.
     """
     kind = kind_of(dataset)
     make = kind.make(dataset)

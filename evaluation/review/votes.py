@@ -31,7 +31,6 @@ class VoteFile(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
       sha256: of the dataset's manifest.
       plan: digest of all tasks of all reviewers.
-      tasks: how many there were.
       overlap: how many reviewers were asked about each item; 0 where the file does not say.
       of: digest of the file that the tasks are about; empty for none.
     """
@@ -70,10 +69,7 @@ class Votes:
 
 
 def read_votes(paths: Sequence[Path], dataset: str, sha256: str) -> Votes:
-    """Read the votes of some reviewers on a dataset with the SHA-256 of its manifest.
-
-    Whether the dataset has what they are on, `check_ids` says.
-    """
+    """Read the votes of some reviewers on a dataset; `check_ids` checks their items."""
     files: dict[str, VoteFile] = {}
     places: dict[str, Path] = {}
     for path in paths:

@@ -65,8 +65,7 @@ class Answerer:
 def blind_answerers(folds: int = 5) -> dict[str, Answerer]:
     """Return the answerers that learn from the questions of other groups, by cross-validation.
 
-    PRIOR gives the answer that is right most often. The probes also read the question, or, where
-    there are options, those.
+    PRIOR gives the most frequent right answer. The probes also read the question or its options.
     """
     return {
         probe: Answerer(
@@ -136,7 +135,7 @@ def name_answers(
 ) -> list[str]:
     """Return a probe's answers to questions that name what can be answered, such as yes or no.
 
-    `train` has the questions to train on, at least one, and their right answers.
+    `train` has at least one question to train on, and the right answers.
     """
     if len(set(train[1])) == 1:
         return [train[1][0]] * len(questions)
@@ -149,8 +148,8 @@ def name_answers(
 def answer_clues(probe: str, questions: Sequence[str], answers: Sequence[str]) -> tuple[Clue, ...]:
     """Return the pieces of text that speak for one of two answers, as `clues` does of captions.
 
-    The probe is trained on all questions. A weight above 0 speaks for the answer that is last in
-    the alphabet, whose questions `Clue.right` counts.
+    A weight above 0 speaks for the answer that is last in the alphabet; `Clue.right` counts its
+    questions.
     """
     featurize, _, model = _classifier(probe, questions, answers)
     if not isinstance(featurize, Counts):
@@ -180,7 +179,7 @@ def rank_options(
     train: tuple[Sequence[str], Sequence[str]],
     options: Sequence[Sequence[str]],
 ) -> list[list[float]]:
-    """Return how right each option of some questions looks, all 0 where a probe cannot tell.
+    """Score each option of some questions; all 0 where a probe cannot tell.
 
     `train` has the right and the wrong options to train on, in pairs.
     """

@@ -43,10 +43,10 @@ class ProbeResult:
       low, high: 95 % confidence interval of the accuracy: exact for the number of independent
         trials that has its variance in a bootstrap over images; widened for probes, whose folds
         share training data.
-      joint_low, joint_high: the same at the level at which the intervals of all questions and
-        probes of the audit hold together with 95 % (Bonferroni's): that of the best of them.
+      joint_low, joint_high: the same at a level at which the intervals of all questions and probes
+        hold together with 95 % (Bonferroni's).
       ties: share of pairs that the probe cannot tell apart, in [0, 1].
-      clues: the pieces of text that it goes by most, of the probes `words` and `letters`.
+      clues: the heaviest pieces of text, of the probes `words` and `letters`.
     """
 
     contrast: Contrast
@@ -178,10 +178,7 @@ def _judged(
 
 
 def certify(dataset: Dataset) -> Certificate:
-    """Return the certificate of a dataset of captions, hard positives and hard negatives.
-
-    Rows of few images cannot be judged.
-    """
+    """Return the certificate of a dataset of captions, hard positives and hard negatives."""
     folds = 5
     columns = ("sample_id", "image", "caption", "hard_positive", "hard_negative")
     rows = dataset.rows("samples", columns)

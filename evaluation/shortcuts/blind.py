@@ -40,10 +40,10 @@ class BlindResult:
     """How often one blind answerer is right.
 
     Attributes:
-      units, groups: number of units judged, and of the groups that they are of.
+      units, groups: number of units judged, and of their groups.
       accuracy: share of units answered right, in [0, 1].
       low, high: its 95 % confidence interval, as of `audit.ProbeResult`, over groups.
-      at_most: the share that nobody exceeds who does not see the pictures.
+      at_most: the share that nobody exceeds without seeing the pictures.
     """
 
     metric: str
@@ -66,8 +66,7 @@ class GivenAway:
     """What a probe goes by in questions of one form, where its accuracy is a shortcut.
 
     Attributes:
-      form: as in `Posed`.
-      sides: what a clue of a weight above 0 speaks for, and of one below 0.
+      sides: the answers that a clue of a weight above 0 speaks for, and below 0.
       clues: the pieces of text; `right` and `wrong` count the texts of the two sides.
     """
 
@@ -83,7 +82,7 @@ class BlindAudit:
 
     Attributes:
       answers: number of questions by form and right answer.
-      questions, texts, groups: number of questions, of different texts of them, and of groups.
+      texts: number of distinct texts of questions.
       left_out: number of questions in groups with a free answer, to which the audit does not apply.
     """
 
@@ -176,9 +175,9 @@ def _counted(asked: Sequence[Posed]) -> dict[str, dict[str, int]]:
 def _at_most(rows: Sequence[Row], metric: str) -> float:
     """Return the share of units that the best blind answerer gets right, or a bound above it.
 
-    Of units with the same texts those are right together that have the same answers; a unit in
-    which a text has two answers never is. Where units of different texts share some of them, not
-    all bounds can be reached at once.
+    Among units with the same texts, those with the same answers can be right together; a unit in
+    which a text has two answers never is. Where units share only some texts, not all bounds can be
+    reached at once.
     """
     units: dict[tuple[str, ...], set[tuple[str, tuple[str, ...], str]]] = {}
     for row in rows:

@@ -77,10 +77,7 @@ def unasked() -> Iterator[str]:
 
 
 def probe_judges(probes: Sequence[str] = tuple(PROBES), folds: int = 5) -> dict[str, Judge]:
-    """Return the judges that are trained on the pairs themselves, by cross-validation.
-
-    A probe judges each fold after training on the others, never an image it was trained on.
-    """
+    """Return the judges trained on the pairs themselves, by cross-validation over images."""
     return {
         probe: Judge(
             margins=_by_folds(partial(train_and_judge, probe), folds),
@@ -96,10 +93,9 @@ def _clues(probe: str, question: Question) -> tuple[Clue, ...]:
 
 
 def likelihood_judge(folds: int) -> Judge:
-    """Return a judge that knows no false caption: of two, that is true which is likelier.
+    """Return a judge that takes the likelier caption for the true one.
 
-    It is a model of words that learns from the true captions of the other folds alone, so that it
-    needs no language model from elsewhere.
+    Its word model learns only from the true captions of the other folds.
     """
 
     def margins(train: Texts, test: Texts) -> Numbers:
@@ -113,9 +109,9 @@ def likelihood_judge(folds: int) -> Judge:
 
 
 def transformer_judge(folds: int) -> Judge:
-    """Return the judge that reads whole captions, which is trained by cross-validation.
+    """Return the judge that reads whole captions, trained by cross-validation.
 
-    It sees what counts of words do not: which words go with which, and in what order.
+    Unlike counts of words, it sees which words go together, and in what order.
     """
     return Judge(margins=_by_folds(train_transformer, folds), widening=widening(folds))
 
@@ -148,12 +144,7 @@ def widening(folds: int) -> float:
 def split_folds(
     groups: npt.NDArray[Any], folds: int
 ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
-    """Yield the places to train on, and those to judge, for each fold; no group is in both.
-
-    Args:
-      groups: the group of each place [n], such as its image.
-      folds: number of folds, at most as many as there are groups.
-    """
+    """Yield the places to train on and to judge for each fold; no group [n] is in both."""
     try:
         from sklearn.model_selection import GroupKFold
     except ImportError as error:

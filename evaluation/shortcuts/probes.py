@@ -45,8 +45,8 @@ def fit_length(texts: Sequence[str]) -> Featurizer:
 def fit_rarity(texts: Sequence[str]) -> Featurizer:
     """Measure how rare the words are among all captions of the training folds, true and false.
 
-    The features are the mean and the least log frequency of a caption's words, and the share of
-    words that no training caption has.
+    The features are the mean and lowest log frequency of a caption's words, and the share of unseen
+    words.
     """
     counts = Counter(word for text in texts for word in words_of(text))
     total = sum(counts.values()) + len(counts) + 1
@@ -121,9 +121,9 @@ def train_and_judge(
     train: tuple[Sequence[str], Sequence[str]],
     test: tuple[Sequence[str], Sequence[str]],
 ) -> npt.NDArray[np.float64]:
-    """Return a probe's margins [test pairs] in favour of the true captions.
+    """Return a probe's margins [test pairs] in favour of the true captions; 0 where it cannot tell.
 
-    Both `train` and `test` have true and false captions, in pairs. It is 0 where it cannot tell.
+    `train` and `test` each hold true and false captions, in pairs.
     """
     featurize = PROBES[probe]([*train[0], *train[1]])
     classify = train_pairs(featurize, train)
@@ -159,8 +159,7 @@ class Clue:
     Attributes:
       text: one or two words in lower case, or a run of letters; a space at either end of a run is
         the edge of a word.
-      weight: its weight in the classifier, rounded to four decimals: above 0 where it speaks for
-        the true caption, below 0 where it speaks for the false one.
+      weight: in the classifier, rounded to four decimals; above 0 it speaks for the true caption.
       right, wrong: number of true and of false captions that have it.
     """
 
@@ -171,7 +170,7 @@ class Clue:
 
 
 def clues(probe: str, right: Sequence[str], wrong: Sequence[str]) -> tuple[Clue, ...]:
-    """Return the pieces of text of the largest weights, ten at most, the largest first.
+    """Return up to ten pieces of text with the largest weights, the largest first.
 
     The probe is trained on all pairs. `length` and `rarity` count no pieces of text.
     """

@@ -88,7 +88,7 @@ def _best(results: Sequence[ProbeResult]) -> str:
 def _clues(results: Sequence[ProbeResult]) -> Iterator[str]:
     """Yield what each shortcut goes by, with the numbers of right and wrong captions that have it.
 
-    Where the interval reaches chance, the largest weights are those of chance too.
+    Where the interval reaches chance, the largest weights are due to chance too.
     """
     for result in results:
         if result.is_shortcut and result.clues:

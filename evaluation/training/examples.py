@@ -39,11 +39,7 @@ class Match:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unit:
-    """What enters a batch together: one match, or the two of a pair, which are close.
-
-    Attributes:
-      unit_id: id of the sample or caption it comes from; decides its place in the order.
-    """
+    """A match, or the two matches of a pair, which enter a batch together; ordered by id."""
 
     unit_id: str
     matches: tuple[Match, ...]
@@ -70,7 +66,7 @@ class Examples:
         return sorted({match.image_id for unit in self.units for match in unit.matches})
 
     def count_texts(self, name: str) -> int:
-        """Return how many matches have the text `name`, `hard_positive` or `hard_negative`."""
+        """Return how many matches have the text `hard_positive` or `hard_negative`."""
         matches = (match for unit in self.units for match in unit.matches)
         return sum(getattr(match, name) is not None for match in matches)
 
@@ -166,8 +162,8 @@ class Plan:
     """The batches of a run.
 
     Attributes:
-      batch_size: units per batch; those left over at the end of an epoch go into the next one,
-        which has another order.
+      batch_size: units per batch; the rest of an epoch goes into the next one, which has another
+        order.
       exclude_repeats: whether matches that share an image or a caption are excluded as negatives.
     """
 

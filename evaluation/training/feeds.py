@@ -54,11 +54,7 @@ def copy_pictures(dataset: Dataset, image_ids: Iterable[str], path: Path) -> Non
 
 
 class Pictures:
-    """Reads images by id from a file that `copy_pictures` wrote.
-
-    Args:
-      path: the file; every process with a copy of this object maps it itself.
-    """
+    """Reads images by id from a file of `copy_pictures`; every process maps the file itself."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -53,12 +53,7 @@ REPORT_S = 10.0
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Job:
-    """Everything a loop needs.
-
-    Attributes:
-      network: on the CPU; it is trained in place.
-      feed: makes its inputs; `texts` says which texts are among them.
-    """
+    """Everything a loop needs; the network is trained in place."""
 
     settings: FinetuneSettings
     objective: Objective
@@ -75,10 +70,6 @@ def finetune(settings: FinetuneSettings) -> str | None:
 
     Returns:
       A one-line summary; None in all processes but the first.
-
-    Raises:
-      InputError: dataset, model, settings or output folder cannot be used.
-      BuildError: a loss was not finite, or the device has too little memory.
     """
     objective = settings.objective()
     texts = Texts(
@@ -227,9 +218,6 @@ def train(job: Job) -> list[dict[str, float]]:
 
     Returns:
       The log entries of the last steps of this call, at most 100.
-
-    Raises:
-      BuildError: a loss is not finite.
     """
     settings, accelerator, steps = job.settings, job.accelerator, job.plan.steps
     optimizer: Any = torch.optim.AdamW(
@@ -317,8 +305,7 @@ def _step(
 def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Schedule) -> float:
     """Return the rate of a step, from 0: rising to the peak, then constant or a half cosine to 0.
 
-    Args:
-      warmup: number of steps over which it rises; step `warmup` is the first one at the peak.
+    Step `warmup` is the first one at the peak.
     """
     if step < warmup:
         return peak * (step + 1) / (warmup + 1)
@@ -330,11 +317,7 @@ def learning_rate(step: int, steps: int, peak: float, warmup: int, schedule: Sch
 def encode_batch(
     output: tuple[Tensor, ...], batch: Batch, texts: Texts, accelerator: Any
 ) -> Encoded:
-    """Combine the network's outputs of all processes with what is known of the batch.
-
-    Args:
-      output: unit vectors of this process's images and texts, the scale and the bias.
-    """
+    """Combine the outputs of all processes' networks with what is known of the batch."""
     images, vectors, scale, bias = output
     parts = [_gather(part, accelerator) for part in (images, *torch.split(vectors, len(images)))]
     known = {

@@ -187,11 +187,10 @@ def infonce_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor"
 
 
 def sigmoid_loss(logits: "Tensor", excluded: "Tensor | None" = None) -> "Tensor":
-    """Return SigLIP's loss: binary classification of every image-text pair.
+    """Return SigLIP's loss: binary classification of every image-text pair, except the excluded.
 
     Args:
       logits: float of shape (n, n), scale * cosine + bias.
-      excluded: bool of shape (n, n); pairs to leave out.
 
     Source: Zhai et al. 2023, algorithm 1: the sum over all pairs, divided by the number of images.
     """

@@ -36,12 +36,7 @@ class DualNetwork(nn.Module):  # type: ignore[misc, unused-ignore]  # torch may 
         self.model, self._called = model, called
 
     def forward(self, pixels: Tensor, tokens: Mapping[str, Tensor]) -> tuple[Tensor, ...]:
-        """Return unit vectors of images and of texts in float32, and the scale and the bias.
-
-        Args:
-          pixels: float of shape (images, 3, height, width).
-          tokens: the tokenizer's output, each of shape (texts, tokens).
-        """
+        """Return unit vectors of images and of texts in float32, and the scale and the bias."""
         images = self._called.image(self.model, pixels)
         texts = self._called.text(self.model, tokens)
         scale = torch.as_tensor(self._called.scale(self.model), device=images.device).float()
@@ -75,16 +70,12 @@ class HeadsNetwork(nn.Module):  # type: ignore[misc, unused-ignore]
         self.temperature = temperature
 
     def forward(self, images: Tensor, texts: Tensor) -> tuple[Tensor, ...]:
-        """Return unit vectors of images and texts, and the scale and the bias.
-
-        Args:
-          images: frozen vectors, float of shape (images, dimensions), of any norm.
-        """
+        """Return unit vectors of images and texts, and the scale and the bias."""
         scale = images.new_tensor(1 / self.temperature)
         return _unit(self.image(images)), _unit(self.text(texts)), scale, torch.zeros_like(scale)
 
     def after_step(self) -> None:
-        """Do nothing: no parameter is limited."""
+        """No parameter is limited."""
 
 
 def _unit(vectors: Tensor) -> Tensor:
