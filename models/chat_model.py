@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
-from eqforge.models.pretrained import Weights, import_torch, load_model, tokenizer_digest
+from eqforge.models.pretrained import (
+    Weights,
+    first_line,
+    import_torch,
+    load_model,
+    tokenizer_digest,
+)
 from eqforge.models.text_models import YesNoTokens
 from eqforge.schemas.records.scores import Identity
 
@@ -124,8 +130,9 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
             weights.source, revision=weights.revision, trust_remote_code=False, backend="pil"
         )
     except Exception as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"{weights.source}: its processor cannot be loaded: {first}") from error
+        raise InputError(
+            f"{weights.source}: its processor cannot be loaded: {first_line(error)}"
+        ) from error
     if getattr(processor, "tokenizer", None) is None or not hasattr(processor, "image_processor"):
         raise InputError(
             f"{weights.source}: holds no processor of images and text: it is no model that answers "
@@ -139,13 +146,10 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
             "with --chat-template"
         )
     model = load_model(weights, ARCHITECTURE)
-    identity = weights.identity("chat", model.config.model_type, _digest(processor))
-    return ChatModel(model=model, processor=processor, identity=identity)
-
-
-def _digest(processor: Any) -> str:
     parts = [processor.image_processor.to_json_string(), tokenizer_digest(processor.tokenizer)]
-    return fingerprint([*parts, str(processor.chat_template)])
+    digest = fingerprint([*parts, str(processor.chat_template)])
+    identity = weights.identity("chat", model.config.model_type, digest)
+    return ChatModel(model=model, processor=processor, identity=identity)
 
 
 def _read(path: Path) -> str:

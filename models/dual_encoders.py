@@ -16,7 +16,6 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.models.pretrained import (
-    Preprocessor,
     Weights,
     check_vocabulary,
     import_torch,
@@ -25,15 +24,7 @@ from eqforge.models.pretrained import (
     prepare_pixels,
     stack_pixels,
 )
-from eqforge.models.scorer import (
-    Identity,
-    IndexPairs,
-    Matches,
-    Picture,
-    Vectors,
-    match_vectors,
-    sigmoid,
-)
+from eqforge.models.scorer import IndexPairs, Matches, Picture, Vectors, sigmoid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -85,26 +76,17 @@ class CaptionTokenizer:
         return {name: tokens[name] for name in self.inputs}
 
 
-def _pooled(output: Any) -> Any:
-    # transformers 5 returns an object, earlier releases the tensor itself.
-    return getattr(output, "pooler_output", output)
+# transformers 5 returns an object with the vectors, earlier releases the vectors themselves.
 
 
 def _image_features(model: Any, pixels: Any) -> Any:
-    return _pooled(model.get_image_features(pixel_values=pixels))
+    output = model.get_image_features(pixel_values=pixels)
+    return getattr(output, "pooler_output", output)
 
 
 def _text_features(model: Any, tokens: Mapping[str, Any]) -> Any:
-    return _pooled(model.get_text_features(**tokens))
-
-
-def _flava_image(model: Any, pixels: Any) -> Any:
-    # The output has a vector for every patch; the contrastive loss reads the first.
-    return _image_features(model, pixels)[:, 0]
-
-
-def _flava_text(model: Any, tokens: Mapping[str, Any]) -> Any:
-    return _text_features(model, tokens)[:, 0]
+    output = model.get_text_features(**tokens)
+    return getattr(output, "pooler_output", output)
 
 
 def _blip_image(model: Any, pixels: Any) -> Any:
@@ -113,28 +95,6 @@ def _blip_image(model: Any, pixels: Any) -> Any:
 
 def _blip_text(model: Any, tokens: Mapping[str, Any]) -> Any:
     return model.text_proj(model.text_encoder(**tokens).last_hidden_state[:, 0])
-
-
-def _exponent(model: Any) -> Any:
-    return model.logit_scale.float().exp()
-
-
-def _inverse_temperature(model: Any) -> Any:
-    return 1 / model.temperature.float()
-
-
-def _trained_at_first(model: Any) -> Any:
-    # BLIP's checkpoints come without the temperature; this is its initial value.
-    return 1 / 0.07
-
-
-def _places(text: Any) -> int:
-    return int(text.max_position_embeddings)
-
-
-def _places_behind_padding(text: Any) -> int:
-    # RoBERTa's positions begin after the padding token's id.
-    return int(text.max_position_embeddings) - int(text.pad_token_id) - 1
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,8 +116,8 @@ class Architecture:
     family: str
     image: Callable[[Any, Any], Any] = _image_features
     text: Callable[[Any, Mapping[str, Any]], Any] = _text_features
-    scale: Callable[[Any], Any] = _exponent
-    max_tokens: Callable[[Any], int] = _places
+    scale: Callable[[Any], Any] = lambda model: model.logit_scale.float().exp()
+    max_tokens: Callable[[Any], int] = lambda text: int(text.max_position_embeddings)
     inputs: tuple[str, ...] = ("input_ids", "attention_mask")
     fill: bool = False
 
@@ -175,17 +135,30 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = {
     "clip": Architecture(model="CLIPModel", family="clip"),
     # SigLIP was trained on captions padded to the full length, the padding not masked.
     "siglip": Architecture(model="SiglipModel", family="siglip", inputs=("input_ids",), fill=True),
-    "align": Architecture(model="AlignModel", family="align", scale=_inverse_temperature),
-    # Its image encoder is CLIP's.
-    "altclip": Architecture(model="AltCLIPModel", family="clip", max_tokens=_places_behind_padding),
+    "align": Architecture(
+        model="AlignModel", family="align", scale=lambda model: 1 / model.temperature.float()
+    ),
+    # Its image encoder is CLIP's; RoBERTa's positions begin after the padding token's id.
+    "altclip": Architecture(
+        model="AltCLIPModel",
+        family="clip",
+        max_tokens=lambda text: int(text.max_position_embeddings) - int(text.pad_token_id) - 1,
+    ),
     "groupvit": Architecture(model="GroupViTModel", family="groupvit"),
-    "flava": Architecture(model="FlavaModel", family="flava", image=_flava_image, text=_flava_text),
+    # The output has a vector for every patch and word; the contrastive loss reads the first.
+    "flava": Architecture(
+        model="FlavaModel",
+        family="flava",
+        image=lambda model, pixels: _image_features(model, pixels)[:, 0],
+        text=lambda model, tokens: _text_features(model, tokens)[:, 0],
+    ),
     "blip-itc": Architecture(
         model="BlipForImageTextRetrieval",
         family="blip",
         image=_blip_image,
         text=_blip_text,
-        scale=_trained_at_first,
+        # Checkpoints come without the temperature; this is its initial value.
+        scale=lambda model: 1 / 0.07,
     ),
 }
 """By their names on the command line; used for scoring, as oracles and in training."""
@@ -205,14 +178,41 @@ class Sigmoid:
         return f"sigmoid({self.scale:.9g} * cosine {self.bias + 0.0:+.9g})"
 
 
-def compare_vectors(calibration: Sigmoid, images: Vectors, captions: Vectors) -> Matches:
-    cosines = np.einsum("nd,nd->n", images, captions, dtype=np.float32)
-    # The sum is in float64: the scale is large and the bias nearly cancels it.
-    exact = calibration.scale * cosines.astype(np.float64) + calibration.bias
-    return Matches(logits=exact.astype(np.float32), probabilities=sigmoid(exact), cosines=cosines)
+class VectorScorer:
+    """What dual encoders share: they compare unit vectors by their cosine, and calibrate it."""
+
+    reads_pixels = True
+    preparer: Callable[[Picture], NDArray[np.float32]]
+    calibration: Sigmoid
+
+    def prepare(self, picture: Picture) -> NDArray[np.float32]:
+        return self.preparer(picture)
+
+    def encode_captions(self, captions: Sequence[str]) -> Vectors:
+        raise NotImplementedError
+
+    def compare(self, images: Vectors, captions: Vectors) -> Matches:
+        calibration = self.calibration
+        cosines = np.einsum("nd,nd->n", images, captions, dtype=np.float32)
+        # The sum is in float64: the scale is large and the bias nearly cancels it.
+        exact = calibration.scale * cosines.astype(np.float64) + calibration.bias
+        return Matches(
+            logits=exact.astype(np.float32), probabilities=sigmoid(exact), cosines=cosines
+        )
+
+    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
+        vectors = self.encode_captions(captions)
+        return self.compare(np.stack(list(images))[pairs[:, 0]], vectors[pairs[:, 1]])
 
 
-class ContrastiveScorer:
+def unit_vectors(features: Any) -> Vectors:
+    """Return vectors of unit length of a tensor (items, dimensions)."""
+    unit = import_torch().nn.functional.normalize(features.float(), dim=-1)
+    vectors: Vectors = unit.cpu().numpy()
+    return vectors
+
+
+class ContrastiveScorer(VectorScorer):
     """A dual encoder from transformers.
 
     CLIP's own softmax gives the share of one caption among those of a batch, not a probability that
@@ -229,8 +229,6 @@ class ContrastiveScorer:
         it has one (SigLIP), otherwise a centre of 0.3.
     """
 
-    reads_pixels = True
-
     def __init__(
         self,
         kind: str,
@@ -246,20 +244,17 @@ class ContrastiveScorer:
         text = self._model.config.text_config
         check_vocabulary(weights.source, len(preprocessor.tokenizer), text.vocab_size)
         self._captions = self._called.tokenizer(preprocessor.tokenizer, text)
-        self.preparer: Callable[[Picture], NDArray[np.float32]] = partial(
-            prepare_pixels, preprocessor.image
-        )
+        self.preparer = partial(prepare_pixels, preprocessor.image)
         with self._torch.no_grad():
             self.calibration = _calibration(self._called, self._model, scale, centre)
-        self.identity = _identity(kind, weights, preprocessor, self.calibration)
-
-    def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        return self.preparer(picture)
+        self.identity = weights.identity(
+            kind, self._called.family, preprocessor.digest, str(self.calibration)
+        )
 
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
-            return list(self._unit(self._called.image(self._model, pixels)))
+            return list(unit_vectors(self._called.image(self._model, pixels)))
 
     def count_tokens(self, captions: Sequence[str]) -> list[int]:
         return self._captions.count(captions)
@@ -271,18 +266,7 @@ class ContrastiveScorer:
         """
         with self._torch.inference_mode():
             tokens = self._captions.encode(captions, self._weights.device, length)
-            return self._unit(self._called.text(self._model, tokens))
-
-    def compare(self, images: Vectors, captions: Vectors) -> Matches:
-        return compare_vectors(self.calibration, images, captions)
-
-    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        return match_vectors(self, images, captions, pairs)
-
-    def _unit(self, features: Any) -> Vectors:
-        unit = self._torch.nn.functional.normalize(features.float(), dim=-1)
-        vectors: Vectors = unit.cpu().numpy()
-        return vectors
+            return unit_vectors(self._called.text(self._model, tokens))
 
 
 def _calibration(
@@ -295,7 +279,3 @@ def _calibration(
     if centre is None and own_bias is not None:
         return Sigmoid(scale=scale, bias=own_bias.detach().float().item())
     return Sigmoid(scale=scale, bias=-scale * (CENTRE if centre is None else centre))
-
-
-def _identity(kind: str, weights: Weights, made: Preprocessor, calibration: Sigmoid) -> Identity:
-    return weights.identity(kind, ARCHITECTURES[kind].family, made.digest, str(calibration))

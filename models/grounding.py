@@ -8,7 +8,6 @@ Source: Ren et al. 2024, "Grounded SAM", for the order of the two.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from PIL import Image
 
-from eqforge.models.pretrained import Weights, check_device, import_torch, load_model, unloadable
+from eqforge.models.pretrained import Weights, check_device, import_torch, load_auto, load_model
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -131,7 +130,7 @@ class _Loaded:
     def __init__(self, weights: Weights, architecture: str) -> None:
         check_device(weights.device)
         self.model = load_model(weights, architecture)
-        self.processor = _processor(weights)
+        self.processor = load_auto("AutoProcessor", weights)
         self.device = weights.device
 
     @property
@@ -148,16 +147,6 @@ class _Loaded:
             else value
             for name, value in made.items()
         }
-
-
-def _processor(weights: Weights) -> Any:
-    transformers: Any = importlib.import_module("transformers")
-    try:
-        return transformers.AutoProcessor.from_pretrained(
-            weights.source, revision=weights.revision, trust_remote_code=False
-        )
-    except Exception as error:
-        raise unloadable(weights, error) from error
 
 
 def weights_of(name: str, device: str) -> Weights:

@@ -14,11 +14,11 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.identity import fingerprint
-from eqforge.models.dual_encoders import ARCHITECTURES
+from eqforge.models.dual_encoders import ARCHITECTURES, unit_vectors
 from eqforge.models.pretrained import (
     Weights,
     import_torch,
-    load_image_processor,
+    load_auto,
     load_model,
     stack_pixels,
 )
@@ -29,17 +29,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DINOV2 = "dinov2"
-_DUAL = (*ARCHITECTURES, "open-clip")
-DUAL_OPTIONS: Mapping[str, frozenset[str]] = {
-    kind: SCORERS[kind].options - {"scale", "centre"} for kind in _DUAL
-}
-"""The kinds of dual encoders, with the options that decide their vectors."""
-
 OPTIONS: Mapping[str, frozenset[str]] = {
     DINOV2: frozenset({"precision", "device"}),
-    **DUAL_OPTIONS,
+    **{kind: SCORERS[kind].options - {"scale", "centre"} for kind in (*ARCHITECTURES, "open-clip")},
 }
-"""The kinds of encoders of pictures, with their options."""
+"""The kinds of encoders of pictures, with the options that decide their vectors."""
 
 
 class ImageEncoder(Protocol):
@@ -73,7 +67,7 @@ class Dinov2Encoder:
 
     def __init__(self, weights: Weights) -> None:
         self._torch, self._weights = import_torch(), weights
-        self._processor = load_image_processor(weights)
+        self._processor = load_auto("AutoImageProcessor", weights)
         self._model = load_model(weights, "Dinov2Model")
         self._side = _side(self._processor, weights)
         self.identity = weights.identity(
@@ -98,9 +92,7 @@ class Dinov2Encoder:
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
-            tokens = self._model(pixel_values=pixels).pooler_output.float()
-            unit = self._torch.nn.functional.normalize(tokens, dim=-1)
-            return list(unit.cpu().numpy())
+            return list(unit_vectors(self._model(pixel_values=pixels).pooler_output))
 
 
 def _side(processor: Any, weights: Weights) -> int:

@@ -19,8 +19,8 @@ from eqforge.models.pretrained import (
     Weights,
     check_vocabulary,
     import_torch,
+    load_auto,
     load_model,
-    load_tokenizer,
     tokenizer_digest,
 )
 from eqforge.models.regions import RegionFiles
@@ -70,7 +70,7 @@ class LxmertScorer:
         self._torch = import_torch()
         self._weights, self._features, self._count = weights, features, regions
         self._files = RegionFiles(features, None)
-        self._tokenizer = load_tokenizer(weights)
+        self._tokenizer = load_auto("AutoTokenizer", weights)
         self._model = load_model(weights, "LxmertForPreTraining")
         config = self._model.config
         check_vocabulary(weights.source, len(self._tokenizer), config.vocab_size)

@@ -7,7 +7,7 @@ import dataclasses
 import importlib
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,16 @@ import numpy as np
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
-from eqforge.models.dual_encoders import CENTRE, Sigmoid, compare_vectors
-from eqforge.models.pretrained import Weights, check_device, import_torch, onto_device, stack_pixels
-from eqforge.models.scorer import Identity, IndexPairs, Matches, Picture, Vectors, match_vectors
+from eqforge.models.dual_encoders import CENTRE, Sigmoid, VectorScorer, unit_vectors
+from eqforge.models.pretrained import (
+    Weights,
+    check_device,
+    first_line,
+    import_torch,
+    onto_device,
+    stack_pixels,
+)
+from eqforge.models.scorer import Identity, Picture, Vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,50 +35,40 @@ _CONFIG = "open_clip_config.json"
 _FILES = [_CONFIG, "*.safetensors", "*.json", "*.txt", "*.model"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class OpenClipFiles:
-    """Which model, and from where.
+class OpenClipScorer(VectorScorer):
+    """A dual encoder from open_clip, a CLIP or a model trained with SigLIP's loss.
 
-    Attributes:
+    Captions are padded to the model's full length, as its tokenizer does.
+
+    Args:
       source: a folder or an id on the hub with `open_clip_config.json` and safetensors; or, with
         `checkpoint`, open_clip's name of the architecture, such as `ViT-B-32`.
       revision: the commit on the hub; None for a folder or an architecture.
       checkpoint: the safetensors file of an architecture's weights.
-      precision: type of the weights.
-      device: as torch names it.
     """
 
-    source: str
-    revision: str | None = None
-    checkpoint: Path | None = None
-    precision: str = "float32"
-    device: str = "cpu"
-
-
-class OpenClipScorer:
-    """A dual encoder from open_clip, a CLIP or a model trained with SigLIP's loss.
-
-    Captions are padded to the model's full length, as its tokenizer does.
-    """
-
-    reads_pixels = True
-
-    def __init__(self, files: OpenClipFiles) -> None:
+    def __init__(
+        self,
+        source: str,
+        revision: str | None,
+        checkpoint: Path | None,
+        precision: str,
+        device: str,
+    ) -> None:
         self._torch = import_torch()
         library = import_open_clip()
-        check_device(files.device)
-        name, checkpoint, revision = _find(files)
-        with _quiet(), _loading(files.source):
+        check_device(device)
+        name, weights, revision = _find(source, revision, checkpoint)
+        with _quiet(), _loading(source):
             model = library.create_model(
-                name, pretrained=checkpoint, require_pretrained=True, weights_only=True
+                name, pretrained=weights, require_pretrained=True, weights_only=True
             )
             self._tokenizer = library.get_tokenizer(name)
-        self._device, dtype = files.device, getattr(self._torch, files.precision)
-        self._model = onto_device(model.to(dtype), files.device)
-        self._dtype = dtype
+        self._device, self._dtype = device, getattr(self._torch, precision)
+        self._model = onto_device(model.to(self._dtype), device)
         settings = library.transform.PreprocessCfg(**model.visual.preprocess_cfg)
         transform = library.transform.image_transform_v2(settings, is_train=False)
-        self.preparer: Callable[[Picture], NDArray[np.float32]] = partial(_prepare, transform)
+        self.preparer = partial(_prepare, transform)
         bias = getattr(model, "logit_bias", None)
         scale = float(model.logit_scale.detach().float().exp())
         self.calibration = Sigmoid(
@@ -82,36 +79,22 @@ class OpenClipScorer:
         self.identity = Identity(
             kind="open-clip",
             family="clip" if bias is None else "siglip",
-            model=Path(files.source).name if Path(files.source).is_dir() else files.source,
+            model=Path(source).name if Path(source).is_dir() else source,
             revision=revision,
-            precision=files.precision,
+            precision=precision,
             preprocessing=fingerprint([*prepared, library.__version__]),
             calibration=str(self.calibration),
         )
 
-    def prepare(self, picture: Picture) -> NDArray[np.float32]:
-        return self.preparer(picture)
-
     def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._device, self._dtype)
-            return list(self._unit(self._model.encode_image(pixels)))
+            return list(unit_vectors(self._model.encode_image(pixels)))
 
     def encode_captions(self, captions: Sequence[str]) -> Vectors:
         with self._torch.inference_mode():
             tokens = self._tokenizer(list(captions)).to(self._device)
-            return self._unit(self._model.encode_text(tokens))
-
-    def compare(self, images: Vectors, captions: Vectors) -> Matches:
-        return compare_vectors(self.calibration, images, captions)
-
-    def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        return match_vectors(self, images, captions, pairs)
-
-    def _unit(self, features: Any) -> Vectors:
-        unit = self._torch.nn.functional.normalize(features.float(), dim=-1)
-        vectors: Vectors = unit.cpu().numpy()
-        return vectors
+            return unit_vectors(self._model.encode_text(tokens))
 
 
 def import_open_clip() -> Any:
@@ -133,22 +116,21 @@ def _prepare(transform: Any, picture: Picture) -> NDArray[np.float32]:
     return np.asarray(values, dtype=np.float32)
 
 
-def _find(files: OpenClipFiles) -> tuple[str, str | None, str]:
+def _find(
+    source: str, revision: str | None, checkpoint: Path | None
+) -> tuple[str, str | None, str]:
     """Return open_clip's name of the model, its file of weights or None, and its revision."""
-    if files.checkpoint is not None:
-        if files.checkpoint.suffix != ".safetensors" or not files.checkpoint.is_file():
-            raise InputError(f"weights={files.checkpoint}: expected a file in safetensors")
-        digest = storage.digest(str(files.checkpoint))[1]
-        return files.source, str(files.checkpoint), f"sha256:{digest}"
-    weights = Weights(source=files.source, revision=files.revision)
+    if checkpoint is not None:
+        if checkpoint.suffix != ".safetensors" or not checkpoint.is_file():
+            raise InputError(f"weights={checkpoint}: expected a file in safetensors")
+        digest = storage.digest(str(checkpoint))[1]
+        return source, str(checkpoint), f"sha256:{digest}"
+    weights = Weights(source=source, revision=revision)
     folder = weights.folder
     if folder is None:
         hub: Any = importlib.import_module("huggingface_hub")
-        with _loading(files.source):
-            found = hub.snapshot_download(
-                files.source, revision=files.revision, allow_patterns=_FILES
-            )
-        folder = Path(found)
+        with _loading(source):
+            folder = Path(hub.snapshot_download(source, revision=revision, allow_patterns=_FILES))
     _check_folder(folder)
     return f"local-dir:{folder}", None, weights.digest()
 
@@ -175,10 +157,10 @@ def _loading(source: str) -> Iterator[None]:
     except ImportError as error:
         raise MissingExtra(f"{error.name}, of which {source} is made,", "models") from error
     except Exception as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"{source}: the model cannot be loaded: {first} (expected {_CONFIG} and safetensors in "
-            "a folder or at a commit on the hub, or a name of open_clip with ,weights=FILE)"
+            f"{source}: the model cannot be loaded: {first_line(error)} (expected {_CONFIG} "
+            "and safetensors in a folder or at a commit on the hub, or a name of open_clip with "
+            ",weights=FILE)"
         ) from error
 
 

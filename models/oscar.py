@@ -29,6 +29,7 @@ from eqforge.models.pretrained import (
     Precision,
     check_device,
     check_vocabulary,
+    first_line,
     folder_digest,
     import_torch,
 )
@@ -269,7 +270,13 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
         "classifier": network.classifier,
     }.items():
         if module is not None:
-            _fill(folder, prefix, module, tensors)
+            names = [name for name in module.state_dict() if f"{prefix}.{name}" in tensors]
+            try:
+                module.load_state_dict({name: tensors[f"{prefix}.{name}"] for name in names})
+            except RuntimeError as error:
+                raise InputError(
+                    f"{folder}: the weights of {prefix!r} do not fit: {error}"
+                ) from error
             held = "float32" if module is network.classifier else precision
             module.to(device=device, dtype=getattr(torch, held)).eval()
     return network
@@ -294,19 +301,16 @@ def _read_tensors(folder: Path) -> dict[str, Any]:
             tensors: Mapping[str, Any] = load_file(safe)
         else:
             tensors = torch.load(pickled, map_location="cpu", weights_only=True)
-        return {_modern(name): tensor for name, tensor in tensors.items()}
     except Exception as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(
-            f"{folder}: expected OSCAR's weights as model.safetensors or pytorch_model.bin: {first}"
+            f"{folder}: expected OSCAR's weights as model.safetensors or pytorch_model.bin: "
+            f"{first_line(error)}"
         ) from error
-
-
-def _modern(name: str) -> str:
-    """Return the current name of a tensor; early BERTs named those of a layer norm differently."""
-    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace(
-        "LayerNorm.beta", "LayerNorm.bias"
-    )
+    # Early BERTs named the tensors of a layer norm differently.
+    return {
+        name.replace("Norm.gamma", "Norm.weight").replace("Norm.beta", "Norm.bias"): tensor
+        for name, tensor in tensors.items()
+    }
 
 
 def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
@@ -341,11 +345,3 @@ def _width(folder: Path, layer: str, tensors: Mapping[str, Any]) -> int:
             "image-text retrieval"
         )
     return int(tensors[f"{layer}.weight"].shape[1])
-
-
-def _fill(folder: Path, prefix: str, module: Any, tensors: Mapping[str, Any]) -> None:
-    names = [name for name in module.state_dict() if f"{prefix}.{name}" in tensors]
-    try:
-        module.load_state_dict({name: tensors[f"{prefix}.{name}"] for name in names})
-    except RuntimeError as error:
-        raise InputError(f"{folder}: the weights of {prefix!r} do not fit: {error}") from error

@@ -154,8 +154,7 @@ def check_device(device: str) -> None:
     try:
         torch.empty(1, device=device_here(device))
     except (RuntimeError, AssertionError) as error:
-        first = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise InputError(f"device={device}: {first}") from error
+        raise InputError(f"device={device}: {first_line(error)}") from error
 
 
 def onto_device(model: Any, device: str) -> Any:
@@ -164,36 +163,25 @@ def onto_device(model: Any, device: str) -> Any:
     try:
         return model.to(device).eval()
     except torch.OutOfMemoryError as error:
-        first = str(error).strip().splitlines()[0]
-        raise InputError(f"device={device}: the model does not fit: {first}") from error
+        raise InputError(f"device={device}: the model does not fit: {first_line(error)}") from error
 
 
 def load_preprocessor(weights: Weights) -> Preprocessor:
-    image, tokenizer = load_image_processor(weights), load_tokenizer(weights)
+    image = load_auto("AutoImageProcessor", weights)
+    tokenizer = load_auto("AutoTokenizer", weights)
     parts = [image.to_json_string(), *_tokenizer_parts(tokenizer)]
     return Preprocessor(image=image, tokenizer=tokenizer, digest=fingerprint(parts))
 
 
-def load_image_processor(weights: Weights) -> Any:
-    """Load the image processor alone, for a model that reads no text."""
+def load_auto(kind: str, weights: Weights) -> Any:
+    """Load what makes a model's inputs: an AutoImageProcessor, AutoTokenizer or AutoProcessor."""
     import_torch()
-    auto: Any = importlib.import_module("transformers")
+    auto = getattr(importlib.import_module("transformers"), kind)
+    # Always Pillow's resampling: torchvision's, the default if installed, gives other pixels.
+    resampling = {"backend": "pil"} if kind == "AutoImageProcessor" else {}
     try:
-        # Always Pillow's resampling: torchvision's, the default if installed, gives other pixels.
-        return auto.AutoImageProcessor.from_pretrained(
-            weights.source, backend="pil", revision=weights.revision, trust_remote_code=False
-        )
-    except Exception as error:
-        raise unloadable(weights, error) from error
-
-
-def load_tokenizer(weights: Weights) -> Any:
-    """Load the tokenizer alone, for a model that reads no pixels."""
-    import_torch()
-    auto: Any = importlib.import_module("transformers")
-    try:
-        return auto.AutoTokenizer.from_pretrained(
-            weights.source, revision=weights.revision, trust_remote_code=False
+        return auto.from_pretrained(
+            weights.source, revision=weights.revision, trust_remote_code=False, **resampling
         )
     except Exception as error:
         raise unloadable(weights, error) from error
@@ -281,6 +269,11 @@ def check_vocabulary(model: str, tokens: int, embeddings: int) -> None:
         )
 
 
+def first_line(error: Exception) -> str:
+    """Return the first line of an error, or its name where it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 def unloadable(weights: Weights, error: Exception, architecture: str = "") -> InputError:
     if weights.folder is not None:
         advice = "expected a folder that transformers saved, with its weights in safetensors"
@@ -289,7 +282,7 @@ def unloadable(weights: Weights, error: Exception, architecture: str = "") -> In
             f"expected commit {weights.revision} on the Hugging Face hub, with its weights in "
             "safetensors; a machine without network needs it in its cache, or as a folder"
         )
-    first = (str(error).strip() or type(error).__name__).splitlines()[0]
+    first = first_line(error)
     if "ignore_mismatched_sizes" in first:  # the report that transformers points to is not shown
         first = f"its tensors have other shapes than those of a {architecture}"
     return InputError(f"{weights.source}: the model cannot be loaded: {first} ({advice})")

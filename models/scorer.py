@@ -98,17 +98,6 @@ class DualEncoder(Scorer, Protocol):
         """Score image i with caption i, for two arrays of equal shape."""
 
 
-class GivesLogOdds(Protocol):
-    """A scorer that says whether its logits are log-odds, so that 0 separates true from false.
-
-    Without log-odds, a higher number means a better match and nothing else.
-    """
-
-    @property
-    def gives_log_odds(self) -> bool:
-        """Whether the model was trained to tell matches from others, one pair at a time."""
-
-
 class CountsTokens(Protocol):
     """A scorer that pads captions to a length the caller names.
 
@@ -136,8 +125,11 @@ def is_dual_encoder(scorer: Scorer) -> TypeGuard[DualEncoder]:
     return hasattr(scorer, "encode_captions") and hasattr(scorer, "compare")
 
 
-def gives_log_odds(scorer: Scorer | GivesLogOdds) -> bool:
-    """Return whether a scorer says that its logits are log-odds."""
+def gives_log_odds(scorer: Scorer) -> bool:
+    """Return whether a scorer says that its logits are log-odds: 0 separates true from false.
+
+    Without log-odds, a higher number means a better match and nothing else.
+    """
     return bool(getattr(scorer, "gives_log_odds", False))
 
 
@@ -149,14 +141,6 @@ def counts_tokens(scorer: Scorer | CountsTokens) -> TypeGuard[CountsTokens]:
 def sends_preparer(scorer: Scorer | SendsPreparer) -> TypeGuard[SendsPreparer]:
     """Return whether a scorer's preparation of images can be sent to other processes."""
     return hasattr(scorer, "preparer")
-
-
-def match_vectors(
-    model: DualEncoder, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs
-) -> Matches:
-    """Score pairs with a dual encoder; each caption is encoded once."""
-    vectors = model.encode_captions(captions)
-    return model.compare(np.stack(list(images))[pairs[:, 0]], vectors[pairs[:, 1]])
 
 
 def sigmoid(logits: NDArray[np.floating[Any]]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from eqforge.core.visible import nearest
 from eqforge.models.dual_encoders import ARCHITECTURES, ContrastiveScorer
 from eqforge.models.fusion import Blip2ItmScorer, BlipItmScorer, ViltScorer
 from eqforge.models.lxmert import REGIONS, LxmertScorer
-from eqforge.models.open_clip import OpenClipFiles, OpenClipScorer
+from eqforge.models.open_clip import OpenClipScorer
 from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarFiles, OscarScorer
 from eqforge.models.pretrained import Precision, Weights, check_device
 from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
@@ -171,29 +171,25 @@ def _dual(spec: ScorerSpec) -> Scorer:
     return ContrastiveScorer(spec.kind, spec.weights(), scale, centre)
 
 
-def _lxmert(spec: ScorerSpec) -> Scorer:
+def _features(spec: ScorerSpec) -> Path:
     features = spec.path("features")
     if features is None:
-        raise InputError(f"lxmert:{spec.source}: name the region features: ,features=FILE.tsv")
-    return LxmertScorer(spec.weights(), features, spec.whole("regions", REGIONS))
+        raise InputError(f"{spec.kind}:{spec.source}: name the region features: ,features=FILE.tsv")
+    return features
 
 
 def _open_clip(spec: ScorerSpec) -> Scorer:
     return OpenClipScorer(
-        OpenClipFiles(
-            source=spec.source,
-            revision=spec.revision,
-            checkpoint=spec.path("weights"),
-            precision=spec.precision,
-            device=spec.device,
-        )
+        source=spec.source,
+        revision=spec.revision,
+        checkpoint=spec.path("weights"),
+        precision=spec.precision,
+        device=spec.device,
     )
 
 
 def _oscar(spec: ScorerSpec) -> Scorer:
-    features = spec.path("features")
-    if features is None:
-        raise InputError(f"oscar:{spec.source}: name the region features: ,features=FILE.tsv")
+    features = _features(spec)
     tags = spec.path("tags") or features.parent / "predictions.tsv"
     return OscarScorer(
         OscarFiles(
@@ -226,7 +222,12 @@ SCORERS: Mapping[str, _Kind] = {
     "open-clip": _Kind(load=_open_clip, options=_HELD | {"weights"}),
     "blip2-itm": _Kind(load=lambda spec: Blip2ItmScorer(spec.weights()), options=_HELD),
     "vilt": _Kind(load=lambda spec: ViltScorer(spec.weights()), options=_HELD),
-    "lxmert": _Kind(load=_lxmert, options=_HELD | {"features", "regions"}),
+    "lxmert": _Kind(
+        load=lambda spec: LxmertScorer(
+            spec.weights(), _features(spec), spec.whole("regions", REGIONS)
+        ),
+        options=_HELD | {"features", "regions"},
+    ),
     "oscar": _Kind(load=_oscar, options=_HELD | _OSCAR),
     "matrix": _Kind(load=_matrix, options=frozenset({"rows", "columns", "family"})),
 }

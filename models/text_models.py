@@ -13,8 +13,8 @@ from eqforge.models.pretrained import (
     Weights,
     check_vocabulary,
     import_torch,
+    load_auto,
     load_model,
-    load_tokenizer,
     tokenizer_digest,
 )
 
@@ -62,7 +62,7 @@ class TextYesNo:
     """A causal language model that answers questions with yes or no."""
 
     def __init__(self, weights: Weights) -> None:
-        self._tokenizer = load_tokenizer(weights)
+        self._tokenizer = load_auto("AutoTokenizer", weights)
         self._tokens = YesNoTokens(self._tokenizer, weights.source)
         self._model = load_model(weights, "AutoModelForCausalLM")
         self.identity = weights.identity(
@@ -109,7 +109,7 @@ class CausalLikelihood:
     """
 
     def __init__(self, weights: Weights) -> None:
-        self._tokenizer = load_tokenizer(weights)
+        self._tokenizer = load_auto("AutoTokenizer", weights)
         self._start = _start_of(self._tokenizer, weights.source)
         self._model = load_model(weights, "AutoModelForCausalLM")
         embeddings = self._model.get_input_embeddings().num_embeddings
@@ -163,7 +163,7 @@ class NliModel:
     """A classifier of pairs of a premise and a hypothesis, by transformers."""
 
     def __init__(self, weights: Weights) -> None:
-        self._tokenizer = load_tokenizer(weights)
+        self._tokenizer = load_auto("AutoTokenizer", weights)
         self._model = load_model(weights, "AutoModelForSequenceClassification")
         self._places = class_places(self._model.config.id2label, weights.source)
         self.identity = weights.identity(

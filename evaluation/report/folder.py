@@ -213,9 +213,5 @@ def write_pages(
         write_page(folder, "rows.html", page, here=page, table=table, **shared)
 
 
-_JUDGEMENTS: Final = "judgements"
-_OF_A_SAMPLE: Final = "judgement"
-
-
 def _site() -> Traversable:
     return importlib.resources.files("eqforge.evaluation.report") / "site"

@@ -67,20 +67,17 @@ def _boxes(row: Row, side: int) -> Iterator[Box]:
     for shown in row.get(f"objects_{side}") or ():
         if shown["box"] is not None:
             yield Box(label=f"{shown['name']} ({shown['asset']})", tone=_THING, **shown["box"])
-    said = _annotation(row)
+    try:
+        said = json.loads(row.get("annotation") or "{}")
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(said, dict):
+        return
     for x0, y0, x1, y1 in _numbers(said.get(f"person_boxes_xyxy_{side}"), nested=True):
         yield Box(label="person", x=x0, y=y0, width=x1 - x0, height=y1 - y0, tone=_PERSON)
     for x, y, width, height in _numbers(said.get(f"object_box_xywh_{side}"), nested=False):
         label = str(said.get("object", "object"))
         yield Box(label=label, x=x, y=y, width=width, height=height, tone=_THING)
-
-
-def _annotation(row: Row) -> Mapping[str, Any]:
-    try:
-        said = json.loads(row.get("annotation") or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return said if isinstance(said, dict) else {}
 
 
 def _numbers(text: Any, *, nested: bool) -> list[list[float]]:
@@ -134,7 +131,7 @@ def of_perturbations(rows: Sequence[Row]) -> Item:
             texts.append(marked(row["perturbed_caption"], spans, f"{name}{note}"))
         else:
             texts.append(plain(f"({row['reason']})", f"{name}, not applied"))
-    return _group(first["caption_id"], rows, panes=(_pane(first),), texts=tuple(texts))
+    return _item(*rows, name="caption_id", panes=(_pane(first),), texts=tuple(texts))
 
 
 def of_training(rows: Sequence[Row]) -> Item:
@@ -151,7 +148,7 @@ def of_training(rows: Sequence[Row]) -> Item:
         texts.append(marked(row["text"], after, label, _ROLES.get(role, "")))
     first = marked(original, _merged(touched), "original", "true")
     texts.sort(key=lambda text: text.tone == "false")
-    return _group(rows[0]["caption_id"], rows, panes=(_pane(rows[0]),), texts=(first, *texts))
+    return _item(*rows, name="caption_id", panes=(_pane(rows[0]),), texts=(first, *texts))
 
 
 def of_questions(rows: Sequence[Row]) -> Item:
@@ -165,7 +162,9 @@ def of_questions(rows: Sequence[Row]) -> Item:
     texts: list[Text] = []
     for number, ((question, options), answers) in enumerate(asked.items(), start=1):
         texts.append(plain(question, f"question {number}" if len(asked) > 1 else "question"))
-        texts += (plain(option, _letter(place)) for place, option in enumerate(options))
+        for place, option in enumerate(options):
+            letter = chr(ord("A") + place) if place < 26 else str(place + 1)
+            texts.append(plain(option, f"option {letter}"))
         for place, answer in answers:
             role = f"answer to picture {place}" if len(pictures) > 1 else "answer"
             texts.append(plain(answer, role, "true"))
@@ -174,12 +173,7 @@ def of_questions(rows: Sequence[Row]) -> Item:
         for place, (name, image_id) in enumerate(pictures, start=1)
     )
     comparable = len(panes) == 2 and all(pane.image_id is not None for pane in panes)
-    name = rows[0]["group_id"]
-    return _group(name, rows, panes=panes, texts=tuple(texts), comparable=comparable)
-
-
-def _letter(place: int) -> str:
-    return f"option {chr(ord('A') + place)}" if place < 26 else f"option {place + 1}"
+    return _item(*rows, name="group_id", panes=panes, texts=tuple(texts), comparable=comparable)
 
 
 def queries(gallery: Iterable[Row], captions: Iterable[Row]) -> Callable[[Row], Item]:
@@ -287,14 +281,16 @@ def of_any(row: Row) -> Item:
     return _item(row, panes=panes, texts=texts)
 
 
-def _item(row: Row, *, more: tuple[tuple[str, Row], ...] = (), **shown: Any) -> Item:
-    rows = tuple((table, dict(each)) for table, each in (("samples", row), *more))
-    return Item(id=row["sample_id"], facts=facts_of(row), rows=rows, **shown)
-
-
-def _group(name: str, rows: Sequence[Row], **shown: Any) -> Item:
-    held = tuple(("samples", dict(row)) for row in rows)
-    return Item(id=name, facts=facts_of(rows[0]), rows=held, **shown)
+def _item(
+    *rows: Row, name: str = "sample_id", more: tuple[tuple[str, Row], ...] = (), **shown: Any
+) -> Item:
+    held = [*(("samples", row) for row in rows), *more]
+    return Item(
+        id=rows[0][name],
+        facts=facts_of(rows[0]),
+        rows=tuple((table, dict(row)) for table, row in held),
+        **shown,
+    )
 
 
 def _pane(row: Row) -> Pane:

@@ -124,17 +124,14 @@ def write_some(dataset: Dataset, panes: Iterable[Pane], pictures: Pictures, outp
     panes = list(panes)
     wanted = {pane.image_id for pane in panes if pane.image_id is not None}
     if wanted and dataset.files("images"):
-        write_encoded(_shelved(dataset, wanted), pictures, output)
+        shelf = make_shelf(dataset)
+        placed = sorted(wanted & shelf.places.keys(), key=lambda name: (shelf.places[name], name))
+        # The pictures of one row group are held at a time.
+        groups = (list(some) for _, some in itertools.groupby(placed, shelf.places.__getitem__))
+        encoded = (each for some in groups for each in sorted(shelf.read(some).items()))
+        write_encoded(encoded, pictures, output)
     masks = {pane.mask_id for pane in panes if pane.mask_id is not None}
     _write_masks(dataset, pictures, masks, output)
-
-
-def _shelved(dataset: Dataset, wanted: set[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield the ids and bytes of some pictures, those of one row group held at a time."""
-    shelf = make_shelf(dataset)
-    placed = sorted(wanted & shelf.places.keys(), key=lambda name: (shelf.places[name], name))
-    for _, some in itertools.groupby(placed, key=shelf.places.__getitem__):
-        yield from sorted(shelf.read(list(some)).items())
 
 
 def write_encoded(encoded: Iterable[tuple[str, bytes]], pictures: Pictures, output: str) -> None:

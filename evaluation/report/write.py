@@ -100,8 +100,11 @@ def write_report(
     write_encoded(kept.pictures(rows_of(rejects)), pictures, output)
     tables = {"samples": write_table(folder, *samples, pictures, answers, STRIP)}
     if rejects.num_rows:
-        refused = _rejects(dataset, profile, kept, rejects)
-        tables["rejects"] = write_table(folder, *refused, pictures)
+        page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
+        whys = Whys(dataset, rows_of(rejects))
+        refused = ((of_reject(row, profile, kept, whys), [row]) for row in rows_of(rejects))
+        shown_rejects = ticked(refused, page.total, page.thing)
+        tables["rejects"] = write_table(folder, page, shown_rejects, pictures)
     limits = limits_of_settings(manifest.config)
     measured = ["reason", "detail", "value", "threshold"] if rejects.num_rows else []
     charts = charts_of(tables["samples"], limits, list(rows_of(rejects.select(measured))))
@@ -135,15 +138,6 @@ def _samples(dataset: Dataset, profile: Profile, kind: Kind) -> tuple[TablePage,
     )
     make = kind.make(dataset)
     items = (judged(make, rows) for rows in units_of(samples, kind.group))
-    return page, ticked(items, page.total, page.thing)
-
-
-def _rejects(
-    dataset: Dataset, profile: Profile, kept: Kept, rejects: pa.Table
-) -> tuple[TablePage, Iterator[Shown]]:
-    page = TablePage(name="rejects", thing="rejects", total=rejects.num_rows)
-    whys = Whys(dataset, rows_of(rejects))
-    items = ((of_reject(row, profile, kept, whys), [row]) for row in rows_of(rejects))
     return page, ticked(items, page.total, page.thing)
 
 

@@ -107,7 +107,15 @@ def audit_questions(
     resamples: int = 1000,
 ) -> BlindAudit:
     """Audits a dataset of questions in groups; without answerers by those of `blind_answerers`."""
-    rows = _closed(dataset)
+    columns = read_columns(dataset, "samples", COLUMNS)
+    everything = [
+        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+    ]
+    free = {
+        row["group_id"] for row in everything if short_answer(row["answer"], row["options"]) is None
+    }
+    rows = [row for row in everything if row["group_id"] not in free]
+    rows.sort(key=lambda row: str(row["sample_id"]))
     asked = [posed(row) for row in rows]
     groups = len({each.group for each in asked})
     if groups < folds:
@@ -143,9 +151,14 @@ def audit_questions(
                     at_most=bound,
                 )
             )
+    answers: dict[str, dict[str, int]] = {}
+    for (form, answer), count in sorted(
+        Counter((each.form, each.answer) for each in asked).items()
+    ):
+        answers.setdefault(form, {})[answer] = count
     return BlindAudit(
         results=tuple(results),
-        answers=_counted(asked),
+        answers=answers,
         given_away=tuple(_given_away(asked, results)),
         questions=len(rows),
         texts=len({(each.question, each.options) for each in asked}),
@@ -154,22 +167,6 @@ def audit_questions(
         folds=folds,
         seed=seed,
     )
-
-
-def _closed(dataset: Dataset) -> list[dict[str, Any]]:
-    """Return the questions, by their ids, of the groups in which none has a free answer."""
-    columns = read_columns(dataset, "samples", COLUMNS)
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    free = {row["group_id"] for row in rows if short_answer(row["answer"], row["options"]) is None}
-    kept = (row for row in rows if row["group_id"] not in free)
-    return sorted(kept, key=lambda row: str(row["sample_id"]))
-
-
-def _counted(asked: Sequence[Posed]) -> dict[str, dict[str, int]]:
-    counts: dict[str, Counter[str]] = {}
-    for each in asked:
-        counts.setdefault(each.form, Counter())[each.answer] += 1
-    return {form: dict(sorted(counts[form].items())) for form in sorted(counts)}
 
 
 def _at_most(rows: Sequence[Row], metric: str) -> float:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from eqforge.core.errors import MissingExtra
 from eqforge.core.word_model import WordModel
 from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge, words_of
+from eqforge.models.pretrained import one_thread
 
 WITH_CLUES = ("words", "letters")
 """Probes of which the report names what they go by."""
@@ -177,29 +178,24 @@ def train_transformer(
     counts = Counter(word for texts in train for text in texts for word in words_of(text))
     known = sorted(word for word, count in counts.items() if count > 1)
     numbers = {word: number for number, word in enumerate(known, start=_KNOWN)}
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(_SEED)
-            network = _network(len(known) + _KNOWN)
-            right, wrong = (_encoded(texts, numbers) for texts in train)
-            steps = _EPOCHS * -(-len(right) // _BATCH)
-            optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE)
-            schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=steps)
-            network.train()
-            for _ in range(_EPOCHS):
-                for batch in torch.split(torch.randperm(len(right)), _BATCH):
-                    loss = softplus(network(wrong[batch]) - network(right[batch])).mean()
-                    optimizer.zero_grad()
-                    torch.autograd.backward(loss)
-                    optimizer.step()
-                    schedule.step()
-            network.eval()
-            with torch.inference_mode():
-                scores = [network(_encoded(texts, numbers)) for texts in test]
-    finally:
-        torch.set_num_threads(threads)
+    with one_thread(), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(_SEED)
+        network = _network(len(known) + _KNOWN)
+        right, wrong = (_encoded(texts, numbers) for texts in train)
+        steps = _EPOCHS * -(-len(right) // _BATCH)
+        optimizer = torch.optim.AdamW(network.parameters(), lr=_RATE)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, _RATE, total_steps=steps)
+        network.train()
+        for _ in range(_EPOCHS):
+            for batch in torch.split(torch.randperm(len(right)), _BATCH):
+                loss = softplus(network(wrong[batch]) - network(right[batch])).mean()
+                optimizer.zero_grad()
+                torch.autograd.backward(loss)
+                optimizer.step()
+                schedule.step()
+        network.eval()
+        with torch.inference_mode():
+            scores = [network(_encoded(texts, numbers)) for texts in test]
     return (scores[0] - scores[1]).double().numpy().round(6)
 
 

@@ -8,7 +8,7 @@ from eqforge.core import visible
 from eqforge.core.files.checked import shown
 from eqforge.evaluation.shortcuts.answerers import PRIOR
 from eqforge.evaluation.shortcuts.audit import CHANCE, Audit, ProbeResult
-from eqforge.evaluation.shortcuts.blind import BlindAudit, BlindResult, GivenAway
+from eqforge.evaluation.shortcuts.blind import BlindAudit, BlindResult
 from eqforge.evaluation.shortcuts.judges import CONTRASTS
 from eqforge.evaluation.shortcuts.probes import Clue
 
@@ -41,8 +41,13 @@ _SEEN_OF_QUESTIONS = {
 def as_text(name: str, audit: Audit) -> str:
     lines = [
         f"{name}: {audit.one_image:,} pairs of one image and two captions were audited.",
-        *_not_applicable(audit),
     ]
+    if audit.two_by_two:
+        lines.append(
+            f"{audit.two_by_two:,} pairs of two images and two captions were not: there every "
+            "caption is true once and false once, so that no text alone is right more than half "
+            "the time."
+        )
     if audit.left_out:
         lines.append(f"{audit.left_out:,} captions without a false one were left out.")
     for contrast, (_, _, question) in CONTRASTS.items():
@@ -105,15 +110,6 @@ def _lines_of(found: Sequence[Clue], sides: tuple[str, str]) -> Iterator[str]:
         )
 
 
-def _not_applicable(audit: Audit) -> list[str]:
-    if not audit.two_by_two:
-        return []
-    return [
-        f"{audit.two_by_two:,} pairs of two images and two captions were not: there every caption "
-        "is true once and false once, so that no text alone is right more than half the time."
-    ]
-
-
 def _method(audit: Audit | BlindAudit) -> list[str]:
     what = "group" if isinstance(audit, BlindAudit) else "image"
     chance = f"Chance is {CHANCE:.0%}. " if what == "image" else ""
@@ -165,17 +161,13 @@ def questions_as_text(name: str, audit: BlindAudit) -> str:
             f"  {'at most, without images':<25} {found.at_most:7.2%}",
             *(_result(result) for result in results if result.at_most),
         ]
-    lines += [line for given in audit.given_away for line in _given_away(given)]
+    for given in audit.given_away:
+        sides = f"{given.sides[0]} and {given.sides[1]} with them"
+        lines += ["", f"{given.probe} that give most away, {given.form} ({sides}):"]
+        lines += _lines_of(given.clues, given.sides)
     probes = {result.probe for result in audit.results}
     lines += [
         "",
         *(f"{name}: {text}" for name, text in _SEEN_OF_QUESTIONS.items() if name in probes),
     ]
     return visible.in_lines([*lines, "", *_method(audit)])
-
-
-def _given_away(given: GivenAway) -> Iterator[str]:
-    first, second = given.sides
-    yield ""
-    yield f"{given.probe} that give most away, {given.form} ({first} and {second} with them):"
-    yield from _lines_of(given.clues, given.sides)

@@ -73,7 +73,15 @@ class Examples:
 
 def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
     left_out: Counter[str] = Counter()
-    units = sorted(_read(dataset, split, left_out), key=lambda unit: unit.unit_id)
+    units = []
+    for unit_split, unit_id, matches in _records(dataset, left_out):
+        if split is not None and unit_split != split:
+            left_out["other_split"] += 1
+        elif any(match.image_id is None for match in matches):
+            left_out["no_image"] += 1
+        else:
+            units.append(Unit(unit_id=unit_id, matches=matches))
+    units.sort(key=lambda unit: unit.unit_id)
     if not units and left_out["no_image"]:
         raise InputError(
             f"{dataset.folder}: none of its {left_out['no_image']} captions has an image in the "
@@ -83,16 +91,6 @@ def read_examples(dataset: Dataset, split: str | None = None) -> Examples:
         wanted = "" if split is None else f" of split {split!r}"
         raise InputError(f"{dataset.folder}: holds no sample{wanted} to train on")
     return Examples(units=units, left_out=dict(sorted(left_out.items())))
-
-
-def _read(dataset: Dataset, split: str | None, left_out: Counter[str]) -> Iterator[Unit]:
-    for unit_split, unit_id, matches in _records(dataset, left_out):
-        if split is not None and unit_split != split:
-            left_out["other_split"] += 1
-        elif any(match.image_id is None for match in matches):
-            left_out["no_image"] += 1
-        else:
-            yield Unit(unit_id=unit_id, matches=matches)
 
 
 def _records(

@@ -10,7 +10,6 @@ import pytest
 from eqforge.core.errors import InputError
 from eqforge.models.pretrained import Weights, tokenizer_digest
 from eqforge.models.scorer import (
-    Matches,
     Picture,
     Scorer,
     counts_tokens,
@@ -150,35 +149,6 @@ def test_a_scorer_that_hands_on_to_another_offers_the_same(
     assert is_dual_encoder(scorer) == (kind != "blip-itm")
     for offers in (is_dual_encoder, gives_log_odds, counts_tokens, sends_preparer):
         assert offers(Handing(scorer)) == offers(scorer)
-
-
-@pytest.mark.parametrize("kind", ["clip", "siglip"])
-def test_a_dual_encoder_compares_vectors_made_apart(
-    folders: dict[str, Path], pictures: list[Picture], kind: str
-) -> None:
-    scorer = load(folders, kind)
-    assert is_dual_encoder(scorer)
-    images = np.asarray(scorer.encode_images([scorer.prepare(picture) for picture in pictures]))
-    captions = scorer.encode_captions(CAPTIONS)
-
-    apart = scorer.compare(images[ALL[:, 0]], captions[ALL[:, 1]])
-    together = score_pictures(scorer, pictures, CAPTIONS, ALL)
-
-    assert np.linalg.norm(images, axis=1) == pytest.approx(1)
-    assert (apart.logits == together.logits).all()
-
-
-@pytest.mark.parametrize("kind", ["clip", "siglip", "blip-itm"])
-def test_scores_do_not_depend_on_the_order_of_pairs(
-    folders: dict[str, Path], pictures: list[Picture], kind: str
-) -> None:
-    scorer = load(folders, kind)
-    order = np.random.default_rng(1).permutation(len(ALL))
-
-    straight: Matches = score_pictures(scorer, pictures, CAPTIONS, ALL)
-    turned = score_pictures(scorer, pictures, CAPTIONS, ALL[order])
-
-    assert turned.logits == pytest.approx(straight.logits[order], abs=1e-5)
 
 
 def test_the_identity_follows_the_files_not_their_place(
