@@ -84,20 +84,20 @@ class Tagger(Protocol):
         ...
 
     def analyse(self, texts: Sequence[str]) -> list[Analysis]:
-        """Returns one analysis per text, in order."""
+        """Return one analysis per text, in order."""
         ...
 
 
 def is_noun(token: Token) -> bool:
-    """Tells whether the token is tagged a common or proper noun, singular or plural."""
+    """Say whether the token is tagged a common or proper noun, singular or plural."""
     return token.tag.startswith("NN")
 
 
 def is_adjective(token: Token) -> bool:
-    """Tells whether the token is tagged an adjective, of any degree."""
+    """Say whether the token is tagged an adjective, of any degree."""
     return token.tag.startswith("JJ")
 
 
 def is_word(token: Token) -> bool:
-    """Tells whether the token has a letter or digit, so is not punctuation or a symbol."""
+    """Say whether the token has a letter or digit, so is not punctuation or a symbol."""
     return any(character.isalnum() for character in token.text)

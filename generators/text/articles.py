@@ -41,7 +41,7 @@ _LABELS = frozenset(("grade", "group", "letter", "letters", "level", "plan", "ty
 
 
 def article_for(word: str) -> str | None:
-    """Returns the article a word takes, "a" or "an"; None where its spelling does not tell.
+    """Return the article a word takes, "a" or "an"; None where its spelling does not tell.
 
     It does not for words that may be spelt out ("an MP", "a MAN", "an Xbox"), nor for words and
     numbers that take either ("a historic", "an historic"; "an 1800s house").
@@ -58,7 +58,7 @@ def article_for(word: str) -> str | None:
 
 
 def agree_articles(text: str) -> tuple[Edit, ...]:
-    """Returns the edits that make every "a" and "an" in a text agree with the next word.
+    """Return the edits that make every "a" and "an" in a text agree with the next word.
 
     Letter case is kept. A capital "A" inside a sentence, or any after a word such as "letter", is a
     label and stays.
@@ -82,7 +82,7 @@ def agree_articles(text: str) -> tuple[Edit, ...]:
 
 
 def _is_label(article: str, before: str) -> bool:
-    """Tells whether an "A" or "a" is a letter, not an article: "the letter a", "team A"."""
+    """Say whether an "A" or "a" is a letter, not an article: "the letter a", "team A"."""
     return before in _LABELS or (article[0].isupper() and before not in (".", "!", "?", '"', ":"))
 
 

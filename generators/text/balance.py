@@ -72,7 +72,7 @@ class Possible:
 
 
 def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
-    """Returns the place of the negative that each caption gets, or NO_NEGATIVE.
+    """Return the place of the negative that each caption gets, or NO_NEGATIVE.
 
     The result does not depend on the order of the captions.
 
@@ -100,7 +100,7 @@ def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
 
 
 def features_of(text: str) -> Iterator[str]:
-    """Yields what a blind classifier may see of a text.
+    """Yield what a blind classifier may see of a text.
 
     These are its words; two and three in a row, with its ends; any two of it; the third of the text
     that each stands in; two to four letters in a row; and, as marks, how many words and characters
@@ -128,7 +128,7 @@ def _windows(text: str, size: int) -> Iterator[str]:
 
 
 def _changes(captions: Sequence[Possible]) -> Any:
-    """Returns the features of each negative less those of what is true [negatives, features].
+    """Return the features of each negative less those of what is true [negatives, features].
 
     The last four are how common its runs of words are in the captions of other images, and how
     likely they make it: what is too rare to be balanced by itself is balanced together.
@@ -143,7 +143,7 @@ def _changes(captions: Sequence[Possible]) -> Any:
 
 
 def _commonness(captions: Sequence[Possible]) -> Numbers:
-    """Returns the changes of log frequency and of unknown runs, scaled [negatives, 2]."""
+    """Return the changes of log frequency and of unknown runs, scaled [negatives, 2]."""
     changes = _hashed_changes(captions, _runs)
     texts = _mean_hashed(captions, _hash(_runs))
     groups = np.array([bucket(each.image, _GROUPS) for each in captions])
@@ -157,7 +157,7 @@ def _commonness(captions: Sequence[Possible]) -> Numbers:
 
 
 def _likelihoods(captions: Sequence[Possible]) -> Numbers:
-    """Returns by how much a model of words finds negatives likelier, and how often [negatives, 2].
+    """Return by how much a model of words finds negatives likelier, and how often [negatives, 2].
 
     It knows the true texts of the other groups of images. Both are means over the true texts, and
     scaled: a few words that no other image has change the mean of all, but not how often the
@@ -188,7 +188,7 @@ def _scaled(columns: Numbers) -> Numbers:
 
 
 def _hashed_changes(captions: Sequence[Possible], analyzer: Analyzer) -> Any:
-    """Returns the hashed features of each negative less those of what is true, on average."""
+    """Return the hashed features of each negative less those of what is true, on average."""
     from scipy import sparse
 
     hashed = _hash(analyzer)
@@ -204,7 +204,7 @@ def _hashed_changes(captions: Sequence[Possible], analyzer: Analyzer) -> Any:
 
 
 def _mean_hashed(captions: Sequence[Possible], hashed: Any) -> Any:
-    """Returns the mean features of the true texts of each caption [captions, hashes]."""
+    """Return the mean features of the true texts of each caption [captions, hashes]."""
     from scipy import sparse
 
     sizes = [len(each.true) for each in captions]
@@ -223,7 +223,7 @@ def _hash(analyzer: Analyzer) -> Any:
 
 
 def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
-    """Returns how true each feature looks: where the caption is likeliest beside its negatives.
+    """Return how true each feature looks: where the caption is likeliest beside its negatives.
 
     Args:
       starts: the place of each caption's first negative [captions].
@@ -251,7 +251,7 @@ def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
 
 
 def _chances(looks: Numbers, starts: Numbers) -> tuple[Numbers, Numbers]:
-    """Returns the probability that each negative is drawn, and the loss of each caption.
+    """Return the probability that each negative is drawn, and the loss of each caption.
 
     Args:
       looks: how much truer than its caption each negative looks [negatives].

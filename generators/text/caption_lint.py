@@ -37,7 +37,7 @@ class CaptionSettings:
 
 
 def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
-    """Returns why a caption is unusable, None if it is not.
+    """Return why a caption is unusable, None if it is not.
 
     Its length is checked first, then its characters, then its CLIP tokens. Only counting tokens is
     slow, so a caption of 10 MB costs no more than a short one while the length limit is set.
@@ -58,7 +58,7 @@ def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
 
 
 def lint_pair(text_0: str, text_1: str) -> Rejection | None:
-    """Returns a rejection if two captions, each linted already, are equal once normalised."""
+    """Return a rejection if two captions, each linted already, are equal once normalised."""
     normalized = normalize_caption(text_0)
     if normalized != normalize_caption(text_1):
         return None
@@ -66,7 +66,7 @@ def lint_pair(text_0: str, text_1: str) -> Rejection | None:
 
 
 def normalize_caption(text: str) -> str:
-    """Returns a caption in a form that is equal for captions that say the same.
+    """Return a caption in a form that is equal for captions that say the same.
 
     Applies canonical Unicode normalisation and case folding, collapses white space, and strips it
     from the ends and punctuation such as full stops and question marks from the end.
@@ -77,5 +77,5 @@ def normalize_caption(text: str) -> str:
 
 
 def _over(reason: str, value: int, limit: int) -> Rejection:
-    """Returns the rejection of a caption above a limit."""
+    """Return the rejection of a caption above a limit."""
     return Rejection(reason=reason, value=value, threshold=limit)

@@ -39,7 +39,7 @@ class Synonyms:
         return self.before <= {ANY_NOUN} and not self.unless
 
     def hold(self, following: Set[str], there: Set[str]) -> bool:
-        """Tells whether they hold.
+        """Say whether they hold.
 
         Args:
           following: what follows the word: text and lemma, and `ANY_NOUN` before a noun.
@@ -51,7 +51,7 @@ class Synonyms:
 
 @functools.cache
 def caption_synonyms() -> dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]]:
-    """Returns the rows of each word of the list, by part of speech and word, in order."""
+    """Return the rows of each word of the list, by part of speech and word, in order."""
     found: dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]] = {}
     for row in read_table("caption_synonyms.tsv"):
         key: tuple[PartOfSpeech, str] = ("n" if row["pos"] == "n" else "a", row["word"])

@@ -46,13 +46,13 @@ class CaptionVerb:
 
 @functools.cache
 def participles() -> Mapping[str, CaptionVerb]:
-    """Returns the verbs by their present participles."""
+    """Return the verbs by their present participles."""
     return {verb.participle: verb for verb in _verbs()}
 
 
 @functools.cache
 def finite_forms() -> Mapping[str, tuple[CaptionVerb, str]]:
-    """Returns the verbs by their forms of the simple present, with the form of "be" that agrees."""
+    """Return the verbs by their forms of the simple present, with the form of "be" that agrees."""
     return {
         form: (verb, be)
         for verb in _verbs()

@@ -22,7 +22,7 @@ _PIECES = "|".join(_ENDS) + r"|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L
 
 
 def count_clip_tokens(text: str) -> int:
-    """Returns the number of tokens of a text, with the start and end token: 2 or more.
+    """Return the number of tokens of a text, with the start and end token: 2 or more.
 
     Takes time in proportion to the text's length, some 40 microseconds for an ordinary caption;
     check the length of untrusted texts first.
@@ -37,7 +37,7 @@ def count_clip_tokens(text: str) -> int:
 
 
 def _clean(text: str) -> str:
-    """Returns the text as SimpleTokenizer cleans it."""
+    """Return the text as SimpleTokenizer cleans it."""
     import ftfy
 
     text = html.unescape(html.unescape(ftfy.fix_text(text)))
@@ -46,7 +46,7 @@ def _clean(text: str) -> str:
 
 @functools.cache
 def _piece_pattern() -> Any:
-    """Returns SimpleTokenizer's pattern, compiled by `regex` so that its Unicode tables apply."""
+    """Return SimpleTokenizer's pattern, compiled by `regex` so that its Unicode tables apply."""
     import regex  # type: ignore[import-untyped]
 
     return regex.compile(_PIECES, regex.IGNORECASE)
@@ -54,7 +54,7 @@ def _piece_pattern() -> Any:
 
 @functools.cache
 def _encoder() -> "Tokenizer":
-    """Returns the byte-pair encoder; it is built once per process, in 0.1 s."""
+    """Return the byte-pair encoder; it is built once per process, in 0.1 s."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
     merges = _read_merges()
@@ -67,12 +67,12 @@ def _encoder() -> "Tokenizer":
 
 
 def _read_merges() -> list[tuple[str, str]]:
-    """Reads the pairs of symbols that CLIP merges, most frequent first."""
+    """Read the pairs of symbols that CLIP merges, most frequent first."""
     pairs = (line.split() for line in _MERGES.read_bytes().decode().strip("\n").split("\n"))
     return [(left, right) for left, right in pairs]
 
 
 def _byte_letters() -> list[str]:
-    """Returns the characters that stand for the 256 bytes, in the order of CLIP's vocabulary."""
+    """Return the characters that stand for the 256 bytes, in the order of CLIP's vocabulary."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]

@@ -54,7 +54,7 @@ Context = Mapping[str, _Wanted]
 
 
 def parse_context(text: str) -> Context:
-    """Returns a context as it is written, by place.
+    """Return a context as it is written, by place.
 
     Raises:
       ValueError: there is no such place.
@@ -75,7 +75,7 @@ def parse_context(text: str) -> Context:
 
 
 def stands_in(analysis: Analysis, span: Range, context: Context) -> bool:
-    """Tells whether some words stand in a context.
+    """Say whether some words stand in a context.
 
     Args:
       span: the words: first and last token, `last` exclusive.
@@ -91,7 +91,7 @@ def _is_object(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
 
 
 def _is_modifier(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a noun phrase belongs to what follows: "a horse drawn carriage"."""
+    """Say whether a noun phrase belongs to what follows: "a horse drawn carriage"."""
     after = analysis.tag(phrase[1] + 1)
     return analysis.tag(phrase[1]) == "VBN" and after.startswith("NN")
 
@@ -168,7 +168,7 @@ _SENSES: Final = 3
 
 
 def classes_of(analysis: Analysis, phrase: Range) -> frozenset[str]:
-    """Returns the classes of what a noun phrase names.
+    """Return the classes of what a noun phrase names.
 
     Args:
       phrase: first and last token, `last` exclusive.
@@ -200,7 +200,7 @@ def _files_of(lemma: str) -> set[str]:
 
 
 def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -> tuple[str, ...]:
-    """Returns the words that may replace some tokens, sorted; nothing if they fit no class."""
+    """Return the words that may replace some tokens, sorted; nothing if they fit no class."""
     alternatives = closed_classes(kind).alternatives.get(name, {})
     contexts = _contexts(kind)
     found = [
@@ -212,7 +212,7 @@ def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -
 
 
 def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, other: str) -> bool:
-    """Tells whether some words of a caption exclude others in their place: "red" excludes "blue".
+    """Say whether some words of a caption exclude others in their place: "red" excludes "blue".
 
     Args:
       name: what the words are in the classes.

@@ -36,7 +36,7 @@ class EditedText:
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
-    """Applies edits whose offsets all refer to the original text.
+    """Apply edits whose offsets all refer to the original text.
 
     Args:
       edits: ordered by position and not overlapping; they may touch.
@@ -68,7 +68,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
 def exchange_phrases(
     analysis: Analysis, left: tuple[int, int], right: tuple[int, int]
 ) -> tuple[Edit, Edit]:
-    """Returns the edits that exchange two phrases; a capital at the caption's start stays there.
+    """Return the edits that exchange two phrases; a capital at the caption's start stays there.
 
     Args:
       left: first and last token, `last` exclusive, of the phrase that comes first.

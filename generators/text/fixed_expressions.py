@@ -11,7 +11,7 @@ FUNCTION_PHRASES = _DATA / "function_phrases.txt"
 
 
 def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
-    """Tells whether a span of a text overlaps an expression that loses its sense with a word.
+    """Say whether a span of a text overlaps an expression that loses its sense with a word.
 
     A whole expression may be exchanged: it is not in itself.
     """
@@ -19,12 +19,12 @@ def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
 
 
 def is_fixed_expression(text: str) -> bool:
-    """Tells whether a text is one of the expressions, which as a whole may be exchanged."""
+    """Say whether a text is one of the expressions, which as a whole may be exchanged."""
     return text in _expressions(FIXED_EXPRESSIONS)
 
 
 def is_in_function_phrase(text: str, start: int, end: int) -> bool:
-    """Tells whether a span overlaps a phrase that works as a preposition, pronoun or adverb.
+    """Say whether a span overlaps a phrase that works as a preposition, pronoun or adverb.
 
     "top" is no noun in "on top of", nor "next" an adjective in "next to".
     """
@@ -46,7 +46,7 @@ def _found(path: Path, text: str) -> tuple[tuple[int, int], ...]:
 
 @functools.cache
 def _words(path: Path) -> frozenset[str]:
-    """Returns the words of all expressions, of which most words of a text are none."""
+    """Return the words of all expressions, of which most words of a text are none."""
     return frozenset(word for phrase in _expressions(path) for word in phrase.split())
 
 

@@ -79,7 +79,7 @@ class Granularity:
 
 
 def measure_granularity(analysis: Analysis) -> Granularity:
-    """Returns the features of a caption."""
+    """Return the features of a caption."""
     words = [token for token in analysis.tokens if is_word(token)]
     nouns = [token for token in words if is_noun(token)]
     forms = [token.text.lower() for token in words]
@@ -125,7 +125,7 @@ def _count_quantifiers(tokens: tuple[Token, ...]) -> int:
 
 @functools.lru_cache(maxsize=65_536)
 def _depth(word: str, pos: str | None = None) -> int | None:
-    """Returns the maximum over a word's senses of the sense's minimum depth; 0 is the root."""
+    """Return the maximum over a word's senses of the sense's minimum depth; 0 is the root."""
     wordnet = open_wordnet()
     with WORDNET_LOCK:
         return max((sense.min_depth() for sense in wordnet.synsets(word, pos)), default=None)
@@ -177,7 +177,7 @@ def summarise_granularity(
     confidence: float = 0.95,
     resamples: int = 1_000,
 ) -> list[FeatureSummary]:
-    """Returns a summary per feature, in the order of `Granularity`'s fields.
+    """Return a summary per feature, in the order of `Granularity`'s fields.
 
     The interval is a percentile bootstrap over images, not captions: the captions of one image are
     correlated, so an interval over captions would be too narrow. Images are resampled in order of
@@ -218,7 +218,7 @@ def summarise_granularity(
 def _resample(
     rows: npt.NDArray[np.float64], rng: np.random.Generator, resamples: int
 ) -> npt.NDArray[np.float64]:
-    """Returns feature means, [resamples, features], over images drawn with replacement."""
+    """Return feature means, [resamples, features], over images drawn with replacement."""
     chance = np.full(len(rows), 1.0 / len(rows))
     step = max(1, _CELLS // len(rows))
     totals = [
@@ -229,13 +229,13 @@ def _resample(
 
 
 def _means(totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Divides sums by counts, the two halves of the last axis; NaN where the count is 0."""
+    """Divide sums by counts, the two halves of the last axis; NaN where the count is 0."""
     sums, counts = np.split(totals, 2, axis=-1)
     return np.divide(sums, counts, out=np.full_like(sums, np.nan), where=counts > 0)
 
 
 def _percentiles(means: npt.NDArray[np.float64], share: float) -> npt.NDArray[np.float64]:
-    """Returns a quantile, `share` in [0, 1], per feature over resamples that have it, else NaN."""
+    """Return a quantile, `share` in [0, 1], per feature over resamples that have it, else NaN."""
     columns = [column[~np.isnan(column)] for column in means.T]
     return np.array([np.quantile(c, share) if len(c) else np.nan for c in columns])
 

@@ -11,7 +11,7 @@ _ADJECTIVE_TAGS = ("JJR", "JJS")
 
 
 def inflect_word(lemma: str, tag: str) -> str | None:
-    """Returns the form of a word for a Penn tag, None if the dictionary has none.
+    """Return the form of a word for a Penn tag, None if the dictionary has none.
 
     Args:
       tag: Penn Treebank tag, such as `VBZ`, `NNS` or `JJR`.
@@ -21,7 +21,7 @@ def inflect_word(lemma: str, tag: str) -> str | None:
 
 
 def with_inflections(lexicon: Lexicon) -> Lexicon:
-    """Returns the lexicon with each entry followed by its other inflected forms.
+    """Return the lexicon with each entry followed by its other inflected forms.
 
     An entry is inflected if its word and replacement inflect alike: two "-ing" forms of verbs by
     person and tense, two adjectives by degree. In a phrase the first word is inflected. Forms that

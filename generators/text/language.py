@@ -32,7 +32,7 @@ _CLITIC = re.compile("n['\u2019]t|['\u2019]")
 
 
 def refuse_language(text: str) -> Rejection | None:
-    """Returns why a text is not an English caption; None if it is, or if that is unclear.
+    """Return why a text is not an English caption; None if it is, or if that is unclear.
 
     The rejection's value is the probability of English against the likeliest other language.
     """
@@ -53,7 +53,7 @@ def refuse_language(text: str) -> Rejection | None:
 
 
 def known_words(text: str) -> float:
-    """Returns the share of a text's words that are in an English dictionary, in [0, 1].
+    """Return the share of a text's words that are in an English dictionary, in [0, 1].
 
     Of a word such as "man's" only the longest part is looked up. A text without letters gives 1.
     """
@@ -73,7 +73,7 @@ def _is_latin(letter: str) -> bool:
 
 
 def _against_english(text: str) -> tuple[str, float]:
-    """Returns the likeliest other language, and the probability of English against it."""
+    """Return the likeliest other language, and the probability of English against it."""
     probabilities = dict(_identifier().rank(text))
     english = float(probabilities.pop("en"))
     other = max(sorted(probabilities), key=lambda name: float(probabilities[name]))
@@ -82,7 +82,7 @@ def _against_english(text: str) -> tuple[str, float]:
 
 @functools.cache
 def _identifier() -> Any:
-    """Returns py3langid's model of 139 languages, which is part of its wheel."""
+    """Return py3langid's model of 139 languages, which is part of its wheel."""
     try:
         from py3langid import langid
     except ImportError as error:

@@ -49,7 +49,7 @@ Lexicon = tuple[LexiconEntry, ...]
 
 
 def load_lexicon(path: str | Path | None = None) -> Lexicon:
-    """Returns the entries of a lexicon file, in file order.
+    """Return the entries of a lexicon file, in file order.
 
     Args:
       path: a user's lexicon; None takes the words of the paper's tables, 15 relations and 23
@@ -69,7 +69,7 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
 
 
 def select(lexicon: Lexicon, kind: Kind, group: str | None = None) -> Lexicon:
-    """Returns the entries of a kind, and of a group if one is given, in order."""
+    """Return the entries of a kind, and of a group if one is given, in order."""
     return tuple(entry for entry in lexicon if entry.kind == kind and group in (None, entry.group))
 
 

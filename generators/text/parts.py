@@ -23,7 +23,7 @@ _lock = threading.RLock()
 
 @functools.cache
 def inflect_engine() -> "inflect.engine":
-    """Returns an engine of inflect."""
+    """Return an engine of inflect."""
     try:
         import typeguard
 
@@ -45,19 +45,19 @@ def _unchecked(function: Any) -> Any:
 
 @functools.cache
 def lemmatizer() -> Any:
-    """Returns lemminflect's lemmatiser, with its methods `getLemma` and `getAllLemmas`."""
+    """Return lemminflect's lemmatiser, with its methods `getLemma` and `getAllLemmas`."""
     return _part("lemminflect.core.Lemmatizer").Lemmatizer()
 
 
 @functools.cache
 def inflections() -> Any:
-    """Returns lemminflect's inflections, with their method `getInflection`."""
+    """Return lemminflect's inflections, with their method `getInflection`."""
     return _part("lemminflect.core.Inflections").Inflections()
 
 
 @functools.cache
 def english() -> Any:
-    """Returns textblob's module of English, its lexicon loaded."""
+    """Return textblob's module of English, its lexicon loaded."""
     module = _part("textblob.en")
     with warnings.catch_warnings():
         # Its reader leaves the file open until it is garbage-collected.
@@ -67,7 +67,7 @@ def english() -> Any:
 
 
 def _part(name: str) -> ModuleType:
-    """Imports a module without running the `__init__` of its package."""
+    """Import a module without running the `__init__` of its package."""
     package = name.partition(".")[0]
     with _lock:
         spec = find_spec(package)

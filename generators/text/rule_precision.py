@@ -49,7 +49,7 @@ class Precision:
         return _interval(self.right, self.wrong)
 
     def of_some(self, read: int, right: int) -> "Precision":
-        """Returns the precision of a part of these texts, of which so many were read and right."""
+        """Return the precision of a part of these texts, of which so many were read and right."""
         known = PRIOR * self.share
         return Precision(right=known + right, wrong=PRIOR - known + read - right)
 
@@ -63,13 +63,13 @@ def _interval(right: float, wrong: float) -> tuple[float, float]:
 
 
 def family_of(kind: str) -> str:
-    """Returns the family of a kind: what stands before its slash."""
+    """Return the family of a kind: what stands before its slash."""
     return kind.partition("/")[0]
 
 
 @functools.cache
 def precision_of(part: str, kind: str, path: Path = PATH) -> Precision | None:
-    """Returns the precision of a kind, or of a family; None where nothing of its family was read.
+    """Return the precision of a kind, or of a family; None where nothing of its family was read.
 
     Args:
       part: the text that the kind is of, `hard_positive` or `hard_negative`.
@@ -86,7 +86,7 @@ def precision_of(part: str, kind: str, path: Path = PATH) -> Precision | None:
 
 
 def by_family(counts: Counts) -> dict[tuple[str, str], tuple[int, int]]:
-    """Returns how many were read and right, by text and family."""
+    """Return how many were read and right, by text and family."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for (part, kind), (read, right) in sorted(counts.items()):
         key = part, family_of(kind)
@@ -97,7 +97,7 @@ def by_family(counts: Counts) -> dict[tuple[str, str], tuple[int, int]]:
 
 @functools.cache
 def labelled(path: Path = PATH) -> Counts:
-    """Returns how many texts were read and right, by text and kind, as a table has it."""
+    """Return how many texts were read and right, by text and kind, as a table has it."""
     _, *lines = path.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines)
     return {(part, kind): (int(read), int(right)) for part, kind, read, right in rows}

@@ -28,7 +28,7 @@ _PHRASE = re.compile(rf"(?:[DC]+{_CORE}|A[RAVCH]*N+|N+)(?:S{_CORE})*|P")
 
 
 def find_noun_phrases(tags: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Returns (first, last) token indices of the noun phrases, `last` exclusive.
+    """Return (first, last) token indices of the noun phrases, `last` exclusive.
 
     Args:
       tags: Penn Treebank tags of a caption's tokens.
@@ -54,7 +54,7 @@ _NOUN_LEMMAS = {"leaves": "leaf"}  # not "leave", which lemminflect returns firs
 
 
 def load_tagger(spacy_model: str | None = None) -> Tagger:
-    """Returns the spaCy tagger if a model is given, else the lexicon tagger.
+    """Return the spaCy tagger if a model is given, else the lexicon tagger.
 
     Args:
       spacy_model: name of an installed spaCy package, or the folder of a saved pipeline.
@@ -80,7 +80,7 @@ class LexiconTagger:
         )
 
     def analyse(self, texts: Sequence[str]) -> list[Analysis]:
-        """Returns one analysis per text, in order."""
+        """Return one analysis per text, in order."""
         return [self._analyse(text) for text in texts]
 
     def _analyse(self, text: str) -> Analysis:
@@ -102,7 +102,7 @@ class LexiconTagger:
         return repair_tags(words, tags)
 
     def _lower_start(self, words: list[str]) -> list[str]:
-        """Undoes a sentence's initial capital, which the lexicon would take for a name's."""
+        """Undo a sentence's initial capital, which the lexicon would take for a name's."""
         if not words:
             return words
         if all(word.isupper() for word in words if word.isalpha()):
@@ -113,7 +113,7 @@ class LexiconTagger:
 
 
 def _plain_tag(word: str, tag: str) -> str:
-    """Returns a Penn tag: of numbers and punctuation by form, of names without the entity type."""
+    """Return a Penn tag: of numbers and punctuation by form, of names without the entity type."""
     if word[0].isdigit():
         return "CD" if word[-1].isdigit() else tag
     if not any(character.isalnum() for character in word):
@@ -123,13 +123,13 @@ def _plain_tag(word: str, tag: str) -> str:
 
 @functools.lru_cache(maxsize=1)
 def _load_lexicon() -> tuple[Any, Any]:
-    """Returns textblob's English lexicon and the function that tags a list of words with it."""
+    """Return textblob's English lexicon and the function that tags a list of words with it."""
     return english().lexicon, english().parser.find_tags
 
 
 @functools.lru_cache(maxsize=65_536)
 def lemmatise(word: str, tag: str) -> str:
-    """Returns the dictionary form of a word with the given Penn tag, in lower case."""
+    """Return the dictionary form of a word with the given Penn tag, in lower case."""
     lower = word.lower().replace("\u2019", "'")
     if lower == "'s":
         return "be" if tag == "VBZ" else "'s"
@@ -161,7 +161,7 @@ class SpacyTagger:
         )
 
     def analyse(self, texts: Sequence[str]) -> list[Analysis]:
-        """Returns one analysis per text, in order; the pipeline runs in batches."""
+        """Return one analysis per text, in order; the pipeline runs in batches."""
         return [self._from_doc(doc) for doc in self._nlp.pipe(texts)]
 
     def _from_doc(self, doc: "Doc") -> Analysis:
@@ -186,7 +186,7 @@ class SpacyTagger:
 
 
 def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
-    """Returns the parser's noun chunks, None if the pipeline has no parser.
+    """Return the parser's noun chunks, None if the pipeline has no parser.
 
     White-space tokens do not count in the indices.
     """
@@ -200,7 +200,7 @@ def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
 
 
 def _load_pipeline(model: str) -> "Language":
-    """Loads a pipeline and checks that it assigns tags."""
+    """Load a pipeline and checks that it assigns tags."""
     try:
         import spacy
     except ImportError as error:
@@ -278,7 +278,7 @@ def repair_tags(words: Sequence[str], tags: Sequence[str]) -> list[str]:
 
 
 def _repair(word: str, tag: str, two_before: str, before: str, after: str) -> str:
-    """Returns the tag of one word, given its neighbours' tags; "" is an end of the caption."""
+    """Return the tag of one word, given its neighbours' tags; "" is an end of the caption."""
     if word in _AUXILIARIES:
         return tag
     if word in ("'s", "\u2019s"):
@@ -302,7 +302,7 @@ def _repair(word: str, tag: str, two_before: str, before: str, after: str) -> st
 
 
 def _is_noun_place(word: str, two_before: str, before: str) -> bool:
-    """Tells whether a finite verb form is a noun in its place: "a white sink"."""
+    """Say whether a finite verb form is a noun in its place: "a white sink"."""
     if before in _DETERMINERS or before in _ADJECTIVES or before == "IN":
         return True
     if word in _VERBS_BEHIND_NOUNS or word.endswith("s"):
@@ -311,7 +311,7 @@ def _is_noun_place(word: str, two_before: str, before: str) -> bool:
 
 
 def _is_noun_by_itself(word: str, tag: str, before: str, after: str) -> bool:
-    """Tells whether an adjective or participle stands for a noun: "the top of", "a male"."""
+    """Say whether an adjective or participle stands for a noun: "the top of", "a male"."""
     if word in ("top", "back") and after == "IN":
         return before in ("DT", "PRP$", "IN")
     if tag not in (*_ADJECTIVES, "VBN") or word == "other" or before not in ("DT", "PRP$"):

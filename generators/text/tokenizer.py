@@ -27,5 +27,5 @@ _TOKEN = re.compile(
 
 
 def find_tokens(text: str) -> Iterator[re.Match[str]]:
-    """Yields a match per token, in order; only white space lies outside them."""
+    """Yield a match per token, in order; only white space lies outside them."""
     return _TOKEN.finditer(text)

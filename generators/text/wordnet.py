@@ -46,20 +46,20 @@ _CATEGORIES = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 
 
 def lexnames() -> str:
-    """Returns the text of WordNet 3.0's file `lexnames`: number, name, syntactic category."""
+    """Return the text of WordNet 3.0's file `lexnames`: number, name, syntactic category."""
     names = enumerate(_LEXNAMES.split())
     return "".join(f"{i:02}\t{name}\t{_CATEGORIES[name.split('.')[0]]}\n" for i, name in names)
 
 
 def open_wordnet() -> "WordNetCorpusReader":
-    """Returns NLTK's WordNet reader, opened once per process and location."""
+    """Return NLTK's WordNet reader, opened once per process and location."""
     with WORDNET_LOCK:
         return _open(_remembered(DEBIAN_FOLDER, cache_folder(), *_folders()))
 
 
 @functools.lru_cache(maxsize=2)
 def wordnet_version() -> str:
-    """Returns the version and digest of the WordNet in use, as stored in the row."""
+    """Return the version and digest of the WordNet in use, as stored in the row."""
     reader = open_wordnet()
     digest = hashlib.sha256()
     with WORDNET_LOCK:
@@ -70,7 +70,7 @@ def wordnet_version() -> str:
 
 
 def setup_wordnet(report: Callable[[str], None] = print) -> str:
-    """Makes WordNet available to this user and returns its location.
+    """Make WordNet available to this user and returns its location.
 
     Does nothing if it is there already; otherwise downloads it with NLTK or, if that fails, fetches
     Debian's package and unpacks it, without root, into eqforge's cache.
@@ -103,7 +103,7 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
 
 
 def check_wordnet() -> None:
-    """Looks for WordNet without NLTK, whose import takes 2 s."""
+    """Look for WordNet without NLTK, whose import takes 2 s."""
     if find_spec("nltk") is None:
         raise MissingExtra("nltk", "text")
     folders = (str(cache_folder() / "nltk_data"), *_folders())
@@ -115,7 +115,7 @@ def check_wordnet() -> None:
 
 
 def _folders() -> list[str]:
-    """Returns the folders in which NLTK looks for its data."""
+    """Return the folders in which NLTK looks for its data."""
     if "nltk.data" in sys.modules:
         return list(sys.modules["nltk.data"].path)
     named = filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
@@ -125,7 +125,7 @@ def _folders() -> list[str]:
 
 
 def _find() -> Any:
-    """Returns NLTK's pointer to the folder or archive that contains WordNet."""
+    """Return NLTK's pointer to the folder or archive that contains WordNet."""
     check_wordnet()
     import nltk
 
@@ -146,7 +146,7 @@ def _remembered(*folders: Path | str) -> Any:
 
 
 def _allow(folder: Path) -> None:
-    """Adds a folder to NLTK's search path; NLTK refuses to read files outside it."""
+    """Add a folder to NLTK's search path; NLTK refuses to read files outside it."""
     import nltk
 
     if str(folder) not in nltk.data.path:
@@ -164,7 +164,7 @@ def _open(pointer: Any) -> "WordNetCorpusReader":
             return io.StringIO(lexnames()) if file == "lexnames" else super().open(file)
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """Skips the map between versions, for other languages only; it needs index.sense."""
+            """Skip the map between versions, for other languages only; it needs index.sense."""
 
     try:
         with warnings.catch_warnings():

@@ -83,7 +83,7 @@ class WordEdit:
 
 
 def read_word_list(path: Path) -> tuple[str, ...]:
-    """Reads a word list: UTF-8, one word or phrase per line; `#` starts a comment.
+    """Read a word list: UTF-8, one word or phrase per line; `#` starts a comment.
 
     Blank lines and repeated words are skipped. Order is kept.
 
@@ -108,7 +108,7 @@ def read_word_list(path: Path) -> tuple[str, ...]:
 
 
 def find_words(text: str, words: tuple[str, ...]) -> list[tuple[int, int, str]]:
-    """Finds the words and phrases of a list in a text, as whole words in any letter case.
+    """Find the words and phrases of a list in a text, as whole words in any letter case.
 
     Args:
       words: words or phrases; what separates a phrase's words in the text does not matter.
@@ -132,7 +132,7 @@ def find_words(text: str, words: tuple[str, ...]) -> list[tuple[int, int, str]]:
 
 
 def word_edit(text_0: str, text_1: str) -> WordEdit:
-    """Returns the Levenshtein edit between the words of two texts.
+    """Return the Levenshtein edit between the words of two texts.
 
     Letter case, spacing and punctuation between words are ignored; of several smallest edits the
     same one is always returned. Memory grows with the product of the numbers of words: check the
@@ -155,7 +155,7 @@ def word_edit(text_0: str, text_1: str) -> WordEdit:
 
 
 def has_same_words(text_0: str, text_1: str) -> bool:
-    """Tells whether two texts differ in letter case, spacing and punctuation alone, or not at all.
+    """Say whether two texts differ in letter case, spacing and punctuation alone, or not at all.
 
     A word that is only cut up stays the same: "The man's t-shirt." and "the man 's t - shirt .".
     """
@@ -166,7 +166,7 @@ def has_same_words(text_0: str, text_1: str) -> bool:
 
 
 def word_spans(text: str) -> list[Span]:
-    """Returns the spans of a text's words, in order."""
+    """Return the spans of a text's words, in order."""
     pattern = _ASCII_WORD if text.isascii() else _word_pattern()
     runs = [match.span() for match in pattern.finditer(text)]
     if not is_unspaced(text):
@@ -175,18 +175,18 @@ def word_spans(text: str) -> list[Span]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Tells whether a text has letters of a script without spaces between words."""
+    """Say whether a text has letters of a script without spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
 def count_words(text: str) -> int:
-    """Returns the number of parts between white space, or of words in scripts without spaces."""
+    """Return the number of parts between white space, or of words in scripts without spaces."""
     parts = text.split()
     return sum(max(1, len(word_spans(part))) if _UNSPACED.search(part) else 1 for part in parts)
 
 
 def _words(text: str) -> list[str]:
-    """Returns the case-folded words of a text; what stands between spaces in any script."""
+    """Return the case-folded words of a text; what stands between spaces in any script."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return _word_pattern().findall(_folded(text))
@@ -194,14 +194,14 @@ def _words(text: str) -> list[str]:
 
 @functools.lru_cache(maxsize=2)  # a text is compared with several others
 def _letters(text: str) -> str:
-    """Returns the case-folded words of a text without spaces and apostrophes."""
+    """Return the case-folded words of a text without spaces and apostrophes."""
     if text.isascii():  # the same, and five times as fast
         return text.lower().encode().translate(None, _NOT_LETTERS).decode()
     return "".join(_words(text)).replace("'", "")
 
 
 def _words_of(text: str, run: Span) -> Iterator[Span]:
-    """Yields the words of a run of letters: the run itself, unless its script has no spaces."""
+    """Yield the words of a run of letters: the run itself, unless its script has no spaces."""
     from icu4py.breakers import WordBreaker
 
     start, end = run
@@ -215,7 +215,7 @@ def _words_of(text: str, run: Span) -> Iterator[Span]:
 
 
 def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...]:
-    """Returns the span of text of each range of words; adjoining ranges are merged."""
+    """Return the span of text of each range of words; adjoining ranges are merged."""
     merged: list[tuple[int, int]] = []
     for first, last in ranges:
         if first == last:
@@ -228,7 +228,7 @@ def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...
 
 @functools.lru_cache(maxsize=16)
 def _index(words: tuple[str, ...]) -> tuple[Mapping[tuple[str, ...], str], int]:
-    """Returns the phrases of a list by their folded words, and the longest's number of words."""
+    """Return the phrases of a list by their folded words, and the longest's number of words."""
     index: dict[tuple[str, ...], str] = {}
     for word in words:
         index.setdefault(_fold_all(word), word)
@@ -236,13 +236,13 @@ def _index(words: tuple[str, ...]) -> tuple[Mapping[tuple[str, ...], str], int]:
 
 
 def _fold_all(phrase: str) -> tuple[str, ...]:
-    """Returns the folded words of a phrase."""
+    """Return the folded words of a phrase."""
     return tuple(_fold(phrase[start:end]) for start, end in word_spans(phrase))
 
 
 @functools.lru_cache(maxsize=65_536)
 def _fold(word: str) -> str:
-    """Returns a word case-folded and in a single encoding of its accents."""
+    """Return a word case-folded and in a single encoding of its accents."""
     return _folded(word)
 
 
@@ -253,7 +253,7 @@ def _folded(text: str) -> str:
 
 @functools.cache
 def _word_pattern() -> re.Pattern[str]:
-    r"""Returns the pattern of one word; `\w` alone would end a word at a combining accent.
+    r"""Return the pattern of one word; `\w` alone would end a word at a combining accent.
 
     Built on first use, because looking up the category of every character takes 0.1 s.
     """
@@ -264,7 +264,7 @@ def _word_pattern() -> re.Pattern[str]:
 
 
 def _decode(line: bytes, path: Path, number: int) -> str:
-    """Decodes one line, without the byte order mark that some editors put at a file's start."""
+    """Decode one line, without the byte order mark that some editors put at a file's start."""
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:

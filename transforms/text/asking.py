@@ -44,7 +44,7 @@ class Estimate:
     tries: int = 1
 
     def __add__(self, other: "Estimate") -> "Estimate":
-        """Returns what both ask together, with the tries of this one."""
+        """Return what both ask together, with the tries of this one."""
         return replace(
             self,
             questions=self.questions + other.questions,
@@ -54,12 +54,12 @@ class Estimate:
         )
 
     def price(self, prices: tuple[float, float]) -> float:
-        """Returns what asking once costs, at prices for a million tokens in and out."""
+        """Return what asking once costs, at prices for a million tokens in and out."""
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
 
 
 def estimate(batches: Iterable[Sequence[CaptionRecord]], rules: EditRules) -> Estimate:
-    """Returns what would be asked about captions that come in batches of whole images."""
+    """Return what would be asked about captions that come in batches of whole images."""
     written = rules.written
     assert written is not None
     model = open_model(written.model)
@@ -111,7 +111,7 @@ class Counted:
         return self.model.fingerprint
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yields what the model does, if it may be asked so much.
+        """Yield what the model does, if it may be asked so much.
 
         Raises:
           InputError: the server refuses everything, as the form of the questions is wrong for it;
@@ -125,7 +125,7 @@ class Counted:
             yield first + position, answer
 
     def _first_answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yields answers, refusals last: none is taken for one of a caption if nothing else came.
+        """Yield answers, refusals last: none is taken for one of a caption if nothing else came.
 
         Which it is depends on the questions alone, not on what comes first: refusals are quick.
         """
@@ -157,7 +157,7 @@ def ask_ahead(
     found: Estimate,
     check: Callable[[Estimate], None],
 ) -> Counted:
-    """Asks all that editing captions will ask, so that every answer is known; returns the counts.
+    """Ask all that editing captions will ask, so that every answer is known; returns the counts.
 
     Args:
       found: what was counted before; where answers are known, the server has given some.

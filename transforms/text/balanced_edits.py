@@ -48,7 +48,7 @@ class PossibleEdits:
 
 
 def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) -> dict[str, int]:
-    """Returns the place of the negative that each caption gets, by the caption's id.
+    """Return the place of the negative that each caption gets, by the caption's id.
 
     Captions without negatives are left out. The texts of all negatives are held in memory.
 
@@ -73,7 +73,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
 def edit_as_drawn(
     captions: Iterable[CaptionRecord], rules: EditRules, drawn: Mapping[str, int]
 ) -> Iterator[EditedCaption]:
-    """Yields captions with the negatives that were drawn for them.
+    """Yield captions with the negatives that were drawn for them.
 
     Args:
       captions: of whole images, as they were drawn.
@@ -89,7 +89,7 @@ def edit_as_drawn(
 
 
 def possible_edits(captions: Iterable[CaptionRecord], rules: EditRules) -> list[PossibleEdits]:
-    """Returns captions with every negative that they could get; those of an image come together."""
+    """Return captions with every negative that they could get; those of an image come together."""
     return [_possible(each, rules) for each in reword_captions(captions, rules)]
 
 
@@ -115,7 +115,7 @@ def _possible(caption: RewordedCaption, rules: EditRules) -> PossibleEdits:
 def _negatives(
     caption: RewordedCaption, of_positive: bool, rng: random.Random, rules: EditRules
 ) -> tuple[CaptionEdit, ...] | Rejection:
-    """Returns the hard negatives of all kinds, without those that are true of the image."""
+    """Return the hard negatives of all kinds, without those that are true of the image."""
     positive, known, analysis = caption.positive, caption.known, caption.analysis
     if isinstance(positive, Rejection):
         return positive

@@ -162,7 +162,7 @@ class RewordedCaption:
 
 
 def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[EditedCaption]:
-    """Edits captions; each is analysed once.
+    """Edit captions; each is analysed once.
 
     A hard negative never introduces something that another caption of the image names, nor equals a
     caption or hard positive of the image, so all captions of an image have to come together.
@@ -176,7 +176,7 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
 
 
 def reword_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[RewordedCaption]:
-    """Makes the hard positives of captions; all captions of an image have to come together."""
+    """Make the hard positives of captions; all captions of an image have to come together."""
     records = list(captions)
     analyses = _analyses(records, rules)
     by_image: dict[str, list[str]] = {}
@@ -207,7 +207,7 @@ def _picture(record: CaptionRecord) -> str:
 def positives_of(
     captions: Iterable[CaptionRecord], rules: EditRules, model: LanguageModel | None = None
 ) -> list[CaptionEdit | Rejection]:
-    """Returns the hard positive of each caption alone, or why it has none.
+    """Return the hard positive of each caption alone, or why it has none.
 
     Args:
       model: what writes those that a language model writes; None opens that of the rules.
@@ -217,7 +217,7 @@ def positives_of(
 
 
 def captions_left(captions: Iterable[CaptionRecord], rules: EditRules) -> list[CaptionRecord]:
-    """Returns the captions whose hard positives a language model writes."""
+    """Return the captions whose hard positives a language model writes."""
     records = list(captions)
     made = map(partial(_by_rules, rules), records, _analyses(records, rules))
     return [each for each, found in zip(records, made, strict=True) if isinstance(found, Analysis)]
@@ -250,7 +250,7 @@ def _positives(
 def _by_rules(
     rules: EditRules, record: CaptionRecord, analysis: Analysis | Rejection
 ) -> CaptionEdit | Rejection | Analysis:
-    """Returns what the rules make of a caption; its analysis if it is left to a language model."""
+    """Return what the rules make of a caption; its analysis if it is left to a language model."""
     written = rules.written
     if isinstance(analysis, Rejection) or (written is not None and not written.rest):
         return analysis
@@ -273,12 +273,12 @@ def _taken(written: Rewrite | RewriteRefusal) -> CaptionEdit | Rejection:
 
 
 def is_written(edit: CaptionEdit) -> bool:
-    """Tells whether a language model made an edit."""
+    """Say whether a language model made an edit."""
     return edit.kind.startswith(WRITTEN)
 
 
 def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionEdit | Rejection:
-    """Returns a rewording that the seed draws: first the family of its kind, then the kind.
+    """Return a rewording that the seed draws: first the family of its kind, then the kind.
 
     Families of many rules are drawn no more often than others, and one of `_RARELY_DRAWN` only
     where a caption has no other: most captions could begin with "there is".
@@ -299,7 +299,7 @@ def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionE
 def _rewordings(
     analysis: Analysis, swap: Swap | Rejection, lexicon: Lexicon | None
 ) -> Iterator[CaptionEdit]:
-    """Yields every rewording of a caption, by rules and by the user's lexicon."""
+    """Yield every rewording of a caption, by rules and by the user's lexicon."""
     if isinstance(swap, Swap):
         yield CaptionEdit(kind=f"swap/{swap.level}", edited=swap.edited)
     for found in find_rewordings(analysis):
@@ -331,7 +331,7 @@ def _negative(
     true: Set[str],
     rules: EditRules,
 ) -> CaptionEdit | Rejection:
-    """Returns a hard negative of the first kind that has one, tier by tier.
+    """Return a hard negative of the first kind that has one, tier by tier.
 
     The seed draws the order within a tier. A negation can be told without the image.
     """

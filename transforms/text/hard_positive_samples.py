@@ -66,7 +66,7 @@ class HardPositiveRules:
 def published_samples(
     foil: FoilRecord, lexicon: Lexicon
 ) -> tuple[HardPositiveSample, ...] | Rejection:
-    """Returns the samples that the published rule makes of a record, or why there are none."""
+    """Return the samples that the published rule makes of a record, or why there are none."""
     rows = replace_as_published(foil.record, foil.kind, foil.group, lexicon)
     if not rows:
         return Rejection(reason="not_selected", detail=foil.record.positives[0])
@@ -139,7 +139,7 @@ def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
 
 
 def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
-    """Returns a text pair with its positive swapped around "and", as in SWAP."""
+    """Return a text pair with its positive swapped around "and", as in SWAP."""
     swap = swap_phrases(pair.positive)
     if isinstance(swap, Rejection) and not rules.published:
         (analysis,) = tagger_of(rules.edits.spacy_model).analyse([pair.positive])
@@ -172,7 +172,7 @@ def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
 
 
 def free_sample(made: EditedCaption) -> Outcome:
-    """Returns a free caption with its hard positive and hard negative, or which is missing."""
+    """Return a free caption with its hard positive and hard negative, or which is missing."""
     record = made.record
     for edit in (made.positive, made.negative):
         if isinstance(edit, Rejection):
@@ -210,13 +210,13 @@ def free_sample(made: EditedCaption) -> Outcome:
 
 
 def _generator(positive: CaptionEdit) -> str:
-    """Returns what made the texts: rules, and the language model that wrote the hard positive."""
+    """Return what made the texts: rules, and the language model that wrote the hard positive."""
     rules = f"{GENERATOR} rules"
     return f"{positive.generator}; {rules}" if is_written(positive) else rules
 
 
 def _foil_spans(made: EditedCaption, caption: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """Returns the spans in which a negative and the caption of its row differ."""
+    """Return the spans in which a negative and the caption of its row differ."""
     assert isinstance(made.negative, CaptionEdit)
     edited = made.negative.edited
     if caption == made.base:

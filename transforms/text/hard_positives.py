@@ -69,7 +69,7 @@ class _Made:
 
 
 def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork:
-    """Returns the hard positives of a batch of whole images.
+    """Return the hard positives of a batch of whole images.
 
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
       section 3.4 and appendix A.
@@ -109,7 +109,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
 
 
 def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRecord, ...]:
-    """Returns the free captions of a batch that are edited, before their images are looked up."""
+    """Return the free captions of a batch that are edited, before their images are looked up."""
     captions = [record for texts in batch.images for record in texts.captions]
     return admit_texts(captions, LIMITS, None, rules.only, language=rules.language).records
 
@@ -117,7 +117,7 @@ def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRec
 def _judged(
     works: Iterable[_Made], admitted: Admitted[Text], judging: Judging
 ) -> dict[str, Judgement | Rejection]:
-    """Returns what judges say of the samples, by their ids."""
+    """Return what judges say of the samples, by their ids."""
     samples = [
         (made.record, found)
         for made in works
@@ -154,7 +154,7 @@ def _judged(
 def _with_image(
     sample: HardPositiveSample, record: Text, admitted: Admitted[Text]
 ) -> HardPositiveSample:
-    """Returns the sample with its image, and with the file's digest where a part is cut out."""
+    """Return the sample with its image, and with the file's digest where a part is cut out."""
     digest = None if sample.box is None else admitted.source_sha256(record)
     return replace(sample, image_id=admitted.image_id(record), source_sha256=digest)
 
@@ -177,7 +177,7 @@ def check_balance(captions: object, model: str | None) -> None:
 
 
 def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[str, int]:
-    """Returns the places of the negatives that captions get, drawn among those of all."""
+    """Return the places of the negatives that captions get, drawn among those of all."""
     captions = (
         admit_texts(_captions(batch), LIMITS, None, language=rules.language).records
         for batch in batches
@@ -186,7 +186,7 @@ def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[
 
 
 def with_drawn(batches: Iterable[TextsBatch], drawn: Mapping[str, int]) -> Iterator[TextsBatch]:
-    """Yields batches with what was drawn for their captions."""
+    """Yield batches with what was drawn for their captions."""
     for batch in batches:
         names = [record.caption_id for record in _captions(batch)]
         yield replace(batch, drawn={name: drawn[name] for name in names if name in drawn})
@@ -199,7 +199,7 @@ def _captions(batch: TextsBatch) -> list[CaptionRecord]:
 def _make(
     records: tuple[Text, ...], rules: HardPositiveRules, drawn: Mapping[str, int] | None
 ) -> Iterator[_Made]:
-    """Makes the published rows record by record, and all others image by image."""
+    """Make the published rows record by record, and all others image by image."""
     rest: list[Text] = []
     for record in records:
         if rules.published and isinstance(record, FoilRecord):
@@ -222,7 +222,7 @@ def _make(
 
 
 def _by_picture(records: Iterable[Text]) -> Iterable[list[Text]]:
-    """Returns the records of each picture: of an image, or of the same part of it."""
+    """Return the records of each picture: of an image, or of the same part of it."""
     groups: dict[tuple[str, CornerBox | None], list[Text]] = {}
     for record in records:
         key = picture_key(record.image, record.text_id), record.box
@@ -241,7 +241,7 @@ def _outcome(
 
 
 def _true_texts(record: Text) -> tuple[str, ...]:
-    """Returns what a source says to be true of an image."""
+    """Return what a source says to be true of an image."""
     if isinstance(record, FoilRecord):
         return record.record.positives
     if isinstance(record, CaptionRecord):
@@ -250,7 +250,7 @@ def _true_texts(record: Text) -> tuple[str, ...]:
 
 
 def _reconciled(outcomes: dict[str, Outcome], true: list[str]) -> dict[str, Outcome]:
-    """Returns the outcomes of one image by id, where each contradiction is a rejection."""
+    """Return the outcomes of one image by id, where each contradiction is a rejection."""
     samples = {
         name: found for name, found in outcomes.items() if isinstance(found, HardPositiveSample)
     }
@@ -261,7 +261,7 @@ def _reconciled(outcomes: dict[str, Outcome], true: list[str]) -> dict[str, Outc
 
 
 def _one(record: Text, outcome: Outcome) -> _Made:
-    """Returns the books of a record that gives one sample."""
+    """Return the books of a record that gives one sample."""
     return _Made(record=record, candidates=(record.text_id,), outcomes=(outcome,))
 
 

@@ -143,7 +143,7 @@ def write_negatives(
     writing: NegativeWriting,
     model: LanguageModel | None = None,
 ) -> dict[str, CaptionEdit | Rejection]:
-    """Returns what a language model makes of captions, by their ids.
+    """Return what a language model makes of captions, by their ids.
 
     The first answer takes the likeliest tokens, each further one is drawn with a seed from the
     run's, the caption's id and the number of the try.
@@ -199,7 +199,7 @@ def _edit(
 
 
 def _checked(caption: str, true: set[str], line: str) -> EditedText:
-    """Returns a line of an answer that changes one place of a caption and makes it false."""
+    """Return a line of an answer that changes one place of a caption and makes it false."""
     edited = take_rewrite(caption, line)
     if max(len(edited.spans_before), len(edited.spans_after)) > 1:
         raise InvalidRewrite("several_edits")

@@ -38,14 +38,14 @@ class PerturbationRules:
 
 @lru_cache(maxsize=2)
 def tagger_of(spacy_model: str | None) -> Tagger:
-    """Returns a tagger, loaded once in every process."""
+    """Return a tagger, loaded once in every process."""
     return load_tagger(spacy_model)
 
 
 def analyse_captions(
     captions: Sequence[str], spacy_model: str | None
 ) -> list[Analysis | Rejection]:
-    """Returns the analysis of each caption; a rejection for one on which the tagger fails."""
+    """Return the analysis of each caption; a rejection for one on which the tagger fails."""
     try:
         return list(tagger_of(spacy_model).analyse(captions))
     except Exception as error:
@@ -55,7 +55,7 @@ def analyse_captions(
 
 
 def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
-    """Returns the perturbed and the measured captions of a batch; each is analysed once.
+    """Return the perturbed and the measured captions of a batch; each is analysed once.
 
     Source: Hendriksen et al., "Benchmark Granularity and Model Robustness for Image-Text
       Retrieval", sections 3 and 4.

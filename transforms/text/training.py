@@ -47,7 +47,7 @@ class TrainingRules:
 
 
 def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
-    """Returns up to three texts for each caption of a batch of whole images.
+    """Return up to three texts for each caption of a batch of whole images.
 
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
       section 5: a caption, a hard positive and a hard negative of each caption of COCO.
@@ -90,7 +90,7 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
 
 
 def captions_of(rules: TrainingRules, batch: CaptionBatch) -> tuple[CaptionRecord, ...]:
-    """Returns the captions of a batch that are edited, before their images are looked up."""
+    """Return the captions of a batch that are edited, before their images are looked up."""
     admitted = admit_texts(
         batch.captions, rules.captions, None, rules.only, language=rules.language
     )
@@ -100,7 +100,7 @@ def captions_of(rules: TrainingRules, batch: CaptionBatch) -> tuple[CaptionRecor
 def _answers(
     captions: Iterable[EditedCaption], admitted: Admitted[CaptionRecord], judging: Judging
 ) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
-    """Returns what judges say of captions and what was made of them, by the captions' ids."""
+    """Return what judges say of captions and what was made of them, by the captions' ids."""
     return ask_judges(
         (
             JudgedTexts(
@@ -126,7 +126,7 @@ def _judged(
     answers: tuple[JudgeAnswer, ...] | Rejection | None,
     judging: Judging | None,
 ) -> Judgement | Rejection | None:
-    """Returns what judges say of one text; None where none judges."""
+    """Return what judges say of one text; None where none judges."""
     if judging is None or answers is None or isinstance(answers, Rejection):
         return answers if isinstance(answers, Rejection) else None
     part: Part = text.role  # type: ignore[assignment]

@@ -83,12 +83,12 @@ class TextWork:
     tallies: tuple[Tally, ...] = ()
 
     def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        """Returns the rows of one of the tables, or of the rejects."""
+        """Return the rows of one of the tables, or of the rejects."""
         return getattr(self, table)
 
 
 def reject(record: SourceText, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
-    """Returns the reject of a candidate made from a text."""
+    """Return the reject of a candidate made from a text."""
     image = record.image
     return stage.reject(candidate_id, rejection, source_id=image, source_path=image)
 
@@ -110,22 +110,22 @@ class Admitted(Generic[Shown]):
     tally: Tally
 
     def image_id(self, record: Shown) -> str | None:
-        """Returns the id of a text's image; None where no folder of images was named."""
+        """Return the id of a text's image; None where no folder of images was named."""
         image = self.images.get(record.text_id)
         return None if image is None else image.row.image_id
 
     def source_sha256(self, record: Shown) -> str | None:
-        """Returns the digest of the file of a text's image; None where no folder was named."""
+        """Return the digest of the file of a text's image; None where no folder was named."""
         image = self.images.get(record.text_id)
         return None if image is None else image.source_sha256
 
     def image(self, text_id: str) -> ImageRow | None:
-        """Returns the image of a text by its id; None where no folder of images was named."""
+        """Return the image of a text by its id; None where no folder of images was named."""
         image = self.images.get(text_id)
         return None if image is None else image.row
 
     def images_of(self, rows: Iterable[Any]) -> tuple[ImageRow, ...]:
-        """Returns the images that some rows refer to, each once."""
+        """Return the images that some rows refer to, each once."""
         used = {row.image_id for row in rows}
         by_id = {image.row.image_id: image.row for image in self.images.values()}
         return tuple(image for image_id, image in by_id.items() if image_id in used)
@@ -139,7 +139,7 @@ def admit_texts(
     *,
     language: Language = "any",
 ) -> Admitted[Shown]:
-    """Checks texts, and finds their images where a folder is named.
+    """Check texts, and finds their images where a folder is named.
 
     Args:
       only: ids of the samples asked for; empty asks for all.
@@ -170,7 +170,7 @@ def admit_texts(
 def _check(
     record: ShownText, settings: CaptionSettings, images: ImageFolder | None, language: Language
 ) -> FoundImage | Rejection | None:
-    """Returns why a text cannot be worked on, or its image where a folder is named."""
+    """Return why a text cannot be worked on, or its image where a folder is named."""
     for text in record.texts:
         rejection = lint_caption(text.strip(), settings)
         if rejection is not None:

@@ -68,13 +68,13 @@ class CannotTell(Exception):
 
 
 def refuse(reason: str) -> NoReturn:
-    """Gives up on an "and"."""
+    """Give up on an "and"."""
     assert reason in SWAP_REFUSALS
     raise CannotTell(reason)
 
 
 def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
-    """Checks that neither side refers to the other: "his", "it", "another" without a noun."""
+    """Check that neither side refers to the other: "his", "it", "another" without a noun."""
     for index in (index for side in sides for index in range(*side)):
         stands_alone = not analysis.tag(index + 1).startswith(("NN", "JJ"))
         if analysis.tag(index) in PRONOUNS:
@@ -86,7 +86,7 @@ def refuse_pronouns(analysis: Analysis, *sides: Range) -> None:
 
 
 def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
-    """Checks that nothing after the left side refers back to it: "a dog and ... the dog"."""
+    """Check that nothing after the left side refers back to it: "a dog and ... the dog"."""
     nouns = {token.lemma for token in analysis.tokens[slice(*left)] if token.tag.startswith("NN")}
     for index in range(right[0], len(analysis.tokens)):
         if analysis.word(index - 1) == "the" and analysis.tokens[index].lemma in nouns:
@@ -94,12 +94,12 @@ def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def is_fixed_pair(text: str, offset: int) -> bool:
-    """Tells whether the character at an offset is in a fixed pair: "a black and white photo"."""
+    """Say whether the character at an offset is in a fixed pair: "a black and white photo"."""
     return any(found.start() <= offset < found.end() for found in _FIXED_PAIRS.finditer(text))
 
 
 def is_living(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a noun phrase names people or animals: "a man", "a row of cows"."""
+    """Say whether a noun phrase names people or animals: "a man", "a row of cows"."""
     last = analysis.tokens[phrase[1] - 1]
     if not _TOYS.isdisjoint(analysis.words(phrase)):
         return False
@@ -108,12 +108,12 @@ def is_living(analysis: Analysis, phrase: Range) -> bool:
 
 
 def is_mass(token: Token) -> bool:
-    """Tells whether a token is a mass noun, which needs no article in the singular: "rice"."""
+    """Say whether a token is a mass noun, which needs no article in the singular: "rice"."""
     return is_mass_noun(token.lemma)
 
 
 def is_mass_noun(lemma: str) -> bool:
-    """Tells whether a lemma is a mass noun, which needs no article in the singular: "rice"."""
+    """Say whether a lemma is a mass noun, which needs no article in the singular: "rice"."""
     return lemma in _nouns("mass_nouns.txt")
 
 

@@ -40,7 +40,7 @@ _CLOTHES = word_set("noun_phrases.clothes")
 
 
 def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
-    """Returns the noun phrases around an "and"."""
+    """Return the noun phrases around an "and"."""
     right = analysis.phrase_from(conjunction + 1)
     left = analysis.phrase_to(conjunction - (analysis.tag(conjunction - 1) == ","))
     if left is None or right is None:
@@ -60,7 +60,7 @@ def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
-    """Extends a phrase by the "of" phrases after it: "a plate of rice"."""
+    """Extend a phrase by the "of" phrases after it: "a plate of rice"."""
     while analysis.word(phrase[1]) == "of":
         following = analysis.phrase_from(phrase[1] + 1)
         if following is None:
@@ -70,13 +70,13 @@ def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
 
 
 def _check_comma(analysis: Analysis, conjunction: int, left: Range) -> None:
-    """Checks that a comma before the "and" is part of a list: "a table, a lamp, and a bed"."""
+    """Check that a comma before the "and" is part of a list: "a table, a lamp, and a bed"."""
     if analysis.tag(conjunction - 1) == "," and analysis.tag(left[0] - 1) != ",":
         refuse("unclear_attachment")
 
 
 def _parallel_left(analysis: Analysis, left: Range, right: Range) -> Range:
-    """Extends the left side over "of" until it has a determiner, or an "of" like the right side."""
+    """Extend the left side over "of" until it has a determiner, or an "of" like the right side."""
     while not (_has_opener(analysis, left) or analysis.word(left[0]) in _QUANTITIES):
         outer = analysis.phrase_to(left[0] - 1)
         if analysis.word(left[0] - 1) != "of" or outer is None:
@@ -98,7 +98,7 @@ def _is_plural(analysis: Analysis, phrase: Range) -> bool:
 
 
 def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Range:
-    """Removes from the left side a determiner shared by both: "a knife and fork".
+    """Remove from the left side a determiner shared by both: "a knife and fork".
 
     If the right side is a plural or a mass noun such as "rice", an "a" belongs to the left alone.
     """
@@ -131,7 +131,7 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
 
 
 def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
-    """Checks that what follows the right side belongs to both, or to neither."""
+    """Check that what follows the right side belongs to both, or to neither."""
     tag, word = analysis.tag(right[1]), analysis.word(right[1])
     is_subject = _opens_caption(analysis, left)
     rest = analysis.tokens[right[1] :]
@@ -167,7 +167,7 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def _may_be_of_one(analysis: Analysis, index: int) -> bool:
-    """Tells whether the words after two people may describe only one of them: "wearing a hat"."""
+    """Say whether the words after two people may describe only one of them: "wearing a hat"."""
     if analysis.word(index) != "in":
         return analysis.word(index) in _OF_ONE
     phrase = analysis.phrase_from(index + 1)
@@ -175,7 +175,7 @@ def _may_be_of_one(analysis: Analysis, index: int) -> bool:
 
 
 def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
-    """Checks that the right side is joined to the left one, and to nothing before it."""
+    """Check that the right side is joined to the left one, and to nothing before it."""
     tag, word = analysis.tag(left[0] - 1), analysis.word(left[0] - 1)
     if word == "of" and not _holds_both(analysis, left, right):
         refuse("unclear_attachment")
@@ -194,14 +194,14 @@ def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def _is_bound(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a verb, or a preposition such as "between", stands before a phrase."""
+    """Say whether a verb, or a preposition such as "between", stands before a phrase."""
     start = _without_openers(analysis, phrase[0])
     is_verb = analysis.tag(start - 1).startswith("VB")
     return is_verb or analysis.word(start - 1) in _BINDING_PREPOSITIONS
 
 
 def _holds_both(analysis: Analysis, left: Range, right: Range) -> bool:
-    """Tells whether the noun before "of" clearly applies to both sides: "a mixture of A and B"."""
+    """Say whether the noun before "of" clearly applies to both sides: "a mixture of A and B"."""
     token = analysis.tokens[max(left[0] - 2, 0)]
     if token.lemma in _VESSELS:
         return _is_plural(analysis, left) == _is_plural(analysis, right)
@@ -215,7 +215,7 @@ def _without_openers(analysis: Analysis, start: int) -> int:
 
 
 def _opens_caption(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a phrase is the caption's subject, or ends it: "a group of [men and women]"."""
+    """Say whether a phrase is the caption's subject, or ends it: "a group of [men and women]"."""
     start = _without_openers(analysis, phrase[0])
     outer = analysis.phrase_to(start - 1) if analysis.word(start - 1) == "of" else None
     if outer is not None:
@@ -256,7 +256,7 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
 
 
 def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) -> bool:
-    """Tells whether each side of "X and Y" clearly has its own noun and modifiers."""
+    """Say whether each side of "X and Y" clearly has its own noun and modifiers."""
     heads = [analysis.head(core) for core in cores]
     are_plural = [_is_plural(analysis, core) for core in cores]
     modified = [analysis.tag(core[0]) in _MODIFIERS and _length(core) > 1 for core in cores]
@@ -273,7 +273,7 @@ def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) ->
 
 
 def _refuse_missing_commas(analysis: Analysis, *sides: Range) -> None:
-    """Checks that neither side is two phrases in a row, or a phrase and a verb.
+    """Check that neither side is two phrases in a row, or a phrase and a verb.
 
     "Carrots broccoli and rice"; "a skateboarder skates and balances".
     """
@@ -287,7 +287,7 @@ def _refuse_missing_commas(analysis: Analysis, *sides: Range) -> None:
 
 
 def _core(analysis: Analysis, phrase: Range) -> Range:
-    """Returns a noun phrase without its determiners and "of" phrases."""
+    """Return a noun phrase without its determiners and "of" phrases."""
     start, end = phrase
     while start < end - 1 and analysis.tag(start) in OPENERS:
         start += 1

@@ -47,7 +47,7 @@ class Swap:
 
 
 def swap_phrases(caption: str) -> Swap | Rejection:
-    """Swaps the two phrases of an ARO caption: "the crouched cat and the open door".
+    """Swap the two phrases of an ARO caption: "the crouched cat and the open door".
 
     Args:
       caption: "the ATTRIBUTE OBJECT and the ATTRIBUTE OBJECT", as in Visual Genome Attribution.
@@ -65,7 +65,7 @@ def swap_phrases(caption: str) -> Swap | Rejection:
 
 
 def swap_coordination(analysis: Analysis) -> Swap | Rejection:
-    """Swaps the two sides of an "and" where that keeps the caption's meaning.
+    """Swap the two sides of an "and" where that keeps the caption's meaning.
 
     Noun phrases, adjectives, verb phrases and whole clauses are swapped with their own modifiers,
     around the first "and" whose sides are unambiguous; if there is none, the first "and" gives the
@@ -103,7 +103,7 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def _are_alike(analysis: Analysis, conjuncts: Conjuncts) -> bool:
-    """Tells whether both sides start with nouns of the same number, with which a verb agrees."""
+    """Say whether both sides start with nouns of the same number, with which a verb agrees."""
     sides = (conjuncts.left, conjuncts.right)
     tags = [[analysis.tag(index) for index in range(*side)] for side in sides]
     numbers = [next((tag for tag in own if tag in ("NN", "NNS")), "") for own in tags]
@@ -122,13 +122,13 @@ def _join(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def _edits(analysis: Analysis, conjuncts: Conjuncts) -> tuple[Edit, ...]:
-    """Returns the edits that exchange the sides, after that of an article before both, if any."""
+    """Return the edits that exchange the sides, after that of an article before both, if any."""
     left, right = exchange_phrases(analysis, conjuncts.left, conjuncts.right)
     return (*_shared_article(analysis.text, left.start, left.replacement), left, right)
 
 
 def _shared_article(text: str, left_start: int, right: str) -> tuple[Edit, ...]:
-    """Returns the edit of an article before the left side that must agree with the right side."""
+    """Return the edit of an article before the left side that must agree with the right side."""
     swapped = text[:left_start] + right
     return tuple(edit for edit in agree_articles(swapped) if text[edit.end : left_start].isspace())
 
@@ -144,7 +144,7 @@ _OBJECTS = (*OPENERS, *ADJECTIVES, "NN", "NNS", "NNP", "NNPS")
 
 
 def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
-    """Returns the verb phrases around an "and" that begin with verbs of the same form.
+    """Return the verb phrases around an "and" that begin with verbs of the same form.
 
     In "standing and lying on a beach" only the verbs are joined: the place applies to both. What
     follows other verbs may be the object or the place of both ("riding and washing elephants").
@@ -175,7 +175,7 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def _right_of_one_verb(analysis: Analysis, verb: int, right: Range) -> Range:
-    """Returns the right side where the left is a lone verb: with its object, without a place."""
+    """Return the right side where the left is a lone verb: with its object, without a place."""
     lemmas = {analysis.tokens[index].lemma for index in (verb, right[0])}
     if analysis.word(right[0] + 1) in PLACES and lemmas <= _POSTURES:
         return (right[0], right[0] + 1)
@@ -186,7 +186,7 @@ def _right_of_one_verb(analysis: Analysis, verb: int, right: Range) -> Range:
 
 
 def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
-    """Returns the adjectives around an "and", with words that modify them ("light blue").
+    """Return the adjectives around an "and", with words that modify them ("light blue").
 
     Args:
       conjunction: index of the "and"; an adjective stands on both sides.
@@ -210,7 +210,7 @@ def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def join_clauses(analysis: Analysis, conjunction: int) -> Conjuncts | None:
-    """Returns the two halves of a caption of two parallel clauses: "a man sits and a dog runs".
+    """Return the two halves of a caption of two parallel clauses: "a man sits and a dog runs".
 
     Each half is a noun phrase that names a living being, a verb of the same form right after it,
     and no other verb. Returns None for any other caption.

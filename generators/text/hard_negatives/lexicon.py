@@ -33,13 +33,13 @@ class ClosedClasses:
     senses: Mapping[str, frozenset[tuple[str, str]]]
 
     def are_synonyms(self, left: str, right: str) -> bool:
-        """Tells whether two words of these classes have the same alternatives."""
+        """Say whether two words of these classes have the same alternatives."""
         return self.alternatives.get(left) == self.alternatives.get(right)
 
 
 @functools.cache
 def closed_classes(kind: ClassKind) -> ClosedClasses:
-    """Returns the closed classes of a kind.
+    """Return the closed classes of a kind.
 
     The alternatives of a word are the words that name the other senses of its groups, except any
     that shares a sense with it in some group.
@@ -75,5 +75,5 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
 
 
 def read_rows(name: str, kind: ClassKind) -> list[dict[str, str]]:
-    """Returns the rows of a kind of a file that comes with the package."""
+    """Return the rows of a kind of a file that comes with the package."""
     return [row for row in read_table(name) if row["kind"] == kind]

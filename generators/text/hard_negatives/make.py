@@ -54,7 +54,7 @@ def make_hard_negative(
     rng: random.Random,
     known: frozenset[str] = frozenset(),
 ) -> HardNegative | Rejection:
-    """Returns a hard negative of one kind, or why the caption has none.
+    """Return a hard negative of one kind, or why the caption has none.
 
     Args:
       known: words of other captions of the image, from `known_words`; they are never put in, since
@@ -77,7 +77,7 @@ def find_hard_negatives(
     rng: random.Random,
     known: frozenset[str] = frozenset(),
 ) -> Iterator[HardNegative]:
-    """Yields every replacement of a kind, or one exchange or negation drawn among the possible."""
+    """Yield every replacement of a kind, or one exchange or negation drawn among the possible."""
     if kind not in _REPLACED:
         if isinstance(made := make_hard_negative(analysis, kind, rng, known), HardNegative):
             yield made
@@ -88,7 +88,7 @@ def find_hard_negatives(
 
 
 def unclear_reason(analysis: Analysis) -> str | None:
-    """Returns why what is changed in a caption may be true; None if nothing speaks for that.
+    """Return why what is changed in a caption may be true; None if nothing speaks for that.
 
     "No dog", "lacks windows" and "might be a dog" may be true of an image without dogs and windows.
 
@@ -102,13 +102,13 @@ def unclear_reason(analysis: Analysis) -> str | None:
 
 
 def _in_its_capitals(analysis: Analysis, made: HardNegative) -> HardNegative:
-    """Returns a negative in capitals where the whole caption is."""
+    """Return a negative in capitals where the whole caption is."""
     if not analysis.text.isupper():
         return made
     return replace(made, edited=replace(made.edited, text=made.edited.text.upper()))
 
 
 def known_words(captions: Iterable[str]) -> frozenset[str]:
-    """Returns the words of captions in lower case, and of plurals the singular."""
+    """Return the words of captions in lower case, and of plurals the singular."""
     words = {match[0].lower() for caption in captions for match in find_tokens(caption)}
     return frozenset(words | {lemmatise(word, "NNS") for word in words})

@@ -42,7 +42,7 @@ _QUANTITIES = tuple(
 
 
 def negate(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
-    """Negates a verb, a "with", or the first noun phrase of a caption without either.
+    """Negate a verb, a "with", or the first noun phrase of a caption without either.
 
     "a man is sitting" becomes "a man is not sitting", "a dog runs" "a dog does not run", "a man
     riding a horse" "a man not riding a horse", "a cup with a lid" "a cup without a lid".
@@ -58,7 +58,7 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
 
 
 def affirm(analysis: Analysis) -> HardNegative | Rejection:
-    """Takes back the one thing that a caption denies: "a man without a hat", "with a hat"."""
+    """Take back the one thing that a caption denies: "a man without a hat", "with a hat"."""
     denied = [i for i, token in enumerate(analysis.tokens) if token.text.lower() in DENIALS]
     edit = _affirmed(analysis, denied[0]) if len(denied) == 1 else None
     if edit is None:
@@ -104,7 +104,7 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
 
 
 def _is_compound(analysis: Analysis, index: int) -> bool:
-    """Tells whether a participle is part of a noun: "a railroad crossing sign", "a building"."""
+    """Say whether a participle is part of a noun: "a railroad crossing sign", "a building"."""
     behind = analysis.phrase_from(index + 1)
     is_bare = behind == (index + 1, index + 2) and analysis.tag(index + 1) == "NN"
     return analysis.word(index) == "building" or (
@@ -113,7 +113,7 @@ def _is_compound(analysis: Analysis, index: int) -> bool:
 
 
 def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
-    """Yields what follows "there is" or "there are": "no dog" for "a dog" there."""
+    """Yield what follows "there is" or "there are": "no dog" for "a dog" there."""
     token, behind = analysis.tokens[verb], analysis.word(verb + 1)
     if token.text.lower() not in ("is", "are"):
         return
@@ -128,7 +128,7 @@ def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
 
 
 def _is_of_some(analysis: Analysis, verb: int) -> bool:
-    """Tells whether some do what a verb says, and others may not: "some people sitting"."""
+    """Say whether some do what a verb says, and others may not: "some people sitting"."""
     if analysis.word(verb - 1) in _SOME:
         return True
     subject = analysis.phrase_to(verb)
@@ -141,14 +141,14 @@ def _is_of_some(analysis: Analysis, verb: int) -> bool:
 
 
 def _is_of_one(analysis: Analysis, relative: int) -> bool:
-    """Tells whether "that" or "who" is said of the one thing that the caption opens with."""
+    """Say whether "that" or "who" is said of the one thing that the caption opens with."""
     opened = analysis.word(0) in ("a", "an", "one", "the")
     is_one = analysis.tag(relative - 1) == "NN"
     return opened and is_one and (0, relative) in analysis.noun_phrases
 
 
 def _has_one(analysis: Analysis, verb: int) -> bool:
-    """Tells whether a single thing, not the first of a list, follows a verb."""
+    """Say whether a single thing, not the first of a list, follows a verb."""
     phrase = analysis.phrase_from(verb + 1)
     opened = analysis.word(verb + 1) in ("a", "an", "the")
     rest = analysis.words((verb + 1, len(analysis.tokens)))
@@ -156,7 +156,7 @@ def _has_one(analysis: Analysis, verb: int) -> bool:
 
 
 def _denied(analysis: Analysis, verb: int) -> str:
-    """Returns "do not" in the form of a finite verb behind its subject; "" for other words.
+    """Return "do not" in the form of a finite verb behind its subject; "" for other words.
 
     Taggers take the noun of "sets of train tracks" for a verb, and the plural "eat" of "dogs eat"
     for the infinitive: the verb is one of the closed classes and agrees with the noun before it.
@@ -173,7 +173,7 @@ def _denied(analysis: Analysis, verb: int) -> str:
 
 
 def _with_edits(analysis: Analysis) -> Iterator[Edit]:
-    """Yields the "with" of what a noun has; not that of "topped with" or "with her dog"."""
+    """Yield the "with" of what a noun has; not that of "topped with" or "with her dog"."""
     for index, token in enumerate(analysis.tokens):
         behind_noun = analysis.tag(index - 1) in _NOUNS
         opens = any(first == index + 1 for first, _ in analysis.noun_phrases)
@@ -193,7 +193,7 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
 
 
 def _no_quantity(analysis: Analysis, end: int) -> Iterator[Edit]:
-    """Yields the quantity that opens a caption: "No cars" for "A couple of cars"."""
+    """Yield the quantity that opens a caption: "No cars" for "A couple of cars"."""
     phrase = analysis.phrase_around(end)
     if phrase is None or analysis.tag(phrase[1] - 1) != "NNS":
         return
@@ -205,7 +205,7 @@ def _no_quantity(analysis: Analysis, end: int) -> Iterator[Edit]:
 
 
 def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
-    """Yields the noun phrase that opens the caption: "No dog on a beach"."""
+    """Yield the noun phrase that opens the caption: "No dog on a beach"."""
     if {token.text.lower() for token in analysis.tokens[1:]} & {"some", ","}:
         return
     for words in _QUANTITIES:

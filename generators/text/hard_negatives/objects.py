@@ -68,7 +68,7 @@ class _Noun:
 
 
 def object_places(analysis: Analysis) -> Iterator[Place]:
-    """Yields the heads of noun phrases with their replacements.
+    """Yield the heads of noun phrases with their replacements.
 
     A compound ("fire hydrant") is replaced as a whole or not at all. Things in a list, or beside
     something, are left alone: what replaces them may be there as well. So is a man with "his" hat,
@@ -105,7 +105,7 @@ def _nouns(analysis: Analysis) -> Iterator[_Noun]:
 
 
 def _first(analysis: Analysis, phrase: Range) -> int:
-    """Returns the first token of the noun that heads a noun phrase, a compound as a whole."""
+    """Return the first token of the noun that heads a noun phrase, a compound as a whole."""
     first = phrase[1] - 1
     pair = f"{analysis.word(first - 1)} {analysis.tokens[first].lemma}"
     if first > phrase[0] and pair in closed_classes("object").groups:
@@ -130,7 +130,7 @@ def _are_several(analysis: Analysis, phrase: Range, is_opened: bool) -> bool:
 
 
 def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
-    """Tells whether a noun does not stand for a thing of its class, or is not whole."""
+    """Say whether a noun does not stand for a thing of its class, or is not whole."""
     last, head = noun.last, noun.head
     before, behind = analysis.word(noun.phrase[0] - 1), analysis.tag(last)
     if head.text.lower() in _NEVER or behind in OPENERS:  # "watches the water"
@@ -146,7 +146,7 @@ def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
 
 
 def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:
-    """Tells whether a thing stands in a list, beside something, or with others of its kind."""
+    """Say whether a thing stands in a list, beside something, or with others of its kind."""
     if {"another", "other"} & set(analysis.words(noun.phrase)):
         return True
     if is_living(analysis, noun.phrase):
@@ -158,7 +158,7 @@ def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:
 
 
 def _is_told_twice(analysis: Analysis, noun: _Noun) -> bool:
-    """Tells whether the caption names a thing again, by noun, pronoun or the number of a verb."""
+    """Say whether the caption names a thing again, by noun, pronoun or the number of a verb."""
     lemma = noun.head.lemma
     if lemma in _GENDERED and any(token.text.lower() in _GENDER for token in analysis.tokens):
         return True
@@ -168,7 +168,7 @@ def _is_told_twice(analysis: Analysis, noun: _Noun) -> bool:
 
 
 def _fitting(analysis: Analysis, noun: _Noun) -> Iterator[str]:
-    """Yields the nouns that may replace another, in the singular."""
+    """Yield the nouns that may replace another, in the singular."""
     words = analysis.words((noun.first, noun.last))
     names = (" ".join(words), " ".join((*words[:-1], noun.head.lemma)))
     span = (noun.first, noun.last)
@@ -180,7 +180,7 @@ def _fitting(analysis: Analysis, noun: _Noun) -> Iterator[str]:
 
 
 def _in_number(word: str, noun: _Noun) -> str | None:
-    """Returns a noun in the number needed to replace another, None if it has no such form.
+    """Return a noun in the number needed to replace another, None if it has no such form.
 
     Without any determiner "rice" can only become "potatoes", not "potato".
     """

@@ -47,7 +47,7 @@ def replace_at(
     known: frozenset[str],
     none: str,
 ) -> HardNegative | Rejection:
-    """Draws a place and a word, and makes the replacement.
+    """Draw a place and a word, and makes the replacement.
 
     Args:
       known: words not to put in, in lower case; the caption's own words are not put in either.
@@ -67,7 +67,7 @@ def replace_at(
 def every_replacement(
     analysis: Analysis, kind: NegativeKind, places: Iterable[Place], known: frozenset[str]
 ) -> Iterator[HardNegative]:
-    """Yields all replacements among which `replace_at` draws, in the order of their places."""
+    """Yield all replacements among which `replace_at` draws, in the order of their places."""
     for place, words in _open(analysis, sorted(places, key=lambda place: place.first), known):
         for word in words:
             edits = _edits(analysis.tokens, place, word)
@@ -77,7 +77,7 @@ def every_replacement(
 def _open(
     analysis: Analysis, places: Iterable[Place], known: frozenset[str]
 ) -> list[tuple[Place, list[str]]]:
-    """Returns the places with the words that may be put in; those that have any."""
+    """Return the places with the words that may be put in; those that have any."""
     taken = known.union(*((token.text.lower(), token.lemma) for token in analysis.tokens))
     return [
         (place, words)
@@ -87,12 +87,12 @@ def _open(
 
 
 def _forms(phrase: str) -> set[str]:
-    """Returns the words of a phrase, and of plurals the singular."""
+    """Return the words of a phrase, and of plurals the singular."""
     return {form for word in phrase.split() for form in (word, lemmatise(word, "NNS"))}
 
 
 def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:
-    """Returns the edit of a place of one or more tokens, after that of an article before it."""
+    """Return the edit of a place of one or more tokens, after that of an article before it."""
     first, last = tokens[place.first], tokens[place.last - 1]
     edit = Edit(start=first.start, end=last.end, replacement=cased(word, tokens, place.first))
     return (*article_edits(tokens, place.first, word), edit)
@@ -105,7 +105,7 @@ _PICTURES = frozenset(("image", "images", "photo", "photograph", "photos", "pict
 
 
 def attribute_places(analysis: Analysis) -> Iterator[Place]:
-    """Yields the adjectives, and the numbers of things, with their replacements.
+    """Yield the adjectives, and the numbers of things, with their replacements.
 
     A black and white photo becomes a color photo.
     """
@@ -134,7 +134,7 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _counts(analysis: Analysis, number: int) -> bool:
-    """Tells whether a number counts things: "two", or "two big", dogs."""
+    """Say whether a number counts things: "two", or "two big", dogs."""
     phrase = analysis.phrase_around(number)
     if phrase is None or phrase[1] == number + 1:
         return False
@@ -164,7 +164,7 @@ _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 
 
 def preposition_places(analysis: Analysis) -> Iterator[Place]:
-    """Yields the prepositions before visible objects, with their replacements."""
+    """Yield the prepositions before visible objects, with their replacements."""
     taken = 0
     for index in range(len(analysis.tokens)):
         name = _preposition_at(analysis, index) if index >= taken else None
@@ -178,7 +178,7 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
-    """Tells whether a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
+    """Say whether a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
     if analysis.word(preposition - 1) in _BEFORE:
         return True
     if analysis.tag(preposition - 1) in ("DT", "IN"):
@@ -190,13 +190,13 @@ def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
 
 
 def _is_before_bare_noun(analysis: Analysis, index: int) -> bool:
-    """Tells whether one singular noun follows, as in "on display"."""
+    """Say whether one singular noun follows, as in "on display"."""
     phrase = analysis.phrase_from(index)
     return phrase == (index, index + 1) and analysis.tokens[index].tag == "NN"
 
 
 def _preposition_at(analysis: Analysis, index: int) -> str | None:
-    """Returns the longest preposition of the closed classes that starts at a token."""
+    """Return the longest preposition of the closed classes that starts at a token."""
     for words in _prepositions().get(analysis.word(index), ()):
         if analysis.words((index, index + len(words))) == words:
             return " ".join(words)
@@ -205,7 +205,7 @@ def _preposition_at(analysis: Analysis, index: int) -> str | None:
 
 @functools.cache
 def _prepositions() -> Mapping[str, tuple[tuple[str, ...], ...]]:
-    """Returns the prepositions that are replaced, by their first word, the longest first."""
+    """Return the prepositions that are replaced, by their first word, the longest first."""
     found: dict[str, list[tuple[str, ...]]] = {}
     for name in sorted(closed_classes("relation").alternatives):
         words = tuple(name.split())
@@ -214,7 +214,7 @@ def _prepositions() -> Mapping[str, tuple[tuple[str, ...], ...]]:
 
 
 def verb_places(analysis: Analysis) -> Iterator[Place]:
-    """Yields the verbs with their replacements, in the same form."""
+    """Yield the verbs with their replacements, in the same form."""
     for index, token in enumerate(analysis.tokens):
         in_phrase = any(first <= index < last for first, last in analysis.noun_phrases)
         if token.tag not in _VERB_TAGS or in_phrase or _is_idiom(analysis, index):
@@ -230,7 +230,7 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _is_idiom(analysis: Analysis, verb: int) -> bool:
-    """Tells whether the words around a verb go with no other of its class."""
+    """Say whether the words around a verb go with no other of its class."""
     token, behind = analysis.tokens[verb], analysis.words((verb + 1, len(analysis.tokens)))
     if behind[:1] and behind[0] in _PARTICLES:
         return True  # "looking up"
@@ -245,12 +245,12 @@ def _is_idiom(analysis: Analysis, verb: int) -> bool:
 
 
 def _is_listed(analysis: Analysis, verb: int) -> bool:
-    """Tells whether a verb is one of several: "cows lying down, grazing and walking"."""
+    """Say whether a verb is one of several: "cows lying down, grazing and walking"."""
     return bool({analysis.word(verb - 1), analysis.word(verb + 1)} & {",", "and"})
 
 
 def _has_others(analysis: Analysis, verb: int) -> bool:
-    """Tells whether a caption has several of a verb's subject: "a person next to a person"."""
+    """Say whether a caption has several of a verb's subject: "a person next to a person"."""
     phrase = analysis.phrase_to(verb)
     if phrase is None:
         return False
@@ -259,7 +259,7 @@ def _has_others(analysis: Analysis, verb: int) -> bool:
 
 
 def _is_carried(analysis: Analysis, verb: int) -> bool:
-    """Tells whether a part of the body holds something: "in the other hand", "in its mouth"."""
+    """Say whether a part of the body holds something: "in the other hand", "in its mouth"."""
     words = [token.text.lower() for token in analysis.tokens[verb:]]
     if not _HANDS.isdisjoint(words):
         return True

@@ -25,7 +25,7 @@ _QUANTIFIERS = word_set("swap.quantifiers")
 
 
 def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
-    """Exchanges two neighbouring noun phrases whose relation has a direction.
+    """Exchange two neighbouring noun phrases whose relation has a direction.
 
     "a dog chasing two cats" becomes "two cats chasing a dog", and "a cup on a book" "a book on a
     cup"; "a cat next to a dog" is refused. Living beings are exchanged around a verb, things around
@@ -42,7 +42,7 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Rejec
 
 
 def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
-    """Yields neighbouring noun phrases that both name living beings, or both name things."""
+    """Yield neighbouring noun phrases that both name living beings, or both name things."""
     for left, right in itertools.pairwise(analysis.noun_phrases):
         around = {analysis.word(index) for index in (left[0] - 1, left[1], right[1])}
         tags = {analysis.tag(index) for phrase in (left, right) for index in range(*phrase)}
@@ -56,7 +56,7 @@ def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
 
 
 def _is_whole(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a noun phrase begins where it seems to: not "trees" of "downed trees"."""
+    """Say whether a noun phrase begins where it seems to: not "trees" of "downed trees"."""
     has_opener = analysis.tag(phrase[0]) in ("DT", "CD")
     is_plural = analysis.head(phrase).tag == "NNS"
     is_cut = analysis.tag(phrase[0] - 1) in ("JJ", "VBN", "RB", "DT", "CD")
@@ -77,12 +77,12 @@ def _groups(analysis: Analysis, phrase: Range) -> frozenset[str]:
 
 
 def _may_carry_each_other(left: frozenset[str], right: frozenset[str]) -> bool:
-    """Tells whether either thing may be on or in the other: no table stands on a laptop."""
+    """Say whether either thing may be on or in the other: no table stands on a laptop."""
     return bool(left & right or (left & _PORTABLE and right & _PORTABLE))
 
 
 def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
-    """Tells whether exchanging two noun phrases is grammatical and changes the meaning."""
+    """Say whether exchanging two noun phrases is grammatical and changes the meaning."""
     between = analysis.tokens[left[1] : right[0]]
     words = {token.text.lower() for token in between}
     heads = analysis.head(left), analysis.head(right)
@@ -101,7 +101,7 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
 
 
 def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
-    """Exchanges two adjectives of one kind that stand before different nouns.
+    """Exchange two adjectives of one kind that stand before different nouns.
 
     "a black cat and a white dog" becomes "a white cat and a black dog": colours are exchanged with
     colours, and sizes with sizes.
@@ -126,7 +126,7 @@ def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Re
 
 
 def _attribute_pairs(analysis: Analysis) -> Iterator[tuple[int, int]]:
-    """Yields the pairs of adjectives in different noun phrases, as token indices."""
+    """Yield the pairs of adjectives in different noun phrases, as token indices."""
     places = [
         (phrase, index)
         for phrase in analysis.noun_phrases

@@ -26,7 +26,7 @@ _OF_ALL: Final = frozenset((*(rule.name for rule in FAMILIES["existential"]), "a
 def reword_by_rules(
     record: VlChecklistRecord, tagger: Tagger, rng: random.Random
 ) -> RewordedFoil | Rejection:
-    """Returns a record's caption with its foiled words reworded, or why that is not possible."""
+    """Return a record's caption with its foiled words reworded, or why that is not possible."""
     mended = mend(record.positives[0], record.negatives[0])
     foil = find_foil(mended.caption, mended.negative)
     if foil is None:
@@ -47,7 +47,7 @@ def reword_by_rules(
 
 
 def _excludes(analysis: Analysis, foil: Foil) -> bool:
-    """Tells whether the foiled words exclude those of the negative, where they stand."""
+    """Say whether the foiled words exclude those of the negative, where they stand."""
     here = [
         index
         for index, token in enumerate(analysis.tokens)
@@ -68,20 +68,20 @@ def _excludes(analysis: Analysis, foil: Foil) -> bool:
 
 
 def _joins_alike(analysis: Analysis, span: Range) -> bool:
-    """Tells whether words join two of a kind, of which there may be more: "leaf next to leaf"."""
+    """Say whether words join two of a kind, of which there may be more: "leaf next to leaf"."""
     before = {token.lemma for token in analysis.tokens[: span[0]] if is_noun(token)}
     behind = {token.lemma for token in analysis.tokens[span[1] :] if is_noun(token)}
     return bool(before & behind)
 
 
 def _is_part(analysis: Analysis, span: Range) -> bool:
-    """Tells whether words are of what a thing has, which may be several: "has a black stripe"."""
+    """Say whether words are of what a thing has, which may be several: "has a black stripe"."""
     has = next((i for i in range(span[0]) if analysis.word(i) in ("has", "have")), None)
     owner = analysis.phrase_to(has)
     return owner is not None and not is_living(analysis, owner)
 
 
 def _touches(found: Rewording, foil: Foil) -> bool:
-    """Tells whether an edit changes the foiled words, or stands right before or behind them."""
+    """Say whether an edit changes the foiled words, or stands right before or behind them."""
     start, end = foil.span.start - 1, foil.span.end
     return any(edit.start <= end and edit.end >= start for edit in found.edits)

@@ -47,7 +47,7 @@ class Foil:
 
 
 def find_foil(caption: str, negative: str) -> Foil | None:
-    """Returns the foil between a caption and its negative, None if they have the same words.
+    """Return the foil between a caption and its negative, None if they have the same words.
 
     Letter case is ignored, and so is the difference between "a" and "an". The span is the shortest
     one outside which the two captions have the same words.
@@ -86,7 +86,7 @@ def _common_prefix(left: list[str], right: list[str]) -> int:
 def _loses_determiner(
     words: list[str], negative_words: list[str], ends: tuple[int, int], negative: tuple[int, int]
 ) -> bool:
-    """Tells whether the foil ends in a determiner in the caption but not in the negative."""
+    """Say whether the foil ends in a determiner in the caption but not in the negative."""
     ends_in_determiner = ends[1] - ends[0] > 1 and words[ends[1] - 1] in DETERMINERS
     has_own = negative[1] > negative[0] and negative_words[negative[1] - 1] in DETERMINERS
     return ends_in_determiner and negative[1] > negative[0] and not has_own
@@ -158,7 +158,7 @@ class _Target:
 
 
 def record_id(record: VlChecklistRecord, kind: Kind, group: str) -> str:
-    """Returns the id of a VL-CheckList record, whatever its position in its file."""
+    """Return the id of a VL-CheckList record, whatever its position in its file."""
     return f"vl-checklist/{kind}/{group}/{record.name}"
 
 
@@ -170,7 +170,7 @@ def reword_foil(
     *,
     allow_weak: bool = True,
 ) -> RewordedFoil | Rejection:
-    """Returns a record's caption with its foiled words replaced, or why that is not possible.
+    """Return a record's caption with its foiled words replaced, or why that is not possible.
 
     Args:
       group: the name of its file, such as `color`.
@@ -200,7 +200,7 @@ def reword_foil(
 
 
 def mend_caption(text: str) -> tuple[str, tuple[str, ...]]:
-    """Returns a Visual Genome caption with case, spacing and articles repaired, and the repairs."""
+    """Return a Visual Genome caption with case, spacing and articles repaired, and the repairs."""
     squeezed = " ".join(text.split())
     lower = squeezed.lower()
     agreed = apply_edits(lower, agree_articles(lower)).text
@@ -209,7 +209,7 @@ def mend_caption(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def mend(caption: str, negative: str) -> Mended:
-    """Repairs both captions, and restores a determiner that the negative lost with its foil."""
+    """Repair both captions, and restores a determiner that the negative lost with its foil."""
     caption, repairs = mend_caption(caption)
     negative, more = mend_caption(negative)
     foil = find_foil(caption, negative)
@@ -228,7 +228,7 @@ def _restore_determiner(negative: str, foil: Foil) -> str:
 
 
 def _find_target(caption: str, foil: Foil, entries: Sequence[LexiconEntry]) -> _Target | None:
-    """Returns the longest entry that the foiled words are or start with, and its span.
+    """Return the longest entry that the foiled words are or start with, and its span.
 
     Any words after it must start with a preposition ("sitting on"), and then the replacement must
     not end in one: "wearing on" does not become "in on".
@@ -263,14 +263,14 @@ def _refuse(
 
 
 def _synonyms(entry: LexiconEntry, entries: Sequence[LexiconEntry]) -> set[str]:
-    """Returns an entry's word and replacement, and all words that another entry links to either."""
+    """Return an entry's word and replacement, and all words that another entry links to either."""
     words = {entry.word, entry.replacement}
     links = [{other.word, other.replacement} for other in entries]
     return words.union(*(link for link in links if link & words))
 
 
 def _edits(caption: str, target: _Target) -> tuple[Edit, ...]:
-    """Returns the edit of the foiled words, after that of an article that must agree with them."""
+    """Return the edit of the foiled words, after that of an article that must agree with them."""
     start, replacement = target.span.start, target.entry.replacement
     edit = Edit(start=start, end=target.span.end, replacement=replacement)
     before = [token for token in find_tokens(caption) if token.end() <= start]

@@ -31,7 +31,7 @@ class Rewording:
 
 
 def reword_caption(analysis: Analysis, lexicon: Lexicon) -> Iterator[Rewording]:
-    """Yields a free caption with each of its words of the lexicon replaced, one at a time.
+    """Yield a free caption with each of its words of the lexicon replaced, one at a time.
 
     Args:
       lexicon: words and replacements; entries of the groups color, size, state, action and
@@ -44,7 +44,7 @@ def reword_caption(analysis: Analysis, lexicon: Lexicon) -> Iterator[Rewording]:
 
 @functools.lru_cache(maxsize=4)
 def _usable(lexicon: Lexicon) -> dict[str, LexiconEntry]:
-    """Returns the entries that keep their sense in any caption, by word."""
+    """Return the entries that keep their sense in any caption, by word."""
     usable: dict[str, LexiconEntry] = {}
     for entry in with_inflections(lexicon):
         if entry.synonymy == "full" and entry.group in _TAGS and entry.word not in AMBIGUOUS:
@@ -66,7 +66,7 @@ def _places(analysis: Analysis, lexicon: Lexicon) -> list[tuple[int, int, Lexico
 
 
 def _has_other_sense(analysis: Analysis, index: int) -> bool:
-    """Tells whether a verb names no action: "a nice looking tray", "a man looking old"."""
+    """Say whether a verb names no action: "a nice looking tray", "a man looking old"."""
     token = analysis.tokens[index]
     before, behind = analysis.tokens[:index][-1:], analysis.tokens[index + 1 :][:1]
     if token.lemma == "look" and behind:
@@ -76,7 +76,7 @@ def _has_other_sense(analysis: Analysis, index: int) -> bool:
 
 
 def _edits(analysis: Analysis, start: int, end: int, entry: LexiconEntry) -> tuple[Edit, ...]:
-    """Returns the edit, after that of an article before it if it has to agree."""
+    """Return the edit, after that of an article before it if it has to agree."""
     text = entry.replacement
     if analysis.text[start].isupper():
         text = text[0].upper() + text[1:]

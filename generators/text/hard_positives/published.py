@@ -65,7 +65,7 @@ class PublishedTriple:
 def published_place(
     kind: Kind, group: str, index: int, pass_number: int = 0
 ) -> tuple[int, int, int]:
-    """Returns the sort key of a record's row in the published files.
+    """Return the sort key of a record's row in the published files.
 
     Returns:
       The number of the VL-CheckList file, of the pass over it, and of the record in it.
@@ -76,7 +76,7 @@ def published_place(
 def replace_as_published(
     record: VlChecklistRecord, kind: Kind, group: str, lexicon: Lexicon
 ) -> list[PublishedTriple]:
-    """Returns the rows that the published rule makes from a record: none, one, or two.
+    """Return the rows that the published rule makes from a record: none, one, or two.
 
     Args:
       group: the name of its file, such as `color`.

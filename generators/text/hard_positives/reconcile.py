@@ -29,7 +29,7 @@ def reconcile_image(
     true_captions: Iterable[str] = (),
     false_captions: Iterable[str] = (),
 ) -> dict[str, Rejection]:
-    """Returns which hard positives of one image to drop, and why; the others are kept.
+    """Return which hard positives of one image to drop, and why; the others are kept.
 
     A candidate is dropped if two of its own texts say the same. Of the rest, a candidate is dropped
     if an earlier one has the same caption and negative, if its negative is a true caption of the
@@ -69,7 +69,7 @@ def _refusal(reason: str, texts: Texts) -> Rejection:
 
 
 def what_is_said(text: str) -> str:
-    """Returns the words of a text in a form that is equal for texts that say the same.
+    """Return the words of a text in a form that is equal for texts that say the same.
 
     Letter case, spacing, punctuation between words, and the difference between "a" and "an" are
     ignored. For a text without words it is that of `normalize_caption`.

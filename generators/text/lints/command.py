@@ -49,7 +49,7 @@ class LintSettings:
     """Which findings the file of --errata drops; by default those that are errors."""
 
     def __post_init__(self) -> None:
-        """Checks the kinds.
+        """Check the kinds.
 
         Raises:
           InputError: there is no such kind of finding.
@@ -76,7 +76,7 @@ class LintReport:
 
 
 def lint_command(settings: LintSettings) -> int:
-    """Lints the paths and prints the findings; returns 1 if one is severe enough, else 0.
+    """Lint the paths and prints the findings; returns 1 if one is severe enough, else 0.
 
     Raises:
       EqforgeError: no path is named, a path cannot be read, or a package is missing.
@@ -100,7 +100,7 @@ def lint_command(settings: LintSettings) -> int:
 
 
 def _write_errata(url: str, reports: Iterable[LintReport], kinds: Collection[str]) -> None:
-    """Writes the errata that drop the records with findings of some kinds, and says how many."""
+    """Write the errata that drop the records with findings of some kinds, and says how many."""
     from eqforge.generators.text.lints.command import errata_of, of_samples
     from eqforge.sources.errata import write_lines
 
@@ -116,7 +116,7 @@ def _write_errata(url: str, reports: Iterable[LintReport], kinds: Collection[str
 
 
 def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
-    """Yields the findings of a file of text pairs or of a dataset.
+    """Yield the findings of a file of text pairs or of a dataset.
 
     Raises:
       EqforgeError: it cannot be read, or a package is missing.
@@ -150,7 +150,7 @@ def _records(path: Path, settings: LintSettings) -> "Iterator[LabelledCaptions]"
 
 
 def _summary(report: LintReport, examples: int) -> str:
-    """Returns the findings in words, with some examples of each kind."""
+    """Return the findings in words, with some examples of each kind."""
     lines = []
     for kind, (severity, meaning) in KINDS.items():
         found = [finding for finding in report.findings if finding.kind == kind]
@@ -164,7 +164,7 @@ def _summary(report: LintReport, examples: int) -> str:
 
 
 def _place(finding: Finding) -> str:
-    """Returns the record and the caption of a finding, and the record that has it already."""
+    """Return the record and the caption of a finding, and the record that has it already."""
     place = f"{finding.record_id} {finding.field}"
     return f"{place}, as record {finding.twin}" if finding.twin else place
 
@@ -177,7 +177,7 @@ if __name__ == "__main__":
 
 
 def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:
-    """Yields an erratum for each record that has findings, with all of their kinds as the reason.
+    """Yield an erratum for each record that has findings, with all of their kinds as the reason.
 
     No day stands in it: the same findings give the same errata on any.
     """
@@ -191,7 +191,7 @@ def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:
 
 
 def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
-    """Yields the findings of a path under the ids of the samples that they are of.
+    """Yield the findings of a path under the ids of the samples that they are of.
 
     A pair of images is linted as two records, `SAMPLE/0` and `SAMPLE/1`, and a training caption as
     one, whose texts are a sample each. Findings of a file, or of a dataset whose rows have other
@@ -216,7 +216,7 @@ def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
 
 
 def _samples(path: Path) -> Mapping[str, list[str]] | None:
-    """Returns the ids of a dataset's samples by what the lint calls them; None without ids."""
+    """Return the ids of a dataset's samples by what the lint calls them; None without ids."""
     from eqforge.schemas.dataset.reader import open_samples
 
     dataset = open_samples(str(path))

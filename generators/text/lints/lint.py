@@ -25,7 +25,7 @@ from eqforge.sources.text_pairs import TextPair
 
 
 def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Finding]:
-    """Yields the findings of the records of one file or dataset.
+    """Yield the findings of the records of one file or dataset.
 
     A record's findings are yielded as it is read, contradictions between records at the end. The
     same records in the same order give the same findings.
@@ -58,14 +58,14 @@ _EQUAL_KINDS = {
 
 
 def captions_of(record: LabelledCaptions) -> dict[str, str]:
-    """Returns a record's captions by field, without those it lacks."""
+    """Return a record's captions by field, without those it lacks."""
     fields = ("positive", "negative", "hard_positive", "perturbed")
     texts = ((field, getattr(record, field)) for field in fields)
     return {field: text for field, text in texts if text is not None}
 
 
 def check_record(record: LabelledCaptions) -> Iterator[Finding]:
-    """Yields the findings that a single record gives.
+    """Yield the findings that a single record gives.
 
     Edits inside words that only other records can prove are left to `SetChecks`. A perturbed
     caption may have any words and grammar.
@@ -128,7 +128,7 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
 def _check_meaning(
     record: LabelledCaptions, negative: str, exchanges: tuple[WordExchange, ...]
 ) -> Iterator[Finding]:
-    """Yields what the negative has in common with the positive: its words, or their meaning."""
+    """Yield what the negative has in common with the positive: its words, or their meaning."""
     if not exchanges:
         return
     words, other = words_of(record.positive), words_of(negative)
@@ -140,7 +140,7 @@ def _check_meaning(
 
 
 def _invented(positive: str, exchanges: tuple[WordExchange, ...]) -> list[str]:
-    """Returns the words of an edit that no dictionary has, without those it only moved."""
+    """Return the words of an edit that no dictionary has, without those it only moved."""
     words = (word for exchange in exchanges for word in exchange.after)
     unknown = [word for word in words if word.isascii() and not is_known_word(word)]
     given = {word.removesuffix("s") for word in words_of(positive)} if unknown else set()
@@ -148,7 +148,7 @@ def _invented(positive: str, exchanges: tuple[WordExchange, ...]) -> list[str]:
 
 
 def _first_difference_is_cut_off(left: str, right: str) -> bool:
-    """Tells whether CLIP reads the same tokens of two texts, since they differ only beyond them."""
+    """Say whether CLIP reads the same tokens of two texts, since they differ only beyond them."""
     shared = next(
         (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
         min(len(left), len(right)),
@@ -180,7 +180,7 @@ class SetChecks:
     _partial_edits: list[tuple[str, str, PartialEdit]] = dataclasses.field(default_factory=list)
 
     def add(self, record: LabelledCaptions) -> Iterator[Finding]:
-        """Adds a record; yields the findings that it gives with the records before it."""
+        """Add a record; yields the findings that it gives with the records before it."""
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
         made = next((name for name in _MADE if name in captions), "positive")
@@ -225,7 +225,7 @@ class SetChecks:
                         self._partial_edits.append((record.record_id, called, edit))
 
     def finish(self) -> Iterator[Finding]:
-        """Yields the findings that need all records: each kind in the order of the records."""
+        """Yield the findings that need all records: each kind in the order of the records."""
         for kind, mine, others in (
             ("negative_true_elsewhere", self._negatives, self._true),
             ("hard_positive_false_elsewhere", self._hard_positives, self._false),
@@ -243,7 +243,7 @@ class SetChecks:
 
 
 def _picture(record: LabelledCaptions) -> str:
-    """Returns a key of the picture: the image, with the box if it is a part of it."""
+    """Return a key of the picture: the image, with the box if it is a part of it."""
     box, image = record.box, picture_key(record.image, record.record_id)
     return image if box is None else f"{image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
 

@@ -19,7 +19,7 @@ _ARTICLES = frozenset(("a", "an", "the"))
 
 
 def stays_true(words: tuple[str, ...], exchanges: tuple[WordExchange, ...]) -> bool:
-    """Tells whether a caption whose words are exchanged is true wherever the caption is.
+    """Say whether a caption whose words are exchanged is true wherever the caption is.
 
     It is if every exchange is one of articles, or of a word or phrase for a synonym of the same
     number, for another form of the same verb ("holds", "holding"), or for a broader word. A broader
@@ -58,13 +58,13 @@ def _is_word_kept(before: str, after: str, is_denial: bool) -> bool:
 
 
 def _is_synonym(word: str, synonym: str, pos: PartOfSpeech) -> bool:
-    """Tells whether the list for captions has a synonym of a word that holds in any caption."""
+    """Say whether the list for captions has a synonym of a word that holds in any caption."""
     rows = caption_synonyms().get((pos, word), ())
     return any(row.are_of_anything and synonym in row.words for row in rows)
 
 
 def _is_same_verb(before: str, after: str) -> bool:
-    """Tells whether two words are forms of one verb, one of them the "-ing" form.
+    """Say whether two words are forms of one verb, one of them the "-ing" form.
 
     Other forms are left out: "tattooed" may be passive, and "watches" the plural of "watch".
     """
@@ -79,7 +79,7 @@ def _is_same_verb(before: str, after: str) -> bool:
 
 @functools.lru_cache(maxsize=65_536)
 def _nouns(word: str) -> tuple[tuple[str, bool], ...]:
-    """Returns the lemma of a noun and whether it is a plural; nothing for other words."""
+    """Return the lemma of a noun and whether it is a plural; nothing for other words."""
     if word == "people":
         return (("person", True),)
     lemmas = _lemmas(word, "NOUN")
@@ -93,7 +93,7 @@ def _lemmas(word: str, tag: str) -> tuple[str, ...]:
 
 @functools.cache
 def _phrases() -> frozenset[tuple[str, str]]:
-    """Returns the full synonyms of the lexicon of hard positives: big for huge, not the reverse."""
+    """Return the full synonyms of the lexicon of hard positives: big for huge, not the reverse."""
     return frozenset((e.word, e.replacement) for e in load_lexicon() if e.synonymy == "full")
 
 

@@ -14,7 +14,7 @@ _OF_WOMEN = {"woman": "man", "women": "men", "girl": "boy", "girls": "boys"}
 
 @functools.lru_cache(maxsize=262_144)
 def is_known_word(word: str) -> bool:
-    """Tells whether a word is one that captions use.
+    """Say whether a word is one that captions use.
 
     It is if a dictionary has it, if it is a single token of CLIP's vocabulary, as the frequent
     words of web captions are, if it is an agent noun ("skateboarder"), if it is among the 320,000
@@ -27,7 +27,7 @@ def is_known_word(word: str) -> bool:
 
 @functools.lru_cache(maxsize=262_144)
 def is_sure_word(word: str) -> bool:
-    """Tells whether a word is known, and not just a fragment that occurs in corpora.
+    """Say whether a word is known, and not just a fragment that occurs in corpora.
 
     Among words of up to five letters wordfreq has many typing errors and syllables ("ofe", "plon"):
     these have to occur there three times in ten million words, or in one of the other sources.
@@ -51,7 +51,7 @@ def _is_known(word: str, short_frequency: float) -> bool:
 
 @functools.cache
 def _frequencies() -> dict[str, float]:
-    """Returns the relative frequency of every word in running text, 1e-8 or more."""
+    """Return the relative frequency of every word in running text, 1e-8 or more."""
     try:
         from wordfreq import get_frequency_dict
     except ImportError as error:
@@ -61,7 +61,7 @@ def _frequencies() -> dict[str, float]:
 
 @functools.lru_cache(maxsize=262_144)
 def in_dictionary(word: str) -> bool:
-    """Tells whether textblob's or lemminflect's dictionary has a word, given in lower case.
+    """Say whether textblob's or lemminflect's dictionary has a word, given in lower case.
 
     They hold 94,000 words of newspapers, and the inflected forms of 40,000 lemmas.
     """
@@ -78,7 +78,7 @@ def _lemmas(word: str) -> dict[str, tuple[str, ...]]:
 
 
 def _of_woman(word: str) -> tuple[str, str]:
-    """Returns the stem of a compound of "woman" or "girl", and its ending of a man; or nothing."""
+    """Return the stem of a compound of "woman" or "girl", and its ending of a man; or nothing."""
     for ending, other in _OF_WOMEN.items():
         if word.endswith(ending):
             return word.removesuffix(ending), other
@@ -86,7 +86,7 @@ def _of_woman(word: str) -> tuple[str, str]:
 
 
 def _is_doer(word: str) -> bool:
-    """Tells whether a word is a verb or noun with "-er": "skateboarders", but not "tinyer"."""
+    """Say whether a word is a verb or noun with "-er": "skateboarders", but not "tinyer"."""
     doer = word.removesuffix("s")
     stem = doer.removesuffix("er")
     return (

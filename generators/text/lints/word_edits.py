@@ -48,7 +48,7 @@ class PartialEdit:
 
 @functools.lru_cache(maxsize=4)  # the checks of one record ask several times; texts may be long
 def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
-    """Returns the smallest exchange of words between two texts, ignoring case and spacing."""
+    """Return the smallest exchange of words between two texts, ignoring case and spacing."""
     from rapidfuzz.distance import Levenshtein
 
     words, other = words_of(before), words_of(after)
@@ -72,7 +72,7 @@ def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
 
 @functools.lru_cache(maxsize=4)
 def words_of(text: str) -> tuple[str, ...]:
-    """Returns the words of a text in lower case, without punctuation."""
+    """Return the words of a text in lower case, without punctuation."""
     if is_unspaced(text):
         return tuple(text[start:end].lower() for start, end in word_spans(text))
     tokens = (match[0] for match in find_tokens(text))
@@ -80,7 +80,7 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
-    """Yields the readings of an exchange as one of letters inside words.
+    """Yield the readings of an exchange as one of letters inside words.
 
     A word has been edited inside if it equals another except for a part that is itself a word and
     was replaced with another word. If the result is not a word, only the reading with the shortest
@@ -119,14 +119,14 @@ def _all_partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
 
 
 def _is_whole_exchange(head: str, tail: str, before: str, after: str) -> bool:
-    """Tells whether two words differ as words do: in a member of a compound, or in an ending."""
+    """Say whether two words differ as words do: in a member of a compound, or in an ending."""
     is_form = before.startswith(after) or after.startswith(before)
     rest = [part for part in (head, tail) if part]
     return is_form or all(len(part) >= _MIN_MEMBER and is_sure_word(part) for part in rest)
 
 
 def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
-    """Yields the ways in which part of `old` may have become part of `new`, longest rest first.
+    """Yield the ways in which part of `old` may have become part of `new`, longest rest first.
 
     Yields:
       The common prefix, the common suffix, not both of them empty, and the two parts between.

@@ -59,7 +59,7 @@ def complete(
     settings: DecodingSettings,
     is_done: Callable[[list[int]], bool],
 ) -> list[list[int]]:
-    """Returns the new tokens of each request, in order, without the token that ended it.
+    """Return the new tokens of each request, in order, without the token that ended it.
 
     Args:
       model: a causal language model of transformers, in evaluation mode.
@@ -76,7 +76,7 @@ def complete(
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[tuple[int, list[int]]]:
-    """Yields the padded length and the request indices of each batch."""
+    """Yield the padded length and the request indices of each batch."""
     by_length: dict[int, list[int]] = defaultdict(list)
     for index, request in enumerate(requests):
         buckets = -(-len(request.prompt_ids) // _BUCKET_TOKENS)
@@ -133,7 +133,7 @@ def _generator(seed: int | None) -> "torch.Generator | None":
 def _step(
     model: Any, tokens: "torch.Tensor", mask: "torch.Tensor", cache: Any
 ) -> tuple["torch.Tensor", Any]:
-    """Runs the model on new tokens; returns logits [rows, vocabulary] in float64 and the cache."""
+    """Run the model on new tokens; returns logits [rows, vocabulary] in float64 and the cache."""
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
     output = model(
         input_ids=tokens,
@@ -149,7 +149,7 @@ def _step(
 def _choose(
     logits: "torch.Tensor", generator: "torch.Generator | None", settings: DecodingSettings
 ) -> int:
-    """Chooses a token from logits [vocabulary]; ties go to the lowest id."""
+    """Choose a token from logits [vocabulary]; ties go to the lowest id."""
     import torch
 
     if generator is None:

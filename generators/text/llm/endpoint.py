@@ -62,12 +62,12 @@ class Address:
 
 
 def is_endpoint(model: str) -> bool:
-    """Tells whether a model is named by a server's address, NAME@https://... ."""
+    """Say whether a model is named by a server's address, NAME@https://... ."""
     return _ADDRESS.fullmatch(model) is not None
 
 
 def address_of(model: str) -> Address:
-    """Returns the server and the model that `NAME@URL` names.
+    """Return the server and the model that `NAME@URL` names.
 
     Raises:
       InputError: the name is missing, or the address holds a password or a query.
@@ -121,7 +121,7 @@ class Endpoint:
         )
 
     def check(self) -> None:
-        """Asks the server for its models, which costs nothing.
+        """Ask the server for its models, which costs nothing.
 
         Raises:
           InputError: it cannot be reached, refuses the key, or does not know the model.
@@ -139,7 +139,7 @@ class Endpoint:
             raise InputError(f"{self.title}: the server has no such model, but {shown}")
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yields the position of each question and its answer, in the order in which they come.
+        """Yield the position of each question and its answer, in the order in which they come.
 
         Raises:
           InputError: the server refuses the key or the model.
@@ -177,7 +177,7 @@ class Endpoint:
 
     @contextlib.contextmanager
     def _client(self) -> "Iterator[tuple[BlockingPortal, openai.AsyncOpenAI]]":
-        """Opens a client, and the thread in which its requests run."""
+        """Open a client, and the thread in which its requests run."""
         from anyio.from_thread import start_blocking_portal
 
         from eqforge.generators.text.llm.client import open_client
@@ -226,7 +226,7 @@ class Endpoint:
         }
 
     def _read(self, found: Any) -> Answer:
-        """Returns the answer of a response, whose fields may be missing or of any type."""
+        """Return the answer of a response, whose fields may be missing or of any type."""
         try:
             choice = found["choices"][0]
             text = choice["message"]["content"] if self.address.chat else choice["text"]
@@ -250,7 +250,7 @@ class Endpoint:
     async def _request(
         self, client: "openai.AsyncOpenAI", path: str, body: dict[str, Any] | None
     ) -> tuple[int, Any]:
-        """Returns the status and the JSON that a server answers, or its text."""
+        """Return the status and the JSON that a server answers, or its text."""
         import httpx2
         import openai
 
@@ -295,7 +295,7 @@ class Endpoint:
 
 
 def _key() -> str:
-    """Returns the key of the environment; empty for none."""
+    """Return the key of the environment; empty for none."""
     found = os.environ.get(KEY, "").strip()
     if not found.isascii() or not found.isprintable():
         raise InputError(f"{KEY}: holds characters that no key has")
@@ -303,7 +303,7 @@ def _key() -> str:
 
 
 def _plain(said: Any) -> str:
-    """Returns what a server calls itself, as far as it may stand in a row: no path of its disk."""
+    """Return what a server calls itself, as far as it may stand in a row: no path of its disk."""
     name = str(said)
     name = name.rstrip("/").rpartition("/")[2] if name.startswith("/") else name
     return "".join(letter for letter in name if letter.isprintable())[:100]

@@ -52,7 +52,7 @@ class LanguageModel(Protocol):
         """Digest of everything that determines an answer, except the question."""
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yields the position of each question and its answer, in the order in which they come.
+        """Yield the position of each question and its answer, in the order in which they come.
 
         Raises:
           BuildError: the model cannot be reached any more; what has come so far is kept.
@@ -63,16 +63,16 @@ class Memory(Protocol):
     """Keeps answers, as `transforms.dataset.ledger.Ledger` does in a folder or a store."""
 
     def recall(self, inputs: Any, kind: type[T]) -> T | None:
-        """Returns what is known for JSON-like inputs, or None."""
+        """Return what is known for JSON-like inputs, or None."""
 
     def write(self, inputs: Any, result: Any) -> None:
-        """Keeps a result for these inputs."""
+        """Keep a result for these inputs."""
 
 
 def ask(
     model: LanguageModel, questions: Sequence[Question], memory: Memory | None = None
 ) -> list[Answer]:
-    """Returns the answers to questions, in order; each is asked once and kept when it comes.
+    """Return the answers to questions, in order; each is asked once and kept when it comes.
 
     Args:
       questions: what to ask; equal ones are asked once.
@@ -94,5 +94,5 @@ def ask(
 
 
 def key(model: LanguageModel, question: Question) -> list[Any]:
-    """Returns what an answer is kept by: the model and the question, whoever asks it."""
+    """Return what an answer is kept by: the model and the question, whoever asks it."""
     return [model.fingerprint, question.prompt, question.seed, question.max_new_tokens]

@@ -53,11 +53,11 @@ class Prompt:
     max_new_tokens: int
 
     def render(self, caption: str) -> str:
-        """Returns the prompt for a caption, stripped of white space, as the authors sent it."""
+        """Return the prompt for a caption, stripped of white space, as the authors sent it."""
         return self.template.replace("{example}", caption).strip()
 
     def applies_to(self, caption: str) -> bool:
-        """Tells whether the authors used the prompt on captions like this.
+        """Say whether the authors used the prompt on captions like this.
 
         They used SWAP on captions with the word "and" and fewer than 15 words, the others on all.
         """

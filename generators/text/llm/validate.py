@@ -74,7 +74,7 @@ class InvalidRewrite(Exception):
 
 
 def lines_of(answer: str, caption: str) -> list[str]:
-    """Returns the first lines of an answer that are not blank, as far as they answer.
+    """Return the first lines of an answer that are not blank, as far as they answer.
 
     A model may say that it is about to answer, in a line of its own or before a colon, put its
     answer into quotation marks, and set typographic apostrophes. There is always one line, be it
@@ -95,7 +95,7 @@ def _without_quotes(line: str) -> str:
 def first_valid(
     answer: str, caption: str, check: Callable[[str], EditedText], *, is_cut: bool = False
 ) -> EditedText:
-    """Returns what a check makes of the first line of an answer that it does not reject.
+    """Return what a check makes of the first line of an answer that it does not reject.
 
     Args:
       check: returns the caption as a line has it, or raises.
@@ -117,7 +117,7 @@ def first_valid(
 
 
 def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedText:
-    """Returns the caption with the one edit of a line of an answer.
+    """Return the caption with the one edit of a line of an answer.
 
     Raises:
       InvalidRewrite: the answer is not the caption with one edit of the prompt's kind.
@@ -146,14 +146,14 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
 
 
 def _is_made_false(analysis: Analysis, text: str) -> bool:
-    """Tells whether the rules replace a word of a caption so that it says a text, and is false."""
+    """Say whether the rules replace a word of a caption so that it says a text, and is false."""
     said, rng = what_is_said(text), random.Random(0)  # replacements draw nothing
     made = (each for kind in _FALSE for each in find_hard_negatives(analysis, kind, rng))
     return any(what_is_said(each.edited.text) == said for each in made)
 
 
 def take_rewrite(caption: str, line: str) -> EditedText:
-    """Returns a line of an answer with whatever it changes, as the authors took it.
+    """Return a line of an answer with whatever it changes, as the authors took it.
 
     Raises:
       InvalidRewrite: it is empty, says the same word by word, or is no text like the caption.
@@ -181,7 +181,7 @@ def _longest(caption: str) -> int:
 
 
 def _words(text: str) -> list[str]:
-    """Returns the words of a text in lower case."""
+    """Return the words of a text in lower case."""
     found = (match[0].lower() for match in find_tokens(text))
     return [word for word in found if any(map(str.isalnum, word))]
 
@@ -189,7 +189,7 @@ def _words(text: str) -> list[str]:
 def _replacement(
     analysis: Analysis, tokens: list[Token], found: list[str], prompt: PromptName
 ) -> Edit:
-    """Returns the one edit between the caption's words and those of the answer."""
+    """Return the one edit between the caption's words and those of the answer."""
     words, new_words = [t.text.lower() for t in tokens], [word.lower() for word in found]
     first = _common(words, new_words)
     last = _common(words[first:][::-1], new_words[first:][::-1])
@@ -229,7 +229,7 @@ def _is_target(old: list[Token], prompt: PromptName) -> bool:
 
 
 def _cased(text: str, word: str, caption: str) -> str:
-    """Returns a text in the capitals of a caption, or with those of the word that it replaces.
+    """Return a text in the capitals of a caption, or with those of the word that it replaces.
 
     For an acronym it is in the model's own: a "TV" is a "television".
     """
@@ -243,7 +243,7 @@ def _cased(text: str, word: str, caption: str) -> str:
 def _swap_edits(
     analysis: Analysis, tokens: list[Token], words: list[str], new_words: list[str]
 ) -> tuple[Edit, Edit]:
-    """Returns the edits that exchange the two phrases around the "and" that was swapped."""
+    """Return the edits that exchange the two phrases around the "and" that was swapped."""
     if Counter(words) != Counter(new_words):
         raise InvalidRewrite("not_a_permutation")
     first = _common(words, new_words)
@@ -263,7 +263,7 @@ def _swap_edits(
 def _exchange(
     analysis: Analysis, tokens: list[Token], left: tuple[int, int], right: tuple[int, int]
 ) -> tuple[Edit, Edit]:
-    """Returns the edits that exchange two ranges of `tokens`, the caption's words."""
+    """Return the edits that exchange two ranges of `tokens`, the caption's words."""
     positions = [analysis.tokens.index(token) for token in tokens]
     spans = [(positions[start], positions[end - 1] + 1) for start, end in (left, right)]
     return exchange_phrases(analysis, spans[0], spans[1])

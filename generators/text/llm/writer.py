@@ -51,7 +51,7 @@ class WriterSettings:
 
 @functools.lru_cache(maxsize=2)
 def open_model(settings: WriterSettings) -> LanguageModel:
-    """Returns a language model, opened once in every process; a server is not asked anything.
+    """Return a language model, opened once in every process; a server is not asked anything.
 
     Raises:
       InputError: the model cannot be loaded, or its address is wrong.
@@ -104,7 +104,7 @@ class CaptionWriter:
         )
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yields the position of each question and its answer."""
+        """Yield the position of each question and its answer."""
         by_length: dict[int, list[int]] = {}
         for position, question in enumerate(questions):
             by_length.setdefault(question.max_new_tokens, []).append(position)
@@ -117,7 +117,7 @@ class CaptionWriter:
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[tuple[str, bool]]:
-        """Returns what the model writes after each prompt, up to the end of the first line.
+        """Return what the model writes after each prompt, up to the end of the first line.
 
         Beside each stands whether it had no token left to come to an end.
 
@@ -199,7 +199,7 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
 
 
 def _revision(settings: WriterSettings, model: Any) -> str:
-    """Returns the commit on the hub, or a digest of a local folder's files."""
+    """Return the commit on the hub, or a digest of a local folder's files."""
     folder = Path(settings.model)
     if not folder.is_dir():
         return str(getattr(model.config, "_commit_hash", None) or settings.revision or "unknown")

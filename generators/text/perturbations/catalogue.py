@@ -26,7 +26,7 @@ _ENDS_SENTENCE = re.compile(r"[.!?\u2026][^\w\s]*\s*\Z")
 
 
 def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
-    """Adds a statement: ", and true is true" before a final full stop or at the end.
+    """Add a statement: ", and true is true" before a final full stop or at the end.
 
     After any other mark that ends a sentence it becomes its own sentence. The edit is an insertion:
     nothing in the caption changes, not even white space at its end.
@@ -110,7 +110,7 @@ PERTURBATIONS: Final[Mapping[str, Rules]] = {
 
 
 def names_of(mode: Mode) -> tuple[str, ...]:
-    """Returns the names of a mode's perturbations."""
+    """Return the names of a mode's perturbations."""
     every = mode == "corrected"
     return tuple(n for n, rules in PERTURBATIONS.items() if every or rules.published is not None)
 
@@ -124,7 +124,7 @@ def perturb(
     seed: int,
     settings: PerturbationSettings = _DEFAULTS,
 ) -> Perturbation:
-    """Applies one perturbation to a caption; the same arguments always give the same result.
+    """Apply one perturbation to a caption; the same arguments always give the same result.
 
     Args:
       seed: for this caption and perturbation; `perturb_all` derives it.
@@ -159,7 +159,7 @@ def perturb_all(
     run_seed: int,
     settings: PerturbationSettings = _DEFAULTS,
 ) -> list[Perturbation]:
-    """Returns all perturbations of a caption, in the order of `PERTURBATIONS`.
+    """Return all perturbations of a caption, in the order of `PERTURBATIONS`.
 
     Args:
       record_id: the caption's id; each of its perturbations has its own random numbers, seeded from

@@ -50,7 +50,7 @@ def perturb_as_published(
     analysis: Analysis,
     rng: random.Random,
 ) -> Perturbation:
-    """Returns what the published code would have sent to the model instead of a caption.
+    """Return what the published code would have sent to the model instead of a caption.
 
     Args:
       published: returns the published code's text for a caption.
@@ -80,7 +80,7 @@ def perturb_as_published(
 
 
 def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
-    """Replaces the first word that has one of the tags and a synonym, and re-spaces the text."""
+    """Replace the first word that has one of the tags and a synonym, and re-spaces the text."""
     words = _tagged_words(analysis)
     for i, (word, tag) in enumerate(words):
         if tag in tags and (synonym := first_synonym(word)) is not None:
@@ -91,7 +91,7 @@ def replace_first_by_synonym(analysis: Analysis, tags: Sequence[str]) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def first_synonym(word: str) -> str | None:
-    """Returns the first lemma other than the word, over its senses of any part of speech."""
+    """Return the first lemma other than the word, over its senses of any part of speech."""
     wordnet = open_wordnet()
     with WORDNET_LOCK:
         for sense in wordnet.synsets(word):
@@ -102,17 +102,17 @@ def first_synonym(word: str) -> str | None:
 
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffles the nouns among their places, then the adjectives among theirs."""
+    """Shuffle the nouns among their places, then the adjectives among theirs."""
     return _shuffle_tagged(analysis, rng, (NOUNS.__contains__, ADJECTIVES.__contains__))
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffles all tokens but nouns and adjectives among their places."""
+    """Shuffle all tokens but nouns and adjectives among their places."""
     return _shuffle_tagged(analysis, rng, (lambda tag: tag not in (*NOUNS, *ADJECTIVES),))
 
 
 def shuffle_all_words(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffles the parts of the text between spaces."""
+    """Shuffle the parts of the text between spaces."""
     words = analysis.text.split(" ")
     return " ".join(rng.sample(words, len(words)))
 
@@ -120,7 +120,7 @@ def shuffle_all_words(analysis: Analysis, rng: random.Random) -> str:
 def _shuffle_tagged(
     analysis: Analysis, rng: random.Random, groups: Sequence[Callable[[str], bool]]
 ) -> str:
-    """Shuffles the tokens of each group of tags among their places; joins tokens with spaces."""
+    """Shuffle the tokens of each group of tags among their places; joins tokens with spaces."""
     words, tags = zip(*tokens_as_in_spacy(analysis), strict=True) if analysis.text else ((), ())
     shuffled = list(words)
     for is_in_group in groups:
@@ -131,7 +131,7 @@ def _shuffle_tagged(
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) -> str:
-    """Shuffles tokens within groups of three, or the groups; joins tokens with spaces."""
+    """Shuffle tokens within groups of three, or the groups; joins tokens with spaces."""
     words = tokenize_words(analysis.text)
     trigrams = [words[i : i + 3] for i in range(0, len(words), 3)]
     for trigram in trigrams if within else [trigrams]:
@@ -140,7 +140,7 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) ->
 
 
 def tokenize_words(text: str) -> list[str]:
-    """Returns the tokens of NLTK's word tokenizer, sentence by sentence."""
+    """Return the tokens of NLTK's word tokenizer, sentence by sentence."""
     tokenizer = _word_tokenizer()
     return [word for part in _SENTENCE_END.split(text) for word in tokenizer(part)]
 
@@ -156,7 +156,7 @@ def _word_tokenizer() -> Callable[[str], list[str]]:
 
 
 def _tagged_words(analysis: Analysis) -> list[tuple[str, str]]:
-    """Returns NLTK's tokens, each with the tag of the analysis's last token that starts in it."""
+    """Return NLTK's tokens, each with the tag of the analysis's last token that starts in it."""
     starts = {token.start: token.tag for token in analysis.tokens}
     tagged, done = [], 0
     for word in tokenize_words(analysis.text):
@@ -168,14 +168,14 @@ def _tagged_words(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _locate(word: str, text: str, done: int) -> tuple[int, int]:
-    """Returns a token's span in the text; the tokenizer rewrites quotation marks."""
+    """Return a token's span in the text; the tokenizer rewrites quotation marks."""
     forms = (word, '"') if word in ("``", "''") else (word,)
     found = [(at, at + len(form)) for form in forms if (at := text.find(form, done)) >= 0]
     return min(found, default=(done, done))
 
 
 def tokens_as_in_spacy(analysis: Analysis) -> list[tuple[str, str]]:
-    """Returns tokens with tags; white space beyond one space is a token too, as in spaCy."""
+    """Return tokens with tags; white space beyond one space is a token too, as in spaCy."""
     tokens, done = [], 0
     for token in analysis.tokens:
         tokens += _space_tokens(analysis.text[done : token.start], is_first=done == 0)
@@ -190,7 +190,7 @@ def _space_tokens(gap: str, *, is_first: bool) -> list[tuple[str, str]]:
 
 
 def _changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """Returns the span that differs in each of two texts; none if they are equal."""
+    """Return the span that differs in each of two texts; none if they are equal."""
     if before == after:
         return (), ()
     prefix = Prefix.similarity(before, after)

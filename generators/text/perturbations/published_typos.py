@@ -22,7 +22,7 @@ _CHARACTER = re.compile(r"\w")
 
 
 def swap_characters(text: str) -> str:
-    """Swaps two neighbouring word characters; upper and lower case keep their places."""
+    """Swap two neighbouring word characters; upper and lower case keep their places."""
     rng = random.Random(_SEED)
     places = [match.start() for match in _PAIR.finditer(text)]
     if not places:
@@ -35,7 +35,7 @@ def swap_characters(text: str) -> str:
 
 
 def drop_character(text: str) -> str:
-    """Leaves out a word character if there are at least two."""
+    """Leave out a word character if there are at least two."""
     rng = random.Random(_SEED)
     places = _places(text)
     if len(places) < 2:
@@ -45,7 +45,7 @@ def drop_character(text: str) -> str:
 
 
 def add_character(text: str) -> str:
-    """Inserts a neighbouring key's character before a word character.
+    """Insert a neighbouring key's character before a word character.
 
     Raises:
       KeyError: a digit outside 0 to 9 was drawn and the numeric pad with it.
@@ -59,7 +59,7 @@ def add_character(text: str) -> str:
 
 
 def hit_nearby_key(text: str) -> str:
-    """Replaces a word character with a neighbouring key's, in the same case.
+    """Replace a word character with a neighbouring key's, in the same case.
 
     Raises:
       KeyError: a digit outside 0 to 9 was drawn and the numeric pad with it.
@@ -79,7 +79,7 @@ def _places(text: str) -> list[int]:
 
 
 def _neighbour(character: str, rng: random.Random) -> str:
-    """Returns a neighbouring key; a character that has none itself, for "9" sometimes "10"."""
+    """Return a neighbouring key; a character that has none itself, for "9" sometimes "10"."""
     if character.isdecimal():
         if rng.choice([True, False]):
             return rng.choice(NEIGHBOURING_NUMPAD_DIGITS[character])

@@ -32,7 +32,7 @@ Place = tuple[int, int]
 
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffles the nouns among their places, and the adjectives among theirs."""
+    """Shuffle the nouns among their places, and the adjectives among theirs."""
     free = [t for t in _nouns_and_adjectives(analysis) if _stands_alone(analysis.text, t)]
     nouns = [_place(token) for token in free if is_noun(token)]
     adjectives = [_place(token) for token in free if is_adjective(token)]
@@ -44,12 +44,12 @@ def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list
 
 
 def shuffle_all_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffles all words."""
+    """Shuffle all words."""
     return _rearrange(analysis, find_words(analysis.text), lambda words: _shuffled(words, rng))
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffles all words except those that contain a noun or an adjective."""
+    """Shuffle all words except those that contain a noun or an adjective."""
     starts = [token.start for token in _nouns_and_adjectives(analysis)]
     others = [
         word
@@ -60,7 +60,7 @@ def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | 
 
 
 def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffles the words within each group of three, counted from the start."""
+    """Shuffle the words within each group of three, counted from the start."""
 
     def draw(words: list[str]) -> list[str]:
         return [word for group in _trigrams(words) for word in _shuffled(group, rng)]
@@ -69,7 +69,7 @@ def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffles the groups of three words, counted from the start."""
+    """Shuffle the groups of three words, counted from the start."""
 
     def draw(words: list[str]) -> list[str]:
         groups = _trigrams(words)
@@ -81,14 +81,14 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Rea
 
 @functools.lru_cache(maxsize=2)  # four shuffles of a caption ask
 def find_words(text: str) -> tuple[Place, ...]:
-    """Returns the words separated by white space, without the punctuation at their ends."""
+    """Return the words separated by white space, without the punctuation at their ends."""
     return tuple(match.span() for match in _WORD.finditer(text))
 
 
 def _rearrange(
     analysis: Analysis, places: Sequence[Place], draw: Callable[[list[str]], list[str]]
 ) -> list[Edit] | Reason:
-    """Returns the edits that put the words at some places in a random order.
+    """Return the edits that put the words at some places in a random order.
 
     Args:
       draw: returns the same words in a new list, in a random order; called until the order reads
@@ -118,7 +118,7 @@ def _rearrange(
 
 
 def _nouns_and_adjectives(analysis: Analysis) -> list[Token]:
-    """Returns the nouns and adjectives, but for those of "in front of" and "next to"."""
+    """Return the nouns and adjectives, but for those of "in front of" and "next to"."""
     return [
         token
         for token in analysis.tokens
@@ -142,6 +142,6 @@ def _place(token: Token) -> Place:
 
 
 def _stands_alone(text: str, token: Token) -> bool:
-    """Tells whether no letter, digit, hyphen or underscore touches the token."""
+    """Say whether no letter, digit, hyphen or underscore touches the token."""
     around = text[token.start - 1 : token.start] + text[token.end : token.end + 1]
     return not any(character.isalnum() or character in "-_" for character in around)

@@ -32,7 +32,7 @@ _BEFORE_NOUNS = ("JJ", "JJR", "JJS", "VBN", "VBG", "CD", ",")
 def replace_by_synonyms(
     analysis: Analysis, rng: random.Random, pos: PartOfSpeech, max_words: int = 1
 ) -> list[Edit] | Reason:
-    """Replaces up to `max_words` words of a part of speech, drawn from those with a synonym.
+    """Replace up to `max_words` words of a part of speech, drawn from those with a synonym.
 
     Args:
       pos: "n" for common nouns, "a" for adjectives.
@@ -50,7 +50,7 @@ def replace_by_synonyms(
 
 
 def synonym_places(analysis: Analysis, pos: PartOfSpeech) -> dict[int, tuple[tuple[str, str], ...]]:
-    """Returns the words of a caption that have synonyms, by token.
+    """Return the words of a caption that have synonyms, by token.
 
     Args:
       pos: "n" for common nouns, "a" for adjectives.
@@ -72,14 +72,14 @@ def synonym_places(analysis: Analysis, pos: PartOfSpeech) -> dict[int, tuple[tup
 
 
 def words_there(tokens: Sequence[Token]) -> set[str]:
-    """Returns the texts, in lower case, and the lemmas of a caption's words."""
+    """Return the texts, in lower case, and the lemmas of a caption's words."""
     return {form for token in tokens for form in (token.text.lower(), token.lemma)}
 
 
 def synonyms_at(
     tokens: Sequence[Token], index: int, pos: PartOfSpeech, there: set[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Returns the words that can replace a token, and in its form, without those that are there.
+    """Return the words that can replace a token, and in its form, without those that are there.
 
     Args:
       pos: "n" for common nouns, "a" for adjectives.
@@ -104,7 +104,7 @@ def synonyms_at(
 
 
 def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
-    """Returns the edits that replace a token and make an article before it agree.
+    """Return the edits that replace a token and make an article before it agree.
 
     Args:
       replacement: inflected, in lower case; it takes the letter case of the token.
@@ -115,7 +115,7 @@ def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> 
 
 
 def article_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
-    """Returns the edit of an "a" or "an" right before a token, if it has to agree anew.
+    """Return the edit of an "a" or "an" right before a token, if it has to agree anew.
 
     Args:
       replacement: the words that will stand in its place.
@@ -131,7 +131,7 @@ def article_edits(tokens: Sequence[Token], index: int, replacement: str) -> list
 
 
 def cased(replacement: str, tokens: Sequence[Token], index: int) -> str:
-    """Returns the replacement in the letter case of the token; "TV" becomes "television"."""
+    """Return the replacement in the letter case of the token; "TV" becomes "television"."""
     token = tokens[index]
     is_acronym = is_noun(token) and len(token.text) > 1 and token.text.isupper()
     if is_acronym and any(other.text.islower() for other in tokens):
@@ -140,7 +140,7 @@ def cased(replacement: str, tokens: Sequence[Token], index: int) -> str:
 
 
 def match_case(replacement: str, replaced: str) -> str:
-    """Returns the replacement in the letter case of the replaced word: lower, Capital or ALL."""
+    """Return the replacement in the letter case of the replaced word: lower, Capital or ALL."""
     if len(replaced) > 1 and replaced.isupper():
         return replacement.upper()
     if replaced[:1].isupper():
@@ -153,7 +153,7 @@ def _is_possessor(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _following(tokens: Sequence[Token], index: int, pos: PartOfSpeech) -> set[str]:
-    """Returns text and lemma of the noun that an adjective describes, or else of the next word.
+    """Return text and lemma of the noun that an adjective describes, or else of the next word.
 
     Before a noun also `ANY_NOUN`.
     """
@@ -170,7 +170,7 @@ def _following(tokens: Sequence[Token], index: int, pos: PartOfSpeech) -> set[st
 
 @functools.lru_cache(maxsize=65_536)
 def _inflected(word: str, tag: str) -> str | None:
-    """Returns a word in the form of a tag, None for degrees of an adjective that has none."""
+    """Return a word in the form of a tag, None for degrees of an adjective that has none."""
     if tag in _PLAIN_TAGS:
         return word
     form = inflect_word(word, tag)
@@ -180,7 +180,7 @@ def _inflected(word: str, tag: str) -> str | None:
 
 
 def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
-    """Tells whether a word is part of a compound: a noun or a hyphen stands next to it.
+    """Say whether a word is part of a compound: a noun or a hyphen stands next to it.
 
     For an adjective only hyphens count.
     """
@@ -198,7 +198,7 @@ _HAS_SENTENCES: Final = re.compile(r"[.!?\u2026]\W*\w")
 
 
 def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
-    """Returns which words have the capital of their sentence, and whether they keep it elsewhere.
+    """Return which words have the capital of their sentence, and whether they keep it elsewhere.
 
     Captions in capitals throughout, or with one in every word, have none of that kind. A name
     behind a full stop need not start a sentence ("St. Louis") and is left out.
@@ -225,23 +225,23 @@ def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
 
 
 def raised(word: str) -> str:
-    """Returns a word with a capital, where no other letter of it is one: "iPhone" stays."""
+    """Return a word with a capital, where no other letter of it is one: "iPhone" stays."""
     return _with_first(word, word[0].upper())
 
 
 def lowered(word: str) -> str:
-    """Returns a word without its capital, where no other letter of it is one: "TV" stays."""
+    """Return a word without its capital, where no other letter of it is one: "TV" stays."""
     return _with_first(word, word[0].lower())
 
 
 def _with_first(word: str, letter: str) -> str:
-    """Returns a word with its first letter in another case, if that can be undone."""
+    """Return a word with its first letter in another case, if that can be undone."""
     is_undone = word[0] in (letter.upper(), letter.lower())
     return letter + word[1:] if is_undone and word[1:] == word[1:].lower() else word
 
 
 def _has_own_capital(token: Token) -> bool:
-    """Tells whether a word has a capital wherever it stands: a name, "Asian", "I", "T-shirt"."""
+    """Say whether a word has a capital wherever it stands: a name, "Asian", "I", "T-shirt"."""
     word = token.text
     if token.tag.startswith("NNP") or (word != "A" and not word[1:2].isalpha()):
         return True

@@ -16,7 +16,7 @@ _WORD = re.compile(r"[^\W_]{2,}")
 
 
 def swap_characters(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Swaps two neighbouring characters of a word; upper and lower case keep their places."""
+    """Swap two neighbouring characters of a word; upper and lower case keep their places."""
     places = [
         start + i
         for start, word in _words(analysis.text)
@@ -33,7 +33,7 @@ def swap_characters(analysis: Analysis, rng: random.Random) -> list[Edit] | Reas
 
 
 def drop_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Leaves out one character of a word."""
+    """Leave out one character of a word."""
     places = [start + i for start, word in _words(analysis.text) for i in range(len(word))]
     if not places:
         return Reason.NO_WORD_TO_EDIT
@@ -42,12 +42,12 @@ def drop_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reaso
 
 
 def add_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Inserts a letter from a neighbouring key before a letter of a word, in the same case."""
+    """Insert a letter from a neighbouring key before a letter of a word, in the same case."""
     return _hit_neighbour(analysis, rng, replaced=0)
 
 
 def hit_nearby_key(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Replaces a letter of a word with one from a neighbouring key, in the same case.
+    """Replace a letter of a word with one from a neighbouring key, in the same case.
 
     Digits are left alone: another number would change the meaning.
     """
@@ -67,7 +67,7 @@ def _hit_neighbour(analysis: Analysis, rng: random.Random, replaced: int) -> lis
 
 @functools.lru_cache(maxsize=2)  # two perturbations of a caption ask
 def _neighboured(text: str) -> tuple[int, ...]:
-    """Returns the places of letters of words that have neighbours on the keyboard."""
+    """Return the places of letters of words that have neighbours on the keyboard."""
     return tuple(
         start + i
         for start, word in _words(text)
@@ -78,17 +78,17 @@ def _neighboured(text: str) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=2)  # all four ask
 def _words(text: str) -> tuple[tuple[int, str], ...]:
-    """Returns the start and text of each run of two or more letters and digits."""
+    """Return the start and text of each run of two or more letters and digits."""
     return tuple((match.start(), match[0]) for match in _WORD.finditer(text))
 
 
 def _swap(first: str, second: str) -> str:
-    """Returns two characters in reverse order, each in the case of the place it takes."""
+    """Return two characters in reverse order, each in the case of the place it takes."""
     return _cased_as(second, first) + _cased_as(first, second)
 
 
 def _cased_as(character: str, place: str) -> str:
-    """Returns a character in the case of another, if that is still a single character."""
+    """Return a character in the case of another, if that is still a single character."""
     cased = character.upper() if place.isupper() else character.lower()
     return cased if len(cased) == 1 and place.lower() != place.upper() else character
 

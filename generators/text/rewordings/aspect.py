@@ -67,7 +67,7 @@ def _to_simple(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _subject_and_verb(analysis: Analysis) -> tuple[Subject | None, int]:
-    """Returns a caption's subject and its only finite verb, which follows it."""
+    """Return a caption's subject and its only finite verb, which follows it."""
     verbs = finite_verbs(analysis, 0)
     if len(verbs) != 1 or not is_one_sentence(analysis):
         return None, -1
@@ -82,7 +82,7 @@ def _is_generic(analysis: Analysis, subject: Subject) -> bool:
 
 
 def _fits(analysis: Analysis, subject: Subject, verb: CaptionVerb, be: str, index: int) -> bool:
-    """Tells whether a verb form at a token says of a subject what it does at the moment."""
+    """Say whether a verb form at a token says of a subject what it does at the moment."""
     opener = {token.lemma for token in analysis.tokens[: subject.last]}
     if be != subject.be and not opener & _EITHER:
         return False

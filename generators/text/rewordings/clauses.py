@@ -51,7 +51,7 @@ class Subject:
 
 
 def read_subject(analysis: Analysis) -> Subject | None:
-    """Returns what opens a caption; None if that is unclear, or shows what the caption is of."""
+    """Return what opens a caption; None if that is unclear, or shows what the caption is of."""
     left = nominal_from(analysis, 0)
     if left is None or left.is_framed or not left.is_determined:
         return None
@@ -68,7 +68,7 @@ def read_subject(analysis: Analysis) -> Subject | None:
 
 
 def _modifiers(analysis: Analysis, noun: Nominal) -> Iterator[Nominal]:
-    """Yields the things that prepositions behind a living being name."""
+    """Yield the things that prepositions behind a living being name."""
     here = noun.last
     while noun.is_living and analysis.word(here) in _PREPOSITIONS:
         found = nominal_from(analysis, here + 1)
@@ -79,7 +79,7 @@ def _modifiers(analysis: Analysis, noun: Nominal) -> Iterator[Nominal]:
 
 
 def with_first_verb(analysis: Analysis) -> Analysis:
-    """Returns an analysis in which a verb behind the caption's subject is no part of the subject.
+    """Return an analysis in which a verb behind the caption's subject is no part of the subject.
 
     Word lexicons know "drives" and "skis" as nouns, but there is no "a man drives" of nouns, nor
     "two men drive".
@@ -100,7 +100,7 @@ def with_first_verb(analysis: Analysis) -> Analysis:
 
 
 def with_first_participle(analysis: Analysis) -> Analysis:
-    """Returns an analysis in which a participle behind the caption's subject is no noun.
+    """Return an analysis in which a participle behind the caption's subject is no noun.
 
     Word lexicons know "reading" as a noun, but there is no "person reading" of nouns before "a".
     """
@@ -126,7 +126,7 @@ def with_first_participle(analysis: Analysis) -> Analysis:
 
 
 def _verb_tag(analysis: Analysis, index: int) -> str | None:
-    """Returns the tag of a verb that is taken for a noun in the caption's first noun phrase."""
+    """Return the tag of a verb that is taken for a noun in the caption's first noun phrase."""
     verb, be = finite_forms().get(analysis.word(index), (None, ""))
     if verb is None:
         return None
@@ -139,7 +139,7 @@ def _verb_tag(analysis: Analysis, index: int) -> str | None:
 
 
 def _is_noun(analysis: Analysis, index: int) -> bool:
-    """Tells whether a token is a noun that word lexicons take for a verb.
+    """Say whether a token is a noun that word lexicons take for a verb.
 
     Such are the "tracks" of trains, and those of "with sinks" and "eating leaves".
     """
@@ -151,7 +151,7 @@ def _is_noun(analysis: Analysis, index: int) -> bool:
 
 
 def finite_verbs(analysis: Analysis, start: int) -> list[int]:
-    """Returns the finite verbs from a token on that may be the main clause's.
+    """Return the finite verbs from a token on that may be the main clause's.
 
     Those of relative clauses, and what follows "while", "as" and the like, are left out.
     """
@@ -169,7 +169,7 @@ def finite_verbs(analysis: Analysis, start: int) -> list[int]:
 
 
 def is_one_sentence(analysis: Analysis) -> bool:
-    """Tells whether nothing but the end of a caption ends a sentence, and all tags may be right.
+    """Say whether nothing but the end of a caption ends a sentence, and all tags may be right.
 
     "A pink top takes", "two dogs and a cat sleep": what ends such a phrase is a verb.
     """
@@ -191,7 +191,7 @@ def is_one_sentence(analysis: Analysis) -> bool:
 
 
 def _may_end_in_verb(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a noun phrase may end in a verb: not "a surf board" of one man."""
+    """Say whether a noun phrase may end in a verb: not "a surf board" of one man."""
     verb, be = finite_forms().get(analysis.word(last - 1), (None, ""))
     if verb is None or last - first < 2 or not analysis.tag(last - 2).startswith("NN"):
         return False
@@ -201,7 +201,7 @@ def _may_end_in_verb(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_one(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a noun phrase names one thing, and no group or other thing is joined to it."""
+    """Say whether a noun phrase names one thing, and no group or other thing is joined to it."""
     tags = (analysis.tag(last - 2), analysis.tag(last - 1))
     is_single = analysis.word(first) in ("a", "an") and not set(tags) & {"NNS", "NNPS"}
     around = {analysis.word(first - 1), analysis.word(last)}
@@ -209,7 +209,7 @@ def _is_one(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) -> bool:
-    """Tells whether a noun phrase behind "and" or a comma may stand beside the subject.
+    """Say whether a noun phrase behind "and" or a comma may stand beside the subject.
 
     "A man riding a bike and a dog": the dog rides nothing, or is ridden.
 
@@ -235,7 +235,7 @@ def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) ->
 
 
 def joins_verb(analysis: Analysis, start: int) -> bool:
-    """Tells whether another verb may share the subject: "eating and drinking".
+    """Say whether another verb may share the subject: "eating and drinking".
 
     Args:
       start: index of the first token behind the verb.
@@ -252,5 +252,5 @@ def joins_verb(analysis: Analysis, start: int) -> bool:
 
 @functools.lru_cache(maxsize=65_536)
 def may_be_verb(word: str) -> bool:
-    """Tells whether a word is a form of a verb that a dictionary has."""
+    """Say whether a word is a form of a verb that a dictionary has."""
     return bool(lemmatizer().getLemma(word, upos="VERB", lemmatize_oov=False))

@@ -45,7 +45,7 @@ def _leave_out(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _is_plain(analysis: Analysis, index: int) -> bool:
-    """Tells whether a colour is that of a thing, alone before its noun."""
+    """Say whether a colour is that of a thing, alone before its noun."""
     token = analysis.tokens[index]
     phrase = next((p for p in analysis.noun_phrases if p[0] <= index < p[1] - 1), None)
     if phrase is None or not _is_noun_alone(analysis, (index + 1, phrase[1])):
@@ -61,7 +61,7 @@ def _is_plain(analysis: Analysis, index: int) -> bool:
 
 
 def _is_noun_alone(analysis: Analysis, span: Range) -> bool:
-    """Tells whether words are one noun, or a compound that is known: "fire hydrant"."""
+    """Say whether words are one noun, or a compound that is known: "fire hydrant"."""
     words = " ".join(analysis.words(span))
     return span[1] == span[0] + 1 or words in closed_classes("object").groups
 

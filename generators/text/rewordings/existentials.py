@@ -61,7 +61,7 @@ def _without_opening(analysis: Analysis) -> Edit:
 
 
 def _add_this_is(analysis: Analysis) -> Iterator[Edits]:
-    """Yields "this is a view of a street" for "a view of a street"."""
+    """Yield "this is a view of a street" for "a view of a street"."""
     if not (is_single_phrase(analysis, 0, _ARTICLES) and has_plain_spacing(analysis, 0, 2)):
         return
     last = analysis.noun_phrases[0][1]
@@ -76,7 +76,7 @@ def _add_this_is(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _drop_this_is(analysis: Analysis) -> Iterator[Edits]:
-    """Yields "a view of a street" for "this is a view of a street"."""
+    """Yield "a view of a street" for "this is a view of a street"."""
     opening = [analysis.word(index) for index in range(2)]
     if opening != ["this", "is"] or not is_single_phrase(analysis, 2, _ARTICLES):
         return
@@ -136,7 +136,7 @@ def _with_there(analysis: Analysis, noun: Nominal) -> tuple[Edit, Edit]:
 
 
 def _names_place(analysis: Analysis, index: int) -> bool:
-    """Tells whether a preposition of place and what it takes stand at a token: "in a box"."""
+    """Say whether a preposition of place and what it takes stand at a token: "in a box"."""
     behind = index + 1
     if [analysis.word(index), analysis.word(behind)] == ["in", "front"]:
         return analysis.word(behind + 1) == "of"
@@ -145,7 +145,7 @@ def _names_place(analysis: Analysis, index: int) -> bool:
 
 
 def _subject(analysis: Analysis) -> Nominal | None:
-    """Returns the indefinite subject of a caption whose only verb, behind it, is "is" or "are"."""
+    """Return the indefinite subject of a caption whose only verb, behind it, is "is" or "are"."""
     noun = new_nominal(analysis, 0)
     if noun is None or analysis.word(noun.last) != noun.be:
         return None
@@ -160,7 +160,7 @@ def _subject(analysis: Analysis) -> Nominal | None:
 
 
 def _goes_on(analysis: Analysis, start: int) -> bool:
-    """Tells whether something that is no noun phrase is joined: "is in a wall and on"."""
+    """Say whether something that is no noun phrase is joined: "is in a wall and on"."""
     return any(
         analysis.word(index - 1) == "and" and analysis.tag(index) in ("IN", "RB", "RP")
         for index in range(start + 1, len(analysis.tokens))

@@ -72,7 +72,7 @@ def _drop(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
-    """Returns the subject of a caption whose only verb is a participle some tokens behind it."""
+    """Return the subject of a caption whose only verb is a participle some tokens behind it."""
     if not any(may_describe(token.text.lower()) for token in analysis.tokens):
         return None
     subject = read_subject(analysis)
@@ -91,7 +91,7 @@ def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
 
 
 def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
-    """Tells whether a participle is said of no thing before it: "a man in a hat riding"."""
+    """Say whether a participle is said of no thing before it: "a man in a hat riding"."""
     if not subject.modifiers:
         return True
     verb = participles().get(analysis.word(index))
@@ -137,7 +137,7 @@ def _put(analysis: Analysis, index: int, word: str, tag: str) -> Analysis:
 
 
 def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: str) -> bool:
-    """Tells whether a participle, and nothing else, is said of the subject of a whole caption."""
+    """Say whether a participle, and nothing else, is said of the subject of a whole caption."""
     subject = read_subject(analysis)
     if subject is None or subject.last != index or subject.be != be:
         return False
@@ -163,7 +163,7 @@ def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: s
 
 
 def _has_article(analysis: Analysis, start: int) -> bool:
-    """Tells whether a thing is singled out: "giraffes eat leaves" may say so of all there are."""
+    """Say whether a thing is singled out: "giraffes eat leaves" may say so of all there are."""
     return any(analysis.word(i) in _ARTICLES for i in range(start, len(analysis.tokens)))
 
 
@@ -184,7 +184,7 @@ def _add_article(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _is_bare_thing(analysis: Analysis, phrase: Range) -> bool:
-    """Tells whether a noun phrase of a single thing has no article either."""
+    """Say whether a noun phrase of a single thing has no article either."""
     head, opener = analysis.tokens[phrase[1] - 1], analysis.tag(phrase[0])
     if opener not in ("JJ", "NN") or head.tag != "NN" or is_mass(head):
         return False
@@ -192,7 +192,7 @@ def _is_bare_thing(analysis: Analysis, phrase: Range) -> bool:
 
 
 def _lacks_article(analysis: Analysis, last: int) -> bool:
-    """Tells whether the noun phrase that opens a caption is a single thing without an article."""
+    """Say whether the noun phrase that opens a caption is a single thing without an article."""
     tags = [analysis.tag(index) for index in range(last)]
     head = analysis.tokens[last - 1]
     if not all(tag in ("NN", "JJ", "VBN", "VBG") for tag in tags) or tags[-1] != "NN":

@@ -31,7 +31,7 @@ _DRESSED = word_set("introduced.dressed")
 def is_single_phrase(
     analysis: Analysis, start: int, articles: Collection[str] = ("a", "an")
 ) -> bool:
-    """Tells whether a caption is a noun phrase of one thing from a token on."""
+    """Say whether a caption is a noun phrase of one thing from a token on."""
     last = dict(analysis.noun_phrases).get(start, start)
     tags = [analysis.tag(index) for index in range(start, last)]
     if analysis.word(start) not in articles or len(tags) < 2:
@@ -42,7 +42,7 @@ def is_single_phrase(
 
 
 def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Returns a noun phrase with "a" that a caption consists of, whatever it is of or joined to.
+    """Return a noun phrase with "a" that a caption consists of, whatever it is of or joined to.
 
     "A statue of a man reading a book", "a herd of zebra", "a cat and a mouse on the ground": it is
     there, whichever of its parts what follows is said of.
@@ -84,7 +84,7 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Returns the noun phrase that a caption consists of from a token on, with its modifiers."""
+    """Return the noun phrase that a caption consists of from a token on, with its modifiers."""
     noun = new_nominal(analysis, start)
     if noun is None or not _is_modified(analysis, noun) or finite_verbs(analysis, noun.last):
         return None
@@ -92,7 +92,7 @@ def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def new_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Returns the noun phrase at a token if it introduces a thing, and not the picture itself."""
+    """Return the noun phrase at a token if it introduces a thing, and not the picture itself."""
     if analysis.tag(start).startswith("NNP"):
         return None
     noun = nominal_from(analysis, start)
@@ -104,7 +104,7 @@ def new_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def is_active(analysis: Analysis, index: int) -> bool:
-    """Tells whether a token is any present participle: "leaking water", not "going to leak".
+    """Say whether a token is any present participle: "leaking water", not "going to leak".
 
     Args:
       index: of the token; behind the last one there is none.
@@ -120,7 +120,7 @@ def _words(analysis: Analysis, start: int) -> set[str]:
 
 
 def _is_followed(analysis: Analysis, index: int) -> bool:
-    """Tells whether a token may follow a noun phrase that is all of a caption."""
+    """Say whether a token may follow a noun phrase that is all of a caption."""
     word, tag = analysis.word(index), analysis.tag(index)
     if _may_hide_verb(analysis, index):
         return False
@@ -130,7 +130,7 @@ def _is_followed(analysis: Analysis, index: int) -> bool:
 
 
 def _may_hide_verb(analysis: Analysis, start: int) -> bool:
-    """Tells whether a finite verb may be taken for a noun: "a watch set to 12:25 sits"."""
+    """Say whether a finite verb may be taken for a noun: "a watch set to 12:25 sits"."""
     return any(
         analysis.tag(index) == "NNS"
         and analysis.word(index) in finite_forms()
@@ -140,7 +140,7 @@ def _may_hide_verb(analysis: Analysis, start: int) -> bool:
 
 
 def _is_state(analysis: Analysis, index: int) -> bool:
-    """Tells whether a token is a past participle, and no verb: not "a couple cut into a cake"."""
+    """Say whether a token is a past participle, and no verb: not "a couple cut into a cake"."""
     if analysis.tag(index) != "VBN" or analysis.tag(index + 1) not in _BEHIND_STATES:
         return False
     noun = analysis.tokens[index - 1]
@@ -157,7 +157,7 @@ def _names_no_thing_at(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
-    """Tells whether what follows a noun phrase modifies it, or ends the caption."""
+    """Say whether what follows a noun phrase modifies it, or ends the caption."""
     word = analysis.word(noun.last)
     if word == "and":
         other = nominal_from(analysis, noun.last + 1)
@@ -191,12 +191,12 @@ _DOUBTFUL = frozenset((".", "POS", "HYPH", "SYM", "VBZ", "VBP", "VBD", "MD"))
 
 
 def may_describe(word: str) -> bool:
-    """Tells whether a word may be a participle that describes a noun."""
+    """Say whether a word may be a participle that describes a noun."""
     return word in _STATES or word == "being" or word in participles()
 
 
 def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
-    """Returns the verb of a present participle of what a picture shows, None for other words.
+    """Return the verb of a present participle of what a picture shows, None for other words.
 
     Args:
       index: of the participle; what follows it has to suit the verb.
@@ -208,7 +208,7 @@ def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
 
 
 def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
-    """Tells whether what follows a form of a verb suits it: "sitting on", not "sitting area"."""
+    """Say whether what follows a form of a verb suits it: "sitting on", not "sitting area"."""
     word, tag = analysis.word(index + 1), analysis.tag(index + 1)
     if word in ("not", "n't", "n\u2019t"):
         return False
@@ -223,12 +223,12 @@ def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
 
 
 def is_state(analysis: Analysis, index: int) -> bool:
-    """Tells whether a past participle names a state: "topped with", "parked on"."""
+    """Say whether a past participle names a state: "topped with", "parked on"."""
     return analysis.word(index + 1) in _STATES.get(analysis.word(index), ())
 
 
 def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
-    """Tells whether the word right behind a noun phrase is a participle that describes it.
+    """Say whether the word right behind a noun phrase is a participle that describes it.
 
     Args:
       noun: the noun phrase, which ends somewhere before it.
@@ -249,7 +249,7 @@ def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
 
 
 def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
-    """Tells whether a verb says of what a noun phrase names what it does at the moment."""
+    """Say whether a verb says of what a noun phrase names what it does at the moment."""
     if noun.is_living or verb.subject == "any":
         return True
     groups = set(closed_classes("object").groups.get(noun.head.lemma, ()))
@@ -260,7 +260,7 @@ def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
 
 
 def has_second_participle(analysis: Analysis, index: int) -> bool:
-    """Tells whether a participle with an object is followed by another, which may be the object's.
+    """Say whether a participle with an object is followed by another, which may be the object's.
 
     "A man holding a cup sitting on a bench" becomes odd with "is holding" or "who is holding". What
     is joined by "and" or "while", or can be said of the object alone ("a plate filled with food"),

@@ -83,7 +83,7 @@ class _Part:
 
 
 def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
-    """Returns the noun phrase that starts at a token, with its "of" phrases; None if unclear."""
+    """Return the noun phrase that starts at a token, with its "of" phrases; None if unclear."""
     parts = []
     ends = dict(analysis.noun_phrases)
     here = start
@@ -101,7 +101,7 @@ def nominal_from(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def _joined_core(analysis: Analysis, start: int) -> int:
-    """Returns the token behind "a black and" and the like, where some taggers begin the phrase."""
+    """Return the token behind "a black and" and the like, where some taggers begin the phrase."""
     here = start + (analysis.tag(start) in ("DT", "CD", "PRP$"))
     first = here
     while analysis.tag(here) == "JJ":
@@ -111,7 +111,7 @@ def _joined_core(analysis: Analysis, start: int) -> int:
 
 
 def nominals(analysis: Analysis) -> Iterator[Nominal]:
-    """Yields the noun phrases of a caption that are no part of another's "of" phrases."""
+    """Yield the noun phrases of a caption that are no part of another's "of" phrases."""
     done = 0
     for first, last in analysis.noun_phrases:
         start = joined_start(analysis, first)
@@ -124,7 +124,7 @@ def nominals(analysis: Analysis) -> Iterator[Nominal]:
 
 
 def joined_start(analysis: Analysis, first: int) -> int:
-    """Returns where a noun phrase starts whose adjectives are joined: "a black and white cat".
+    """Return where a noun phrase starts whose adjectives are joined: "a black and white cat".
 
     Args:
       first: the start of the phrase in the analysis, which may be behind the "and".
@@ -171,7 +171,7 @@ def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> _P
 
 
 def _number(head: Token, tag: str, opener: str) -> Be | None:
-    """Returns the form of "be" that agrees with a noun; None if its opener does not."""
+    """Return the form of "be" that agrees with a noun; None if its opener does not."""
     is_many = opener in _SEVERAL or (tag == "CD" and opener not in ("one", "1"))
     if head.lemma in _INVARIANT:
         return "are" if is_many else "is" if opener in _ONE else None
@@ -229,12 +229,12 @@ def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
 
 
 def names_person(noun: Token) -> bool:
-    """Tells whether a noun is one of those that name a person, whatever stands before it."""
+    """Say whether a noun is one of those that name a person, whatever stands before it."""
     return noun.lemma in _listed("person_nouns.txt")
 
 
 def names_living(noun: Token) -> bool:
-    """Tells whether a noun is one of those that name a person or an animal."""
+    """Say whether a noun is one of those that name a person or an animal."""
     return names_person(noun) or noun.lemma in _listed("animal_nouns.txt")
 
 

@@ -48,7 +48,7 @@ def _find(forms: dict[str, str], is_first: bool, analysis: Analysis) -> Iterator
 
 
 def _counts(analysis: Analysis, number: int, last: int) -> bool:
-    """Tells whether a number counts what a noun phrase names."""
+    """Say whether a number counts what a noun phrase names."""
     head = analysis.tokens[last - 1]
     if head.tag not in ("NNS", "NNPS") and head.lemma not in ("people", "sheep", "deer"):
         return False

@@ -61,7 +61,7 @@ def _find(phrase: _Phrase, analysis: Analysis) -> Iterator[Edits]:
 
 
 def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
-    """Tells whether a phrase stands at a token whose word is its first."""
+    """Say whether a phrase stands at a token whose word is its first."""
     token, words = analysis.tokens[index], phrase.word
     if phrase.tags and not token.tag.startswith(phrase.tags):
         return False
@@ -84,7 +84,7 @@ def _fits(analysis: Analysis, span: Range, phrase: _Phrase) -> bool:
 
 
 def _edits(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> tuple[Edit, ...]:
-    """Returns the edit, after that of an article before it; nothing if a form is not known."""
+    """Return the edit, after that of an article before it; nothing if a form is not known."""
     opening = analysis.tokens[first]
     replacement = phrase.replacement
     if phrase.is_verb:

@@ -51,7 +51,7 @@ class Pair(NamedTuple):
 
 
 def precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
-    """Tells whether a noun phrase follows, other than "last", "that" and "himself".
+    """Say whether a noun phrase follows, other than "last", "that" and "himself".
 
     Word lexicons take some verbs for nouns: "a tower with a clock atop sits".
     """
@@ -66,29 +66,29 @@ def precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
 
 
 def stands_by_itself(analysis: Analysis, _: int, last: int) -> bool:
-    """Tells whether a phrase does not begin a longer one: not "each other person"."""
+    """Say whether a phrase does not begin a longer one: not "each other person"."""
     return not analysis.tag(last).startswith(("NN", "JJ", "VBN"))
 
 
 def _is_unnamed(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a person opens the caption as a noun phrase: not in "a person shaped cake"."""
+    """Say whether a person opens the caption as a noun phrase: not in "a person shaped cake"."""
     is_whole = (first, last) in analysis.noun_phrases and analysis.word(last) != "else"
     return first == 0 and is_whole and stands_by_itself(analysis, first, last)
 
 
 def _is_place(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a preposition of place stands before a noun phrase: not "the next to last"."""
+    """Say whether a preposition of place stands before a noun phrase: not "the next to last"."""
     is_free = analysis.tag(first - 1) not in ("DT", "PRP$", "TO")
     return is_free and analysis.word(first - 1) != "by" and precedes_phrase(analysis, first, last)
 
 
 def _is_support(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether something stands on another thing: not "a kiss on top of her head"."""
+    """Say whether something stands on another thing: not "a kiss on top of her head"."""
     return analysis.tag(last) != "PRP$" and _is_place(analysis, first, last)
 
 
 def _is_inside_or_outside(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether "inside" or "outside" is no noun and stands before a noun with an article."""
+    """Say whether "inside" or "outside" is no noun and stands before a noun with an article."""
     before = analysis.tag(first - 1)
     if before.startswith(("DT", "JJ", "PRP$", "IN", "TO", "POS")):
         return False
@@ -109,7 +109,7 @@ _FOLDED = frozenset(("bagel", "bread", "bun", "crepe", "omelet", "pastry", "pita
 
 
 def _is_full(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether what is full is named right before, and is no food with a filling."""
+    """Say whether what is full is named right before, and is no food with a filling."""
     is_one = analysis.tag(last) in ("DT", "CD", "PRP$") or analysis.word(last) == "lots"
     if is_one or not precedes_phrase(analysis, first, last) or _adds_one(analysis, last):
         return False  # "filled with a bowl", "filled with lots of"
@@ -123,7 +123,7 @@ def _is_full(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _adds_one(analysis: Analysis, start: int) -> bool:
-    """Tells whether one thing is joined to a noun phrase: "furniture and a window"."""
+    """Say whether one thing is joined to a noun phrase: "furniture and a window"."""
     end = next((last for first, last in analysis.noun_phrases if first == start), start)
     while analysis.word(end) == ",":
         end = next((last for first, last in analysis.noun_phrases if first == end + 1), start)
@@ -132,7 +132,7 @@ def _adds_one(analysis: Analysis, start: int) -> bool:
 
 
 def _is_covered_all_over(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether what covers has no article: "covered in snow", not "covered in a box"."""
+    """Say whether what covers has no article: "covered in snow", not "covered in a box"."""
     has_article = analysis.tag(last) in ("DT", "PRP$", "CD", "PRP", "WP", "EX")
     return not has_article and precedes_phrase(analysis, first, last)
 
@@ -147,7 +147,7 @@ _COUNTED_BEFORE = word_set("phrasings.counted_before")
 
 
 def _counts(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a quantity is that of a plural noun, and nothing before it belongs to it."""
+    """Say whether a quantity is that of a plural noun, and nothing before it belongs to it."""
     before = analysis.tag(first - 1), analysis.word(first - 1)
     if before[0] in ("DT", "PRP$", "POS", "CD") or before[1] in _COUNTED_BEFORE:
         return False
@@ -166,7 +166,7 @@ def _counts(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _counts_large(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether nothing else is large: not "a large number of large dogs"."""
+    """Say whether nothing else is large: not "a large number of large dogs"."""
     others = analysis.tokens[:first] + analysis.tokens[last:]
     return all(token.lemma != "large" for token in others) and _counts(analysis, first, last)
 
@@ -176,7 +176,7 @@ def _is_plural(noun: Token) -> bool:
 
 
 def _adds_mass(analysis: Analysis, end: int) -> bool:
-    """Tells whether a bare singular is joined to a noun phrase: "lots of cars and traffic"."""
+    """Say whether a bare singular is joined to a noun phrase: "lots of cars and traffic"."""
     for first, last in analysis.noun_phrases:
         if first == end + 1 and analysis.word(end) in ("&", ",", "and", "or"):
             return not _is_plural(analysis.tokens[last - 1]) and analysis.tag(first) != "DT"
@@ -205,7 +205,7 @@ _COMPOUND = (
 
 
 def _is_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a noun is no part of a compound, such as "photo booth", and no verb."""
+    """Say whether a noun is no part of a compound, such as "photo booth", and no verb."""
     if analysis.tag(last) in ("DT", "PRP", "PRP$"):
         return False  # "photographs herself"
     return not any(
@@ -215,7 +215,7 @@ def _is_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether the caption opens with a noun for itself: "a large picture of a dog"."""
+    """Say whether the caption opens with a noun for itself: "a large picture of a dog"."""
     opener = analysis.word(0) in ("a", "an", "the", "this") or first == 0
     is_first = bool(analysis.noun_phrases) and analysis.noun_phrases[0] == (0, last)
     is_of = analysis.word(last) == "of" and analysis.tag(last + 1) not in PRONOUNS
@@ -223,18 +223,18 @@ def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _opens_caption(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a whole noun opens the caption, or of it what stands before "of"."""
+    """Say whether a whole noun opens the caption, or of it what stands before "of"."""
     return first == 0 and _is_whole_noun(analysis, first, last)
 
 
 def _is_undescribed(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether no participle follows a new noun: not "a city street lined with cars"."""
+    """Say whether no participle follows a new noun: not "a city street lined with cars"."""
     is_described = analysis.tag(last) in ("VBG", "VBN")
     return not is_described and _is_new_whole_noun(analysis, first, last)
 
 
 def _is_new_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether a noun is no part of a compound, and its phrase begins with "a"."""
+    """Say whether a noun is no part of a compound, and its phrase begins with "a"."""
     begins = any(
         start <= first < end and analysis.word(start) in ("a", "an")
         for start, end in analysis.noun_phrases
@@ -243,7 +243,7 @@ def _is_new_whole_noun(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_close_up(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether what is close up has no degree: not "a very close up view"."""
+    """Say whether what is close up has no degree: not "a very close up view"."""
     is_free = analysis.word(first - 1) not in _DEGREES
     return is_free and precedes_phrase(analysis, first, last)
 
@@ -307,7 +307,7 @@ def _pattern(phrase: str) -> re.Pattern[str]:
 
 
 def _is_part(analysis: Analysis, first: int, other: str) -> bool:
-    """Tells whether the phrase is the start of the other: "inside" of "inside of"."""
+    """Say whether the phrase is the start of the other: "inside" of "inside of"."""
     longer = other.split()
     return len(longer) > 1 and longer == [
         analysis.word(index) for index in range(first, first + len(longer))

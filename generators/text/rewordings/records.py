@@ -40,7 +40,7 @@ def exchange_name(phrase: str, other: str) -> str:
 
 
 def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
-    """Tells whether the tokens of a range are in no capitals and have one space between them.
+    """Say whether the tokens of a range are in no capitals and have one space between them.
 
     Words are put in and taken out with the space behind them, so that either can be undone.
     """
@@ -53,18 +53,18 @@ def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def insertion(analysis: Analysis, index: int, words: str) -> Edit:
-    """Returns the edit that puts words in before a token."""
+    """Return the edit that puts words in before a token."""
     start = analysis.tokens[index].start
     return Edit(start=start, end=start, replacement=f"{words} ")
 
 
 def deletion(analysis: Analysis, first: int, last: int) -> Edit:
-    """Returns the edit that takes out tokens, with the space behind them; `last` exclusive."""
+    """Return the edit that takes out tokens, with the space behind them; `last` exclusive."""
     tokens = analysis.tokens
     return Edit(start=tokens[first].start, end=tokens[last].start, replacement="")
 
 
 def replacement(analysis: Analysis, first: int, last: int, words: str) -> Edit:
-    """Returns the edit that puts words in the place of tokens; `last` exclusive."""
+    """Return the edit that puts words in the place of tokens; `last` exclusive."""
     tokens = analysis.tokens
     return Edit(start=tokens[first].start, end=tokens[last - 1].end, replacement=words)

@@ -85,7 +85,7 @@ def _drop(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _readable(analysis: Analysis) -> Iterator[tuple[Nominal, list[Nominal]]]:
-    """Yields the noun phrases that a clause may follow, each with those before it."""
+    """Yield the noun phrases that a clause may follow, each with those before it."""
     if not any(may_describe(token.text.lower()) for token in analysis.tokens):
         return
     before: list[Nominal] = []
@@ -100,7 +100,7 @@ def _clause(noun: Nominal) -> tuple[str, str]:
 
 
 def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], index: int) -> bool:
-    """Tells whether a token is a participle that describes a noun phrase and no other."""
+    """Say whether a token is a participle that describes a noun phrase and no other."""
     if not describes(analysis, index, noun) or has_second_participle(analysis, index):
         return False
     opening = [analysis.word(i) for i in range(min(noun.first, 3))]
@@ -123,7 +123,7 @@ def _outer_phrases(analysis: Analysis) -> Iterator[tuple[int, int]]:
 
 
 def _goes_on(analysis: Analysis, index: int) -> bool:
-    """Tells whether another verb or clause is joined: "and is on it", "and people are on it"."""
+    """Say whether another verb or clause is joined: "and is on it", "and people are on it"."""
     starts = {last: first for first, last in analysis.noun_phrases}
     return any(
         analysis.tag(i) in _FINITE
@@ -153,7 +153,7 @@ def _to_clause(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _opening(analysis: Analysis) -> Subject | None:
-    """Returns the subject that opens a caption, if it brings one thing or group that is new."""
+    """Return the subject that opens a caption, if it brings one thing or group that is new."""
     if analysis.word(0) in ("one", "1"):
         return None
     subject = read_subject(analysis)
@@ -170,7 +170,7 @@ def _opening(analysis: Analysis) -> Subject | None:
 
 
 def _with_others(analysis: Analysis, subject: Subject) -> Subject:
-    """Returns the subject of a thing with the things behind it: "a pizza with burned edges"."""
+    """Return the subject of a thing with the things behind it: "a pizza with burned edges"."""
     others: list[Nominal] = []
     here = subject.last
     while analysis.word(here) in _BEHIND and here + 1 in dict(analysis.noun_phrases):
@@ -187,7 +187,7 @@ def _pronoun(subject: Subject) -> str:
 
 
 def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
-    """Tells whether all of a caption from a token on is said of its subject."""
+    """Say whether all of a caption from a token on is said of its subject."""
     words = [token.text.lower() for token in analysis.tokens[start:]]
     if len(words) < 3 or _RELATIVES & set(words) or not is_one_sentence(analysis):
         return False
@@ -203,7 +203,7 @@ def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
 
 
 def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
-    """Tells whether a token is a finite verb, in the present, of a subject."""
+    """Say whether a token is a finite verb, in the present, of a subject."""
     word, tag = analysis.word(index), analysis.tag(index)
     if word in _BE and subject.modifiers:
         return word == subject.be

@@ -48,7 +48,7 @@ def _find(pos: PartOfSpeech, analysis: Analysis) -> Iterator[Edits]:
 
 
 def _is_mutual(analysis: Analysis, index: int, pos: PartOfSpeech, word: str, form: str) -> bool:
-    """Tells whether a synonym that stands in place of a token may become the token again."""
+    """Say whether a synonym that stands in place of a token may become the token again."""
     token = analysis.tokens[index]
     tokens = list(analysis.tokens)
     tokens[index] = dataclasses.replace(token, text=form, lemma=word)
@@ -57,7 +57,7 @@ def _is_mutual(analysis: Analysis, index: int, pos: PartOfSpeech, word: str, for
 
 
 def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
-    """Tells whether a synonym is as usual as the word where it stands."""
+    """Say whether a synonym is as usual as the word where it stands."""
     token = analysis.tokens[index]
     pair = (token.lemma, word)
     before, behind = analysis.word(index - 1), analysis.word(index + 1)
@@ -94,7 +94,7 @@ def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
 
 
 def _lemmas(analysis: Analysis, start: int) -> list[str]:
-    """Returns the dictionary forms of two tokens: an adjective, if there is one, and a noun."""
+    """Return the dictionary forms of two tokens: an adjective, if there is one, and a noun."""
     return [token.lemma for token in analysis.tokens[start : start + 2]]
 
 
