@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eqforge.generators.text.hard_positives.corrected import mend_caption, record_id
+from eqforge.generators.text.hard_positives.corrected import repair_caption
 from eqforge.generators.text.hard_positives.published import (
     PUBLISHED_GROUPS,
     PublishedTriple,
+    record_id,
     replace_as_published,
 )
-from eqforge.generators.text.hard_positives.reconcile import reconcile_image
-from eqforge.generators.text.hard_positives.records import REFUSALS, REPAIRS
+from eqforge.generators.text.hard_positives.reconcile import REFUSALS, REPAIRS, reconcile_image
 from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import HardPositiveSample
@@ -141,7 +141,7 @@ def _edit_changes(row: PublishedTriple, result: HardPositiveSample) -> Iterator[
         return
     if row.kind == "attribute" and row.hard_positive != whole:
         yield "hard positive: whole words"
-    elif mend_caption(row.hard_positive)[0] != result.hard_positive:
+    elif repair_caption(row.hard_positive)[0] != result.hard_positive:
         yield "hard positive: foiled word"
     if len(result.caption_spans) > 1:
         yield "hard positive: article"

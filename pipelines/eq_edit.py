@@ -19,7 +19,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.editors.settings import EditorSettings
-from eqforge.generators.text.hard_negatives.records import NegativeKind
+from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.drawn import JUDGED_STAGES, DrawnPipeline, DrawnSettings
 from eqforge.pipelines.base.pipeline import Mode, PilotUnit, Target, expect

@@ -14,7 +14,7 @@ from tyro.conf import OmitArgPrefixes
 
 from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.generators.text.hard_negatives.records import NEGATIVE_KINDS, NegativeKind
+from eqforge.generators.text.hard_negatives.lexicon import NEGATIVE_KINDS, NegativeKind
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Target

@@ -4,7 +4,8 @@ A tagger makes it once, and every step that edits or measures the caption reuses
 """
 
 import dataclasses
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 Range = tuple[int, int]
@@ -46,15 +47,14 @@ class Analysis:
     tagger: str
 
     def tag(self, index: int) -> str:
-        """Return the tag of a token; "" for an index before the first or after the last."""
+        """Return the tag of a token; "" before the first or after the last."""
         return self.tokens[index].tag if 0 <= index < len(self.tokens) else ""
 
     def word(self, index: int) -> str:
-        """Return a token in lower case; "" for an index before the first or after the last."""
+        """Return a token in lower case; "" before the first or after the last."""
         return self.tokens[index].text.lower() if 0 <= index < len(self.tokens) else ""
 
     def words(self, span: Range) -> tuple[str, ...]:
-        """Return the tokens of a range in lower case."""
         return tuple(token.text.lower() for token in self.tokens[slice(*span)])
 
     def head(self, phrase: Range) -> Token:
@@ -63,7 +63,6 @@ class Analysis:
         return self.tokens[phrase[0] + (words.index("of") if "of" in words else len(words)) - 1]
 
     def phrase_from(self, index: int) -> Range | None:
-        """Return the noun phrase that starts at a token."""
         return next((each for each in self.noun_phrases if each[0] == index), None)
 
     def phrase_to(self, index: int | None) -> Range | None:
@@ -71,7 +70,6 @@ class Analysis:
         return next((each for each in self.noun_phrases if each[1] == index), None)
 
     def phrase_around(self, index: int) -> Range | None:
-        """Return the noun phrase that a token is in."""
         return next((each for each in self.noun_phrases if each[0] <= index < each[1]), None)
 
 
@@ -83,21 +81,41 @@ class Tagger(Protocol):
         """Name and version of everything the analysis depends on, as stored in the row."""
         ...
 
-    def analyse(self, texts: Sequence[str]) -> list[Analysis]:
-        """Return one analysis per text, in order."""
-        ...
+    def analyse(self, texts: Sequence[str]) -> list[Analysis]: ...
 
 
 def is_noun(token: Token) -> bool:
-    """Say whether the token is tagged a common or proper noun, singular or plural."""
     return token.tag.startswith("NN")
 
 
 def is_adjective(token: Token) -> bool:
-    """Say whether the token is tagged an adjective, of any degree."""
     return token.tag.startswith("JJ")
 
 
 def is_word(token: Token) -> bool:
-    """Say whether the token has a letter or digit, so is not punctuation or a symbol."""
+    """Return True for tokens with a letter or digit, so neither punctuation nor symbols."""
     return any(character.isalnum() for character in token.text)
+
+
+# Combining marks, which belong to the letter before them; for use inside a character class.
+MARKS = r"\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_LETTER = rf"[^\W_][{MARKS}]*"
+_TOKEN = re.compile(
+    rf"""
+      (?:[a-z]\.){{2,}}                           # abbreviation: U.S., a.m.
+    | \d+(?:[.,:/]\d+)+(?![^\W_])                 # 3.5  1,000  10:30  1/2
+    | (?:{_LETTER})+?(?=n['\u2019]t(?![^\W_]))         # "do" of "don't"
+    | n['\u2019]t(?![^\W_])
+    | ['\u2019](?:s|re|ve|ll|d|m)(?![^\W_])
+    | o['\u2019]clock(?![^\W_])
+    | (?:{_LETTER})+(?:-(?:{_LETTER})+)*          # word, with its hyphens
+    | \.{{2,}} | -{{2,}}
+    | \S
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def find_tokens(text: str) -> Iterator[re.Match[str]]:
+    """Yield a match per token, in order; only white space lies outside them."""
+    return _TOKEN.finditer(text)

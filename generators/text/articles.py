@@ -5,9 +5,9 @@ import itertools
 import re
 from typing import TYPE_CHECKING
 
+from eqforge.generators.text.analysis import find_tokens
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.parts import inflect_engine
-from eqforge.generators.text.tokenizer import find_tokens
 
 if TYPE_CHECKING:
     import inflect
@@ -41,10 +41,10 @@ _LABELS = frozenset(("grade", "group", "letter", "letters", "level", "plan", "ty
 
 
 def article_for(word: str) -> str | None:
-    """Return the article a word takes, "a" or "an"; None where its spelling does not tell.
+    """Return the article a word takes, "a" or "an"; None if its spelling does not show it.
 
-    It does not for words that may be spelt out ("an MP", "a MAN", "an Xbox"), nor for words and
-    numbers that take either ("a historic", "an historic"; "an 1800s house").
+    Undecided are words that may be spelt out ("an MP", "a MAN", "an Xbox"), and words and numbers
+    that take either ("a historic", "an historic"; "an 1800s house").
     """
     lower = word.lower()
     if not word[:1].isalnum() or (len(word) > 1 and word[0].isalpha() and word.isupper()):
@@ -70,8 +70,11 @@ def agree_articles(text: str) -> tuple[Edit, ...]:
     for index, (token, following) in enumerate(itertools.pairwise(tokens)):
         found = token[0]
         before = tokens[index - 1][0].lower() if index else "."
-        if found.lower() not in ("a", "an") or _is_label(found, before):
+        if found.lower() not in ("a", "an"):
             continue
+        is_inside = before not in (".", "!", "?", '"', ":")
+        if before in _LABELS or (found[0].isupper() and is_inside):
+            continue  # a letter, not an article: "the letter a", "team A"
         if text[token.end() : following.start()].strip(" \t") or token.end() == following.start():
             continue
         right = article_for(following[0])
@@ -79,11 +82,6 @@ def agree_articles(text: str) -> tuple[Edit, ...]:
             cased = right.capitalize() if found[0].isupper() else right
             edits.append(Edit(start=token.start(), end=token.end(), replacement=cased))
     return tuple(edits)
-
-
-def _is_label(article: str, before: str) -> bool:
-    """Say whether an "A" or "a" is a letter, not an article: "the letter a", "team A"."""
-    return before in _LABELS or (article[0].isupper() and before not in (".", "!", "?", '"', ":"))
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -1,19 +1,16 @@
-"""Draws the negatives of captions so that their texts do not tell them from true ones.
+"""Draw the negatives of captions so that a text alone does not show whether it is true.
 
-A classifier learns which of a true text and its possible negatives is true, and a negative is then
-drawn by how true it looks: what looks false is drawn as seldom as it is true. The sums of all
-features over the negatives that are drawn are expected to be those over the true texts beside them,
-which is where a classifier of pairs by these features has nothing to learn: the condition of its
-optimum. Captions that look too true beside all their negatives are more likely to get none. Where
-several texts are true, a caption and its rewording, it is their mean that is compared: whichever of
-them negatives are made from, and however often those are drawn, each stands in the rows alike.
+A classifier learns which of a true text and its possible negatives is true. A negative is drawn by
+how true it looks, so that the expected sums of all features are the same over drawn negatives and
+true texts: the optimum at which a classifier of pairs has nothing to learn. Captions that look too
+true beside all their negatives are more likely to get none. Where several texts are true, a caption
+and its rewording, their mean is compared.
 
-Nothing is made exactly equal. Where every edit stands as often as its reverse, who knows all rows
-but one knows the last, and a classifier is wrong more than half of the time on rows that it was not
-trained on. So each caption is drawn on its own, from a classifier to which the captions count by
-random weights (Rubin 1981, "The Bayesian bootstrap"): sums over the rows that are kept then vary as
-if a fair coin had decided for each which of its texts is true. The variance of a draw of chance p
-is p(1 - p), and that of its weight adds p^2.
+Nothing is made exactly equal: if every edit stood as often as its reverse, all rows but one would
+give away the last. So each caption is drawn on its own, from a classifier that weights captions at
+random (Rubin 1981, "The Bayesian bootstrap"): sums over the kept rows vary as if a fair coin had
+decided which text of each is true. The variance of a draw of chance p is p(1 - p), and that of its
+weight adds p^2.
 """
 
 from __future__ import annotations
@@ -42,16 +39,15 @@ _THIRDS: Final = 3
 _LETTERS: Final = (2, 3, 4)
 _HASHED: Final = 1 << 22
 _FEWEST: Final = 20
-"""In how many negatives a feature has to change to be balanced: what is rare cannot be learnt."""
+"""A feature is balanced if it changes in this many negatives; a rarer one cannot be learnt."""
 _PENALTY: Final = 20.0
 """On squared weights: the precision of a normal prior. Chosen on half of the images of COCO's
 val2017 and of VLUE's captions: with 5, what true texts have by chance is copied, and a classifier
 of words is right on 46 to 48 % of the rows; with 30 it is right on 51 to 53 %."""
 _NONE: Final = 0.05
-"""How likely no negative is beside one that looks as true as the caption: with more of it fewer
-captions have a negative."""
+"""Weight of no negative, beside 1 for a negative that looks as true as the caption."""
 _GROUPS: Final = 10
-"""Into how many groups images are dealt: how common words are is told by the others."""
+"""Groups of images; how common words are is counted in the other groups."""
 _CHUNK: Final = 2_000
 
 
@@ -77,7 +73,7 @@ def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
     The result does not depend on the order of the captions.
 
     Args:
-      captions: all of a dataset: what they say decides what looks true.
+      captions: all captions of the dataset, which together decide what looks true.
     """
     if not captions:
         return []
@@ -103,15 +99,17 @@ def features_of(text: str) -> Iterator[str]:
     """Yield what a blind classifier may see of a text.
 
     These are its words; two and three in a row, with its ends; any two of it; the third of the text
-    that each stands in; two to four letters in a row; and, as marks, how many words and characters
-    it has.
+    that each stands in; two to four letters in a row; and, as marks, the numbers of its words and
+    characters.
     """
     words = WORD.findall(text.lower())
     yield from _runs(text)
     yield from ("~".join(each) for each in combinations(sorted(set(words)), 2))
     yield from (f"{n * _THIRDS // len(words)}:{word}" for n, word in enumerate(words))
     for word in text.split():
-        yield from (f"_{run}" for size in _LETTERS for run in _windows(f" {word} ", size))
+        padded = f" {word} "
+        for size in _LETTERS:
+            yield from (f"_{padded[n : n + size]}" for n in range(len(padded) - size + 1))
     yield from "#" * len(words)
     yield from "." * len(text)
 
@@ -123,15 +121,11 @@ def _runs(text: str) -> Iterator[str]:
     yield from (" ".join(each) for each in zip(ends, ends[1:], ends[2:], strict=False))
 
 
-def _windows(text: str, size: int) -> Iterator[str]:
-    return (text[place : place + size] for place in range(len(text) - size + 1))
-
-
 def _changes(captions: Sequence[Possible]) -> Any:
-    """Return the features of each negative less those of what is true [negatives, features].
+    """Return the features of each negative minus those of the true texts [negatives, features].
 
     The last four are how common its runs of words are in the captions of other images, and how
-    likely they make it: what is too rare to be balanced by itself is balanced together.
+    likely they make it: features too rare to balance one by one are balanced together.
     """
     from scipy import sparse  # type: ignore[import-untyped]
 
@@ -143,7 +137,7 @@ def _changes(captions: Sequence[Possible]) -> Any:
 
 
 def _commonness(captions: Sequence[Possible]) -> Numbers:
-    """Return the changes of log frequency and of unknown runs, scaled [negatives, 2]."""
+    """Return the scaled changes of log frequency and of unknown runs [negatives, 2]."""
     changes = _hashed_changes(captions, _runs)
     texts = _mean_hashed(captions, _hash(_runs))
     groups = np.array([bucket(each.image, _GROUPS) for each in captions])
@@ -157,11 +151,10 @@ def _commonness(captions: Sequence[Possible]) -> Numbers:
 
 
 def _likelihoods(captions: Sequence[Possible]) -> Numbers:
-    """Return by how much a model of words finds negatives likelier, and how often [negatives, 2].
+    """Return how much likelier a model of words finds negatives, and how often [negatives, 2].
 
-    It knows the true texts of the other groups of images. Both are means over the true texts, and
-    scaled: a few words that no other image has change the mean of all, but not how often the
-    negative is the likelier text.
+    The model learns the true texts of the other groups of images. Both columns are means over the
+    true texts, and scaled: a few words that no other image has change the first, not the second.
     """
     model = WordModel()
     groups: dict[int, list[int]] = {}
@@ -188,7 +181,7 @@ def _scaled(columns: Numbers) -> Numbers:
 
 
 def _hashed_changes(captions: Sequence[Possible], analyzer: Analyzer) -> Any:
-    """Return the hashed features of each negative less those of what is true, on average."""
+    """Return the hashed features of each negative minus the mean of the true texts."""
     from scipy import sparse
 
     hashed = _hash(analyzer)
@@ -223,7 +216,7 @@ def _hash(analyzer: Analyzer) -> Any:
 
 
 def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
-    """Return how true each feature looks: where the caption is likeliest beside its negatives.
+    """Return how true each feature looks: the weights that make the captions likeliest.
 
     Args:
       starts: the place of each caption's first negative [captions].

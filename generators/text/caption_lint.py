@@ -16,7 +16,7 @@ CAPTION_REASONS = {
 """Why `lint_caption` rejects a caption."""
 
 CAPTION_PAIR_REASONS = {
-    "equal_captions": "The two captions of a pair say the same, letter case and spacing aside.",
+    "equal_captions": "The two captions of a pair say the same, letter case and spacing aside."
 }
 """Why `lint_pair` rejects two captions."""
 
@@ -39,26 +39,25 @@ class CaptionSettings:
 def lint_caption(text: str, settings: CaptionSettings) -> Rejection | None:
     """Return why a caption is unusable, None if it is not.
 
-    Its length is checked first, then its characters, then its CLIP tokens. Only counting tokens is
-    slow, so a caption of 10 MB costs no more than a short one while the length limit is set.
+    Length is checked before characters and CLIP tokens. Only counting tokens is slow, so with a
+    limit of length a caption of 10 MB costs no more than a short one.
     """
     if settings.max_chars is not None and len(text) > settings.max_chars:
-        return _over("caption_too_long_chars", len(text), settings.max_chars)
+        return Rejection(
+            reason="caption_too_long_chars", value=len(text), threshold=settings.max_chars
+        )
     if not _VISIBLE.search(text):
         return Rejection(reason="empty_caption", detail=f"{len(text)} characters")
     if control := _CONTROL.search(text):
         detail = f"U+{ord(control.group()):04X} at character {control.start()}"
         return Rejection(reason="control_characters", detail=detail)
-    if settings.max_tokens is None:
+    if settings.max_tokens is None or (tokens := count_clip_tokens(text)) <= settings.max_tokens:
         return None
-    tokens = count_clip_tokens(text)
-    if tokens <= settings.max_tokens:
-        return None
-    return _over("caption_too_long_tokens", tokens, settings.max_tokens)
+    return Rejection(reason="caption_too_long_tokens", value=tokens, threshold=settings.max_tokens)
 
 
 def lint_pair(text_0: str, text_1: str) -> Rejection | None:
-    """Return a rejection if two captions, each linted already, are equal once normalised."""
+    """Reject two linted captions that are equal once normalised."""
     normalized = normalize_caption(text_0)
     if normalized != normalize_caption(text_1):
         return None
@@ -66,16 +65,11 @@ def lint_pair(text_0: str, text_1: str) -> Rejection | None:
 
 
 def normalize_caption(text: str) -> str:
-    """Return a caption in a form that is equal for captions that say the same.
+    """Return the same string for captions that say the same.
 
-    Applies canonical Unicode normalisation and case folding, collapses white space, and strips it
-    from the ends and punctuation such as full stops and question marks from the end.
+    Applies canonical Unicode normalisation and case folding, collapses white space, and strips
+    final punctuation such as full stops and question marks.
     """
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
     spaced = " ".join(unicodedata.normalize("NFC", folded).split())
     return spaced.rstrip(_FINAL_PUNCTUATION + " ")
-
-
-def _over(reason: str, value: int, limit: int) -> Rejection:
-    """Return the rejection of a caption above a limit."""
-    return Rejection(reason=reason, value=value, threshold=limit)

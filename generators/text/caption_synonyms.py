@@ -33,13 +33,8 @@ class Synonyms:
     before: frozenset[str]
     unless: frozenset[str]
 
-    @property
-    def are_of_anything(self) -> bool:
-        """Whether they hold in any caption, if only before a noun."""
-        return self.before <= {ANY_NOUN} and not self.unless
-
     def hold(self, following: Set[str], there: Set[str]) -> bool:
-        """Say whether they hold.
+        """Return True where these synonyms can stand for the word.
 
         Args:
           following: what follows the word: text and lemma, and `ANY_NOUN` before a noun.
@@ -51,15 +46,13 @@ class Synonyms:
 
 @functools.cache
 def caption_synonyms() -> dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]]:
-    """Return the rows of each word of the list, by part of speech and word, in order."""
+    """Read the rows of each word of the list, in order."""
     found: dict[tuple[PartOfSpeech, str], tuple[Synonyms, ...]] = {}
     for row in read_table("caption_synonyms.tsv"):
         key: tuple[PartOfSpeech, str] = ("n" if row["pos"] == "n" else "a", row["word"])
-        words, before, unless = (_listed(row[name]) for name in ("synonyms", "before", "unless"))
+        words, before, unless = (
+            tuple(filter(None, row[name].split(","))) for name in ("synonyms", "before", "unless")
+        )
         entry = Synonyms(words=words, before=frozenset(before), unless=frozenset(unless))
         found[key] = (*found.get(key, ()), entry)
     return found
-
-
-def _listed(cell: str) -> tuple[str, ...]:
-    return tuple(filter(None, cell.split(",")))

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from eqforge.generators.text.inflection import inflect_word
+from eqforge.generators.text.parts import inflect_word
 from eqforge.generators.text.words import read_table
 
 ObjectUse = Literal["none", "object", "both"]
@@ -46,13 +46,12 @@ class CaptionVerb:
 
 @functools.cache
 def participles() -> Mapping[str, CaptionVerb]:
-    """Return the verbs by their present participles."""
     return {verb.participle: verb for verb in _verbs()}
 
 
 @functools.cache
 def finite_forms() -> Mapping[str, tuple[CaptionVerb, str]]:
-    """Return the verbs by their forms of the simple present, with the form of "be" that agrees."""
+    """Return the verbs by their forms of the simple present, with the agreeing form of "be"."""
     return {
         form: (verb, be)
         for verb in _verbs()

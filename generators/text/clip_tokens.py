@@ -22,7 +22,7 @@ _PIECES = "|".join(_ENDS) + r"|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L
 
 
 def count_clip_tokens(text: str) -> int:
-    """Return the number of tokens of a text, with the start and end token: 2 or more.
+    """Count the tokens of a text, start and end token included: 2 or more.
 
     Takes time in proportion to the text's length, some 40 microseconds for an ordinary caption;
     check the length of untrusted texts first.
@@ -30,23 +30,19 @@ def count_clip_tokens(text: str) -> int:
     Source: open_clip's `SimpleTokenizer`, from OpenAI's `simple_tokenizer.py`: ftfy, HTML entities
       unescaped twice, white space, lower case, byte-level byte-pair encoding.
     """
-    pieces = _piece_pattern().findall(_clean(text))
+    import ftfy
+
+    # SimpleTokenizer cleans texts like this.
+    text = html.unescape(html.unescape(ftfy.fix_text(text)))
+    pieces = _piece_pattern().findall(" ".join(text.split()).lower())
     words = [piece for piece in pieces if piece not in _ENDS]
     encoded = _encoder().encode(words, is_pretokenized=True, add_special_tokens=False)
     return len(encoded.ids) + len(pieces) - len(words) + 2
 
 
-def _clean(text: str) -> str:
-    """Return the text as SimpleTokenizer cleans it."""
-    import ftfy
-
-    text = html.unescape(html.unescape(ftfy.fix_text(text)))
-    return " ".join(text.split()).lower()
-
-
 @functools.cache
 def _piece_pattern() -> Any:
-    """Return SimpleTokenizer's pattern, compiled by `regex` so that its Unicode tables apply."""
+    """Compile SimpleTokenizer's pattern with `regex`, so that its Unicode tables apply."""
     import regex  # type: ignore[import-untyped]
 
     return regex.compile(_PIECES, regex.IGNORECASE)
@@ -54,25 +50,16 @@ def _piece_pattern() -> Any:
 
 @functools.cache
 def _encoder() -> "Tokenizer":
-    """Return the byte-pair encoder; it is built once per process, in 0.1 s."""
+    """Build the byte-pair encoder, once per process, in 0.1 s."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    merges = _read_merges()
-    letters = _byte_letters()
+    lines = _MERGES.read_bytes().decode().strip("\n").split("\n")
+    merges = [(left, right) for left, right in map(str.split, lines)]  # most frequent first
+    # The characters that stand for the 256 bytes, in the order of CLIP's vocabulary.
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters = [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]
     symbols = [*letters, *(f"{letter}</w>" for letter in letters), *map("".join, merges)]
     vocabulary = {symbol: number for number, symbol in enumerate(symbols)}
     encoder = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, end_of_word_suffix="</w>"))
     encoder.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     return encoder
-
-
-def _read_merges() -> list[tuple[str, str]]:
-    """Read the pairs of symbols that CLIP merges, most frequent first."""
-    pairs = (line.split() for line in _MERGES.read_bytes().decode().strip("\n").split("\n"))
-    return [(left, right) for left, right in pairs]
-
-
-def _byte_letters() -> list[str]:
-    """Return the characters that stand for the 256 bytes, in the order of CLIP's vocabulary."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    return [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]

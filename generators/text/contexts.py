@@ -19,7 +19,7 @@ of its groups or, for other nouns, of the most frequent sense that an image can 
 """
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,17 +33,12 @@ from eqforge.generators.text.words import read_word_list, word_set
 _FINITE: Final = ("VBZ", "VBP", "VBD")
 _BE: Final = frozenset(("is", "are", "was", "were"))
 _RELATIVE: Final = frozenset(("that", "which", "who"))
+_PLACES: Final = ("object", "alone", "subject", "besides", "noun", "end", "clause")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Wanted:
-    """What a place asks of its noun phrase.
-
-    Attributes:
-      any_of: classes of which it must have one; empty for any.
-      none_of: classes of which it must have none.
-      texts: the texts that it may be; empty for any.
-    """
+    """What a place asks of its noun phrase; an empty set asks nothing."""
 
     any_of: frozenset[str]
     none_of: frozenset[str]
@@ -54,7 +49,7 @@ Context = Mapping[str, _Wanted]
 
 
 def parse_context(text: str) -> Context:
-    """Return a context as it is written, by place.
+    """Parse a context as it is written, by place.
 
     Raises:
       ValueError: there is no such place.
@@ -75,59 +70,32 @@ def parse_context(text: str) -> Context:
 
 
 def stands_in(analysis: Analysis, span: Range, context: Context) -> bool:
-    """Say whether some words stand in a context.
-
-    Args:
-      span: the words: first and last token, `last` exclusive.
-    """
-    return all(_PLACES[place](analysis, span, wanted) for place, wanted in context.items())
+    """Say whether some words stand in a context."""
+    return all(_holds(analysis, span, place, wanted) for place, wanted in context.items())
 
 
-def _is_object(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    phrase = analysis.phrase_from(span[1])
-    if phrase is None or _is_modifier(analysis, phrase):
-        return False
-    return _suits(analysis, phrase, wanted)
-
-
-def _is_modifier(analysis: Analysis, phrase: Range) -> bool:
-    """Say whether a noun phrase belongs to what follows: "a horse drawn carriage"."""
-    after = analysis.tag(phrase[1] + 1)
-    return analysis.tag(phrase[1]) == "VBN" and after.startswith("NN")
-
-
-def _is_alone(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    return analysis.phrase_from(span[1]) is None
-
-
-def _is_subject(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    end = span[0] - (analysis.word(span[0] - 1) in _BE)
-    end -= analysis.word(end - 1) in _RELATIVE
-    phrase = analysis.phrase_to(end)
-    return _suits(analysis, phrase, wanted)
-
-
-def _is_besides(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    return not _is_subject(analysis, span, wanted)
-
-
-def _is_of_noun(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
+def _holds(analysis: Analysis, span: Range, place: str, wanted: _Wanted) -> bool:
     first, last = span
-    phrase = next((p for p in analysis.noun_phrases if p[0] <= first and last < p[1]), None)
-    return _suits(analysis, phrase, wanted)
-
-
-def _is_at_end(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    rest = range(span[1], len(analysis.tokens))
-    return all(analysis.tag(index) in (".", ",") for index in rest)
-
-
-def _is_before_clause(analysis: Analysis, span: Range, wanted: _Wanted) -> bool:
-    phrase = analysis.phrase_from(span[1])
-    if phrase is None or analysis.tag(phrase[1]) not in _FINITE:
+    behind = analysis.phrase_from(last)
+    if place == "alone":
+        return behind is None
+    if place == "end":
+        return all(token.tag in (".", ",") for token in analysis.tokens[last:])
+    if place in ("subject", "besides"):
+        end = first - (analysis.word(first - 1) in _BE)
+        end -= analysis.word(end - 1) in _RELATIVE
+        return _suits(analysis, analysis.phrase_to(end), wanted) is (place == "subject")
+    if place == "noun":
+        around = next((p for p in analysis.noun_phrases if p[0] <= first and last < p[1]), None)
+        return _suits(analysis, around, wanted)
+    if behind is None:
         return False
-    is_state = analysis.word(phrase[1]) in _BE and analysis.tag(phrase[1] + 1) != "VBG"
-    return not is_state
+    tag, after = analysis.tag(behind[1]), analysis.tag(behind[1] + 1)
+    if place == "clause":
+        is_state = analysis.word(behind[1]) in _BE and after != "VBG"
+        return tag in _FINITE and not is_state
+    is_modifier = tag == "VBN" and after.startswith("NN")  # "a horse drawn carriage"
+    return not is_modifier and _suits(analysis, behind, wanted)
 
 
 def _suits(analysis: Analysis, phrase: Range | None, wanted: _Wanted) -> bool:
@@ -139,17 +107,6 @@ def _suits(analysis: Analysis, phrase: Range | None, wanted: _Wanted) -> bool:
         return True
     classes = classes_of(analysis, phrase)
     return not classes & wanted.none_of and (not wanted.any_of or bool(classes & wanted.any_of))
-
-
-_PLACES: Final[Mapping[str, Callable[[Analysis, Range, _Wanted], bool]]] = {
-    "object": _is_object,
-    "alone": _is_alone,
-    "subject": _is_subject,
-    "besides": _is_besides,
-    "noun": _is_of_noun,
-    "end": _is_at_end,
-    "clause": _is_before_clause,
-}
 
 
 _FILES: Final[Mapping[str, str]] = {
@@ -164,15 +121,10 @@ _FILES: Final[Mapping[str, str]] = {
 _VISIBLE: Final = word_set("contexts.visible")
 _SHAPELESS: Final = Path(__file__).with_name("data") / "shapeless_nouns.txt"
 _SENSES: Final = 3
-"""A sense that is rarer than so many others is not the one that captions have."""
+"""Captions use one of a noun's most frequent senses."""
 
 
 def classes_of(analysis: Analysis, phrase: Range) -> frozenset[str]:
-    """Return the classes of what a noun phrase names.
-
-    Args:
-      phrase: first and last token, `last` exclusive.
-    """
     head = analysis.head(phrase)
     living = frozenset(("living",)) if is_living(analysis, phrase) else frozenset()
     return _classes(head.lemma, head.text.lower()) | living
@@ -182,7 +134,12 @@ def classes_of(analysis: Analysis, phrase: Range) -> frozenset[str]:
 def _classes(lemma: str, word: str) -> frozenset[str]:
     known = closed_classes("object").groups
     groups = {*known.get(lemma, ()), *known.get(word, ())}
-    files = {_FILES.get(group, "artifact") for group in groups} or _files_of(lemma)
+    files = {_FILES.get(group, "artifact") for group in groups}
+    if not files:
+        with WORDNET_LOCK:
+            senses = open_wordnet().synsets(lemma, "n")[:_SENSES]
+        names = [sense.lexname().removeprefix("noun.") for sense in senses]
+        files = set([*(name for name in names if name in _VISIBLE), *names][:1])
     shapeless = {"shapeless"} if lemma in _shapeless() else set()
     return frozenset({lemma, *groups, *files, *shapeless})
 
@@ -192,15 +149,8 @@ def _shapeless() -> frozenset[str]:
     return frozenset(read_word_list(_SHAPELESS))
 
 
-def _files_of(lemma: str) -> set[str]:
-    with WORDNET_LOCK:
-        senses = open_wordnet().synsets(lemma, "n")[:_SENSES]
-    names = [sense.lexname().removeprefix("noun.") for sense in senses]
-    return set([*(name for name in names if name in _VISIBLE), *names][:1])
-
-
 def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -> tuple[str, ...]:
-    """Return the words that may replace some tokens, sorted; nothing if they fit no class."""
+    """Return the sorted words that may replace some tokens; empty if they fit no class."""
     alternatives = closed_classes(kind).alternatives.get(name, {})
     contexts = _contexts(kind)
     found = [
@@ -212,7 +162,7 @@ def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -
 
 
 def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, other: str) -> bool:
-    """Say whether some words of a caption exclude others in their place: "red" excludes "blue".
+    """Return True if some words exclude others in their place: "red" excludes "blue".
 
     Args:
       name: what the words are in the classes.

@@ -1,7 +1,6 @@
 """Edits that change spans of a text and nothing else.
 
-Every step that rewrites a caption expresses its change as edits and applies them here, so that
-punctuation and spacing are kept, the changed spans can be stored with the result, and the change
+Punctuation and spacing are kept, the changed spans can be stored with the result, and the change
 can be undone. Offsets count Unicode code points, as Python's strings do.
 """
 
@@ -26,8 +25,8 @@ class EditedText:
     """A text after edits, and where each edit is.
 
     Attributes:
-      spans_before: one span per edit, in the original text; what lies outside them is unchanged.
-      spans_after: the same edits' spans in `text`, in the same order.
+      spans_before: one span per edit, in the original text; outside them nothing changes.
+      spans_after: the same edits' spans in `text`.
     """
 
     text: str
@@ -68,10 +67,9 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
 def exchange_phrases(
     analysis: Analysis, left: tuple[int, int], right: tuple[int, int]
 ) -> tuple[Edit, Edit]:
-    """Return the edits that exchange two phrases; a capital at the caption's start stays there.
+    """Return the edits that exchange two phrases, the first of which is `left`.
 
-    Args:
-      left: first and last token, `last` exclusive, of the phrase that comes first.
+    A capital at the caption's start stays there.
     """
     tokens, text = analysis.tokens, analysis.text
     spans = [(tokens[first].start, tokens[last - 1].end) for first, last in (left, right)]
@@ -85,3 +83,11 @@ def exchange_phrases(
         Edit(start=spans[0][0], end=spans[0][1], replacement=right_text),
         Edit(start=spans[1][0], end=spans[1][1], replacement=left_text),
     )
+
+
+def common_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
+    """Count the parts that two texts share at the start, and of the rest at the end."""
+    from rapidfuzz.distance import Postfix, Prefix
+
+    first = Prefix.similarity(left, right)
+    return first, Postfix.similarity(left[first:], right[first:])

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun, is_word
+from eqforge.generators.text.analysis import Analysis, is_adjective, is_noun, is_word
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import word_set
 
@@ -79,14 +79,21 @@ class Granularity:
 
 
 def measure_granularity(analysis: Analysis) -> Granularity:
-    """Return the features of a caption."""
     words = [token for token in analysis.tokens if is_word(token)]
     nouns = [token for token in words if is_noun(token)]
     forms = [token.text.lower() for token in words]
     adjectives = sum(map(is_adjective, words))
-    complement_phrases = _count_complement_phrases(analysis)
+    starts = {first for first, _ in analysis.noun_phrases}
+    complement_phrases = sum(
+        token.tag == "IN" and token.text.lower() not in _CONJUNCTIONS and i + 1 in starts
+        for i, token in enumerate(analysis.tokens)
+    )
     articles = sum(form in ARTICLES for form in forms)
-    quantifiers = _count_quantifiers(analysis.tokens)
+    quantifiers = sum(
+        analysis.word(i) in QUANTIFIERS
+        or (token.lemma in QUANTITY_NOUNS and analysis.word(i + 1) == "of")
+        for i, token in enumerate(analysis.tokens)
+    )
     synonyms = set[str]().union(*map(_synonyms, forms))
     return Granularity(
         nouns=len(nouns),
@@ -103,23 +110,6 @@ def measure_granularity(analysis: Analysis) -> Granularity:
         characters=len(analysis.text),
         words=len(words),
         concept_diversity=_ratio(len(synonyms), len(words)),
-    )
-
-
-def _count_complement_phrases(analysis: Analysis) -> int:
-    starts = {first for first, _ in analysis.noun_phrases}
-    return sum(
-        token.tag == "IN" and token.text.lower() not in _CONJUNCTIONS and i + 1 in starts
-        for i, token in enumerate(analysis.tokens)
-    )
-
-
-def _count_quantifiers(tokens: tuple[Token, ...]) -> int:
-    forms = [token.text.lower() for token in tokens]
-    return sum(
-        form in QUANTIFIERS
-        or (tokens[i].lemma in QUANTITY_NOUNS and forms[i + 1 : i + 2] == ["of"])
-        for i, form in enumerate(forms)
     )
 
 
@@ -179,9 +169,9 @@ def summarise_granularity(
 ) -> list[FeatureSummary]:
     """Return a summary per feature, in the order of `Granularity`'s fields.
 
-    The interval is a percentile bootstrap over images, not captions: the captions of one image are
-    correlated, so an interval over captions would be too narrow. Images are resampled in order of
-    their ids, so the order of the captions affects at most the last digits of the sums.
+    The interval is a percentile bootstrap over images: the captions of one image are correlated, so
+    an interval over captions would be too narrow. Images are resampled in order of their ids, so
+    the order of the captions affects at most the last digits of the sums.
 
     Args:
       confidence: level of the interval, in (0, 1).

@@ -11,17 +11,21 @@ if the replacement says less or more than the word ("silver", "metallic"); `sour
 entry comes from. Order matters within a group: the published rule takes the first match.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, cast, get_args
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import read_text_lines, shown
+from eqforge.generators.text.parts import inflect_word, lemmatizer
 
 Kind = Literal["relation", "attribute"]
 Synonymy = Literal["full", "weak"]
+
+_VERB_TAGS = ("VB", "VBZ", "VBD", "VBN")
+_ADJECTIVE_TAGS = ("JJR", "JJS")
 
 COLUMNS = ("kind", "group", "word", "replacement", "synonymy", "source")
 
@@ -31,10 +35,8 @@ class LexiconEntry:
     """A word or phrase and its replacement, both in lower case with single spaces.
 
     Attributes:
-      kind: whether the word is a relation or an attribute.
       group: the list the entry belongs to, such as `color`.
       synonymy: "weak" if there are images of which only one of the two is true, else "full".
-      source: where the entry comes from.
     """
 
     kind: Kind
@@ -69,7 +71,6 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
 
 
 def select(lexicon: Lexicon, kind: Kind, group: str | None = None) -> Lexicon:
-    """Return the entries of a kind, and of a group if one is given, in order."""
     return tuple(entry for entry in lexicon if entry.kind == kind and group in (None, entry.group))
 
 
@@ -112,3 +113,39 @@ def _entry(row: list[str], where: str) -> LexiconEntry:
         synonymy=cast(Synonymy, synonymy),
         source=source,
     )
+
+
+def with_inflections(lexicon: Lexicon) -> Lexicon:
+    """Follow each entry by its other inflected forms: "holds", "grasps".
+
+    An entry is inflected if its word and replacement inflect alike: two "-ing" forms of verbs by
+    person and tense, two adjectives by degree. In a phrase the first word is inflected. Forms that
+    the lexicon already has are left out; no two entries share kind, group and word.
+    """
+    taken = {(entry.kind, entry.group, entry.word) for entry in lexicon}
+    entries: list[LexiconEntry] = []
+    for entry in lexicon:
+        entries.append(entry)
+        for word, replacement in _other_forms(entry):
+            if (entry.kind, entry.group, word) not in taken:
+                taken.add((entry.kind, entry.group, word))
+                source = f"{entry.source}; inflected from {entry.word!r}"
+                entries.append(replace(entry, word=word, replacement=replacement, source=source))
+    return tuple(entries)
+
+
+def _other_forms(entry: LexiconEntry) -> Iterator[tuple[str, str]]:
+    word, _, word_rest = entry.word.partition(" ")
+    replacement, _, replacement_rest = entry.replacement.partition(" ")
+    tags: tuple[str, ...] = ()
+    lemmas = [word, replacement]
+    if word.endswith("ing") and replacement.endswith("ing"):
+        found = [lemmatizer().getLemma(w, upos="VERB", lemmatize_oov=False) for w in lemmas]
+        lemmas = [own[0] if own else form for own, form in zip(found, lemmas, strict=True)]
+        tags = _VERB_TAGS
+    elif not (word_rest or replacement_rest) and entry.kind == "attribute":
+        tags = _ADJECTIVE_TAGS
+    for tag in tags:
+        left, right = (inflect_word(lemma, tag) for lemma in lemmas)
+        if left is not None and right is not None:
+            yield f"{left} {word_rest}".strip(), f"{right} {replacement_rest}".strip()

@@ -1,4 +1,4 @@
-"""The parts of text packages that are called, without what importing the whole packages loads.
+"""Load parts of text packages, without what importing the whole packages loads.
 
 `lemminflect` loads spaCy, and with it torch, `textblob` loads NLTK, and `inflect` prepares checks
 of types: seconds, for nothing that is called here.
@@ -23,13 +23,12 @@ _lock = threading.RLock()
 
 @functools.cache
 def inflect_engine() -> "inflect.engine":
-    """Return an engine of inflect."""
     try:
         import typeguard
 
         with _lock:
             checked = typeguard.typechecked
-            setattr(typeguard, "typechecked", _unchecked)  # noqa: B010
+            setattr(typeguard, "typechecked", lambda function: function)  # noqa: B010
             try:
                 import inflect
             finally:
@@ -39,25 +38,27 @@ def inflect_engine() -> "inflect.engine":
     return inflect.engine()
 
 
-def _unchecked(function: Any) -> Any:
-    return function
-
-
 @functools.cache
 def lemmatizer() -> Any:
-    """Return lemminflect's lemmatiser, with its methods `getLemma` and `getAllLemmas`."""
+    """Load lemminflect's lemmatiser, with its methods `getLemma` and `getAllLemmas`."""
     return _part("lemminflect.core.Lemmatizer").Lemmatizer()
 
 
 @functools.cache
-def inflections() -> Any:
-    """Return lemminflect's inflections, with their method `getInflection`."""
+def _inflections() -> Any:
     return _part("lemminflect.core.Inflections").Inflections()
+
+
+@functools.lru_cache(maxsize=65_536)
+def inflect_word(lemma: str, tag: str) -> str | None:
+    """Return the form of a word for a Penn tag such as `VBZ`, None if the dictionary has none."""
+    forms = _inflections().getInflection(lemma, tag=tag, inflect_oov=False)
+    return forms[0] if forms else None
 
 
 @functools.cache
 def english() -> Any:
-    """Return textblob's module of English, its lexicon loaded."""
+    """Load textblob's module of English with its lexicon."""
     module = _part("textblob.en")
     with warnings.catch_warnings():
         # Its reader leaves the file open until it is garbage-collected.

@@ -1,11 +1,10 @@
-"""How often the rules that edit captions are right, by kind, as hand-labelled rows have it.
+"""Precision of the rules that edit captions, by kind, from hand-labelled rows.
 
 `python -m tools.rule_precision` makes the table from the labels.
 
-Of most kinds few texts were read, and of five right out of five it does not follow that all are. So
-a kind begins with what is known of its family, a family with what is known of all texts of its
-part, each as if `PRIOR` texts more had been read, and what was read of it is added: the mean and
-interval of a beta distribution.
+Few texts of most kinds were read, and five right out of five do not show that all are. So a kind
+begins with the precision of its family, and a family with that of its part, each as `PRIOR` further
+texts; what was read of it is added. Mean and interval are those of a beta distribution.
 
 Source: Efron and Morris 1975, "Data analysis using Stein's estimator and its generalizations"
   (means of few are drawn towards that of all).
@@ -21,35 +20,31 @@ PATH: Final = Path(__file__).with_name("data") / "rule_precision.tsv"
 COLUMNS: Final = ("text", "kind", "read", "right")
 
 PRIOR: Final = 10
-"""What is known of a family counts for a kind as so many texts."""
+"""Number of texts for which the precision of a family counts in a kind."""
 
 Counts = Mapping[tuple[str, str], tuple[int, int]]
-"""How many were read and right, by text and kind."""
+"""How many texts were read and right, by part and kind."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Precision:
-    """What is known of how often texts are right: a beta distribution.
-
-    Attributes:
-      right, wrong: its parameters: how many are, with what counts as read.
-    """
+    """A beta distribution of the share of texts that are right."""
 
     right: float
     wrong: float
 
     @property
     def share(self) -> float:
-        """The share that is right: the mean."""
+        """The mean of the distribution."""
         return self.right / (self.right + self.wrong)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval that holds the share with 95 %."""
+        """The 95 % interval of the share."""
         return _interval(self.right, self.wrong)
 
     def of_some(self, read: int, right: int) -> "Precision":
-        """Return the precision of a part of these texts, of which so many were read and right."""
+        """Return the precision of a part of these texts, of which some were read and some right."""
         known = PRIOR * self.share
         return Precision(right=known + right, wrong=PRIOR - known + read - right)
 
@@ -63,17 +58,17 @@ def _interval(right: float, wrong: float) -> tuple[float, float]:
 
 
 def family_of(kind: str) -> str:
-    """Return the family of a kind: what stands before its slash."""
+    """Return what stands before the slash of a kind."""
     return kind.partition("/")[0]
 
 
 @functools.cache
 def precision_of(part: str, kind: str, path: Path = PATH) -> Precision | None:
-    """Return the precision of a kind, or of a family; None where nothing of its family was read.
+    """Return the precision of a kind or family; None if nothing of its family was read.
 
     Args:
       part: the text that the kind is of, `hard_positive` or `hard_negative`.
-      kind: how it was made; one that was not read is as any of its family.
+      kind: how it was made; an unread kind has the precision of its family.
     """
     counts, family = labelled(path), family_of(kind)
     there = by_family(counts).get((part, family))
@@ -86,7 +81,7 @@ def precision_of(part: str, kind: str, path: Path = PATH) -> Precision | None:
 
 
 def by_family(counts: Counts) -> dict[tuple[str, str], tuple[int, int]]:
-    """Return how many were read and right, by text and family."""
+    """Sum the counts by text and family."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for (part, kind), (read, right) in sorted(counts.items()):
         key = part, family_of(kind)
@@ -97,7 +92,7 @@ def by_family(counts: Counts) -> dict[tuple[str, str], tuple[int, int]]:
 
 @functools.cache
 def labelled(path: Path = PATH) -> Counts:
-    """Return how many texts were read and right, by text and kind, as a table has it."""
+    """Read how many texts were read and right, by text and kind."""
     _, *lines = path.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines)
     return {(part, kind): (int(read), int(right)) for part, kind, read, right in rows}

@@ -3,13 +3,12 @@
 import functools
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.versions import version
-from eqforge.generators.text.analysis import Analysis, Tagger, Token
+from eqforge.generators.text.analysis import Analysis, Tagger, Token, find_tokens
 from eqforge.generators.text.parts import english, lemmatizer
-from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.generators.text.words import word_set
 
 _CLASSES = {
@@ -28,11 +27,7 @@ _PHRASE = re.compile(rf"(?:[DC]+{_CORE}|A[RAVCH]*N+|N+)(?:S{_CORE})*|P")
 
 
 def find_noun_phrases(tags: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Return (first, last) token indices of the noun phrases, `last` exclusive.
-
-    Args:
-      tags: Penn Treebank tags of a caption's tokens.
-    """
+    """Find the noun phrases among the Penn Treebank tags of a caption's tokens."""
     letters = "".join(_CLASSES.get(tag, "x") for tag in tags)
     return tuple(match.span() for match in _PHRASE.finditer(letters))
 
@@ -73,19 +68,21 @@ class LexiconTagger:
     """
 
     def __init__(self) -> None:
-        self._lexicon, self._tag_words = _load_lexicon()
+        self._lexicon, self._tag_words = english().lexicon, english().parser.find_tags
         self.name = (
             f"lexicon/{LEXICON_TAGGER_VERSION} "
             f"(textblob {version('textblob')}, lemminflect {version('lemminflect')})"
         )
 
     def analyse(self, texts: Sequence[str]) -> list[Analysis]:
-        """Return one analysis per text, in order."""
         return [self._analyse(text) for text in texts]
 
     def _analyse(self, text: str) -> Analysis:
         spans = [(match[0], *match.span()) for match in find_tokens(text)]
-        tags = self._tags([word for word, _, _ in spans])
+        words = [word for word, _, _ in spans]
+        tagged = self._tag_words(self._lower_start(words))
+        tags = [_plain_tag(word, tag) for word, (_, tag) in zip(words, tagged, strict=True)]
+        tags = repair_tags(words, tags)
         return Analysis(
             text=text,
             tokens=tuple(
@@ -95,11 +92,6 @@ class LexiconTagger:
             noun_phrases=find_noun_phrases(tags),
             tagger=self.name,
         )
-
-    def _tags(self, words: list[str]) -> list[str]:
-        tagged = self._tag_words(self._lower_start(words))
-        tags = [_plain_tag(word, tag) for word, (_, tag) in zip(words, tagged, strict=True)]
-        return repair_tags(words, tags)
 
     def _lower_start(self, words: list[str]) -> list[str]:
         """Undo a sentence's initial capital, which the lexicon would take for a name's."""
@@ -121,12 +113,6 @@ def _plain_tag(word: str, tag: str) -> str:
     return tag.split("-")[0] or "NN"
 
 
-@functools.lru_cache(maxsize=1)
-def _load_lexicon() -> tuple[Any, Any]:
-    """Return textblob's English lexicon and the function that tags a list of words with it."""
-    return english().lexicon, english().parser.find_tags
-
-
 @functools.lru_cache(maxsize=65_536)
 def lemmatise(word: str, tag: str) -> str:
     """Return the dictionary form of a word with the given Penn tag, in lower case."""
@@ -143,13 +129,10 @@ def lemmatise(word: str, tag: str) -> str:
 
 
 class SpacyTagger:
-    """Tags with the user's spaCy pipeline.
+    """Tag with the user's spaCy pipeline.
 
     Noun phrases come from the pipeline's parser, or from the tags if it has none; lemmas from its
     lemmatiser, or from lemminflect.
-
-    Args:
-      model: name of an installed spaCy package, or the folder of a saved pipeline.
     """
 
     def __init__(self, model: str) -> None:
@@ -161,7 +144,6 @@ class SpacyTagger:
         )
 
     def analyse(self, texts: Sequence[str]) -> list[Analysis]:
-        """Return one analysis per text, in order; the pipeline runs in batches."""
         return [self._from_doc(doc) for doc in self._nlp.pipe(texts)]
 
     def _from_doc(self, doc: "Doc") -> Analysis:
@@ -186,10 +168,7 @@ class SpacyTagger:
 
 
 def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
-    """Return the parser's noun chunks, None if the pipeline has no parser.
-
-    White-space tokens do not count in the indices.
-    """
+    """Return the parser's noun chunks, not counting white-space tokens; None without a parser."""
     if not (doc.has_annotation("DEP") and doc.has_annotation("POS")):
         return None
     position = [0]
@@ -200,7 +179,6 @@ def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
 
 
 def _load_pipeline(model: str) -> "Language":
-    """Load a pipeline and checks that it assigns tags."""
     try:
         import spacy
     except ImportError as error:
@@ -268,7 +246,7 @@ def repair_tags(words: Sequence[str], tags: Sequence[str]) -> list[str]:
     tags before a word are repaired already.
 
     Args:
-      tags: their Penn Treebank tags by lexicon and suffix; one per word.
+      tags: Penn Treebank tags by lexicon and suffix.
     """
     repaired = ["", "", *tags, ""]
     for i, word in enumerate(words, start=2):
@@ -302,7 +280,7 @@ def _repair(word: str, tag: str, two_before: str, before: str, after: str) -> st
 
 
 def _is_noun_place(word: str, two_before: str, before: str) -> bool:
-    """Say whether a finite verb form is a noun in its place: "a white sink"."""
+    """Return True if a finite verb form is a noun in its place: "a white sink"."""
     if before in _DETERMINERS or before in _ADJECTIVES or before == "IN":
         return True
     if word in _VERBS_BEHIND_NOUNS or word.endswith("s"):
@@ -311,7 +289,7 @@ def _is_noun_place(word: str, two_before: str, before: str) -> bool:
 
 
 def _is_noun_by_itself(word: str, tag: str, before: str, after: str) -> bool:
-    """Say whether an adjective or participle stands for a noun: "the top of", "a male"."""
+    """Return True if an adjective or participle stands for a noun: "the top of", "a male"."""
     if word in ("top", "back") and after == "IN":
         return before in ("DT", "PRP$", "IN")
     if tag not in (*_ADJECTIVES, "VBN") or word == "other" or before not in ("DT", "PRP$"):

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
-DEBIAN_PACKAGE = "wordnet-base"
 # All calls to NLTK's reader seek in the same open files: hold this lock around them.
 WORDNET_LOCK = threading.RLock()
 _NAMES = ("wordnet", "wordnet.zip/wordnet/")  # a folder or an archive, below `corpora`
@@ -70,10 +69,10 @@ def wordnet_version() -> str:
 
 
 def setup_wordnet(report: Callable[[str], None] = print) -> str:
-    """Make WordNet available to this user and returns its location.
+    """Make WordNet available to this user and return its location.
 
-    Does nothing if it is there already; otherwise downloads it with NLTK or, if that fails, fetches
-    Debian's package and unpacks it, without root, into eqforge's cache.
+    If it is missing, it is downloaded with NLTK. If that fails, Debian's package is fetched and
+    unpacked, without root, into eqforge's cache.
 
     Args:
       report: called with a line for each step.
@@ -189,8 +188,8 @@ def _fetch_by_apt(target: Path) -> None:
         if shutil.which(tool) is None:
             raise InputError(f"{tool} is not on this machine")
     with tempfile.TemporaryDirectory(dir=target) as scratch:
-        _run("apt-get", "download", DEBIAN_PACKAGE, folder=scratch)
-        package = next(Path(scratch).glob(f"{DEBIAN_PACKAGE}_*.deb"))
+        _run("apt-get", "download", "wordnet-base", folder=scratch)
+        package = next(Path(scratch).glob("wordnet-base_*.deb"))
         _run("dpkg-deb", "-x", package.name, "unpacked", folder=scratch)
         source = Path(scratch) / "unpacked" / DEBIAN_FOLDER.relative_to("/")
         (source / "lexnames").write_text(lexnames())

@@ -26,7 +26,6 @@ _DATA = Path(__file__).with_name("data")
 
 
 def read_table(name: str) -> list[dict[str, str]]:
-    """Return the rows of a table in the folder `data`, by column."""
     text = (_DATA / name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines(), delimiter="\t", restval=""))
 
@@ -37,7 +36,7 @@ def _word_sets() -> Mapping[str, frozenset[str]]:
 
 
 def word_set(name: str) -> frozenset[str]:
-    """Return the words of a row of `data/word_sets.tsv`: `MODULE.NAME` by whose rules they are."""
+    """Return the words of a row of `data/word_sets.tsv`, which `MODULE.NAME` names."""
     return _word_sets()[name]
 
 
@@ -96,7 +95,12 @@ def read_word_list(path: Path) -> tuple[str, ...]:
         raise InputError(f"{path}: cannot read the word list: {error.strerror}") from error
     words: dict[tuple[str, ...], str] = {}
     for number, line in enumerate(lines, start=1):
-        entry = _decode(line, path, number).split("#", maxsplit=1)[0].strip()
+        try:  # some editors put a byte order mark at a file's start
+            decoded = line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            message = f"{path}, line {number}: expected UTF-8, found {line[:40]!r}"
+            raise InputError(message) from error
+        entry = decoded.split("#", maxsplit=1)[0].strip()
         if not entry:
             continue
         if not (key := _fold_all(entry)):
@@ -155,7 +159,7 @@ def word_edit(text_0: str, text_1: str) -> WordEdit:
 
 
 def has_same_words(text_0: str, text_1: str) -> bool:
-    """Say whether two texts differ in letter case, spacing and punctuation alone, or not at all.
+    """Return True if two texts differ at most in letter case, spacing and punctuation.
 
     A word that is only cut up stays the same: "The man's t-shirt." and "the man 's t - shirt .".
     """
@@ -166,7 +170,6 @@ def has_same_words(text_0: str, text_1: str) -> bool:
 
 
 def word_spans(text: str) -> list[Span]:
-    """Return the spans of a text's words, in order."""
     pattern = _ASCII_WORD if text.isascii() else _word_pattern()
     runs = [match.span() for match in pattern.finditer(text)]
     if not is_unspaced(text):
@@ -175,18 +178,18 @@ def word_spans(text: str) -> list[Span]:
 
 
 def is_unspaced(text: str) -> bool:
-    """Say whether a text has letters of a script without spaces between words."""
+    """Return True if a text has letters of a script without spaces between words."""
     return not text.isascii() and _UNSPACED.search(text) is not None
 
 
 def count_words(text: str) -> int:
-    """Return the number of parts between white space, or of words in scripts without spaces."""
+    """Count the parts between white space, or the words in scripts without spaces."""
     parts = text.split()
     return sum(max(1, len(word_spans(part))) if _UNSPACED.search(part) else 1 for part in parts)
 
 
 def _words(text: str) -> list[str]:
-    """Return the case-folded words of a text; what stands between spaces in any script."""
+    """Return the case-folded words of a text; in any script, what stands between spaces."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return _word_pattern().findall(_folded(text))
@@ -236,13 +239,12 @@ def _index(words: tuple[str, ...]) -> tuple[Mapping[tuple[str, ...], str], int]:
 
 
 def _fold_all(phrase: str) -> tuple[str, ...]:
-    """Return the folded words of a phrase."""
     return tuple(_fold(phrase[start:end]) for start, end in word_spans(phrase))
 
 
 @functools.lru_cache(maxsize=65_536)
 def _fold(word: str) -> str:
-    """Return a word case-folded and in a single encoding of its accents."""
+    """Case-fold a word into a single encoding of its accents."""
     return _folded(word)
 
 
@@ -255,7 +257,7 @@ def _folded(text: str) -> str:
 def _word_pattern() -> re.Pattern[str]:
     r"""Return the pattern of one word; `\w` alone would end a word at a combining accent.
 
-    Built on first use, because looking up the category of every character takes 0.1 s.
+    Built on first use: looking up the category of every character takes 0.1 s.
     """
     points = map(chr, range(sys.maxunicode + 1))
     marks = "".join(point for point in points if unicodedata.category(point)[0] == "M")
@@ -263,9 +265,44 @@ def _word_pattern() -> re.Pattern[str]:
     return re.compile(rf"{part}(?:['\u2019]{part})*")
 
 
-def _decode(line: bytes, path: Path, number: int) -> str:
-    """Decode one line, without the byte order mark that some editors put at a file's start."""
-    try:
-        return line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}, line {number}: expected UTF-8, found {line[:40]!r}") from error
+_FIXED_EXPRESSIONS = _DATA / "fixed_expressions.txt"
+
+
+def is_in_fixed_expression(text: str, start: int, end: int) -> bool:
+    """Return True if a span overlaps an expression that loses its sense with a word: "red wine".
+
+    A whole expression may be exchanged: it is not in itself.
+    """
+    return _is_in(_FIXED_EXPRESSIONS, text, start, end)
+
+
+def is_fixed_expression(text: str) -> bool:
+    """Return True if a text is one of the expressions, which as a whole may be exchanged."""
+    return text in _expressions(_FIXED_EXPRESSIONS)[0]
+
+
+def is_in_function_phrase(text: str, start: int, end: int) -> bool:
+    """Return True if a span overlaps a phrase that works as a preposition, pronoun or adverb.
+
+    "top" is no noun in "on top of", nor "next" an adjective in "next to".
+    """
+    return _is_in(_DATA / "function_phrases.txt", text, start, end)
+
+
+def _is_in(path: Path, text: str, start: int, end: int) -> bool:
+    span = text[start:end].lower()
+    if _expressions(path)[1].isdisjoint(span.split() if " " in span else (span,)):
+        return False  # most words of a text are in no expression
+    found = (each for each in _found(path, text) if each != (start, end))
+    return any(first < end and start < last for first, last in found)
+
+
+@functools.lru_cache(maxsize=8)  # several words of a text are asked for, one after the other
+def _found(path: Path, text: str) -> tuple[tuple[int, int], ...]:
+    return tuple((start, end) for start, end, _ in find_words(text, _expressions(path)[0]))
+
+
+@functools.cache
+def _expressions(path: Path) -> tuple[tuple[str, ...], frozenset[str]]:
+    phrases = read_word_list(path)
+    return phrases, frozenset(word for phrase in phrases for word in phrase.split())

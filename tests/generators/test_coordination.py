@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eqforge.generators.text.analysis import find_tokens
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.coordination.swap import (
     Swap,
@@ -14,7 +15,6 @@ from eqforge.generators.text.coordination.swap import (
 )
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.taggers import load_tagger
-from eqforge.generators.text.tokenizer import find_tokens
 from eqforge.schemas.records.scores import Rejection
 from tests.cases import cases_of
 from tests.undone import invert

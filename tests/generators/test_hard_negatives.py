@@ -12,16 +12,17 @@ from hypothesis import strategies as st
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.edits import apply_edits
-from eqforge.generators.text.hard_negatives.lexicon import closed_classes, read_rows
-from eqforge.generators.text.hard_negatives.make import (
-    known_words,
-    make_hard_negative,
-)
-from eqforge.generators.text.hard_negatives.records import (
+from eqforge.generators.text.hard_negatives.lexicon import (
     NEGATIVE_KINDS,
     NEGATIVE_REFUSALS,
     HardNegative,
     NegativeKind,
+    closed_classes,
+    read_rows,
+)
+from eqforge.generators.text.hard_negatives.make import (
+    known_words,
+    make_hard_negative,
 )
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.records.scores import Rejection

@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from eqforge.generators.text.hard_positives.by_rules import reword_by_rules
-from eqforge.generators.text.hard_positives.corrected import RewordedFoil
-from eqforge.generators.text.hard_positives.records import REFUSALS
+from eqforge.generators.text.hard_positives.corrected import RewordedFoil, reword_by_rules
+from eqforge.generators.text.hard_positives.reconcile import REFUSALS
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.vl_checklist import VlChecklistRecord

@@ -16,10 +16,8 @@ from benchmarks.corrections import (
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.hard_positives.corrected import RewordedFoil, find_foil, reword_foil
 from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
-from eqforge.generators.text.hard_positives.reconcile import reconcile_image
-from eqforge.generators.text.hard_positives.records import REFUSALS
-from eqforge.generators.text.inflection import with_inflections
-from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon
+from eqforge.generators.text.hard_positives.reconcile import REFUSALS, reconcile_image
+from eqforge.generators.text.lexicon import Kind, Lexicon, load_lexicon, with_inflections
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import HardPositiveSample
@@ -104,18 +102,18 @@ def test_spans_name_the_edits_in_all_three_captions() -> None:
     assert made.hard_negative[negative.start : negative.end] == "dark blue"
 
 
-def test_captions_are_mended_alike() -> None:
+def test_caption_and_negative_get_the_same_repairs() -> None:
     made = _made("attribute", "state", "fence  OF a old house ", "fence OF a young house")
     assert made.caption == "fence of an old house"
     assert made.hard_positive == "fence of an aged house"
     assert made.hard_negative == "fence of a young house"
-    assert made.mended.repairs == ("spacing", "case", "article")
+    assert made.repairs == ("spacing", "case", "article")
 
 
 def test_an_article_that_the_negative_lost_is_put_back() -> None:
     made = _made("relation", "action", "man wearing a shirt", "man eating shirt")
     assert made.hard_negative == "man eating a shirt"
-    assert made.mended.repairs == ("restored_article",)
+    assert made.repairs == ("restored_article",)
 
 
 @pytest.mark.parametrize(
@@ -163,8 +161,7 @@ def test_an_image_keeps_no_duplicate_and_no_contradiction() -> None:
     ]
     made = [_reword("attribute", *each) for each in rows]
     found = {str(n): each for n, each in enumerate(made) if isinstance(each, RewordedFoil)}
-    other = dataclasses.replace(found["0"].mended, caption="a", negative="tiny dog")
-    found["z"] = dataclasses.replace(found["0"], mended=other)
+    found["z"] = dataclasses.replace(found["0"], caption="a", hard_negative="tiny dog")
     expected = {
         "1": "duplicate",
         "2": "negative_true_elsewhere",
@@ -181,8 +178,6 @@ def test_captions_known_from_elsewhere_count_too() -> None:
     assert reconcile_image({"1": candidate}) == {}
     (refusal,) = reconcile_image({"1": candidate}, true_captions=["Tan car."]).values()
     assert refusal.reason == "negative_true_elsewhere"
-    (refusal,) = reconcile_image({"1": candidate}, false_captions=["crimson car"]).values()
-    assert refusal.reason == "hard_positive_false_elsewhere"
 
 
 @pytest.mark.parametrize(

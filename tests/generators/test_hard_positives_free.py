@@ -10,7 +10,7 @@ cases = cases_of(__file__)
 
 def reworded(caption: str) -> set[str]:
     (analysis,) = load_tagger().analyse([caption])
-    return {found.edited.text for found in reword_caption(analysis, load_lexicon())}
+    return {edited.text for edited, _ in reword_caption(analysis, load_lexicon())}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-from eqforge.generators.text.inflection import inflect_word, with_inflections
-from eqforge.generators.text.lexicon import load_lexicon
+from eqforge.generators.text.lexicon import load_lexicon, with_inflections
+from eqforge.generators.text.parts import inflect_word
 
 
 def test_words_are_inflected_by_the_dictionary() -> None:

@@ -274,7 +274,7 @@ def _checked(caption: str, answer: str, prompt: PromptName = "replace") -> str:
         check = partial(check_rewrite, analysis, prompt=prompt)
         return first_valid(answer, caption, check).text
     except InvalidRewrite as error:
-        return REWRITE_REFUSALS[error.reason] and error.reason
+        return REWRITE_REFUSALS[str(error)] and str(error)
 
 
 @pytest.mark.parametrize(
@@ -395,7 +395,7 @@ def _taken(caption: str, answer: str) -> str:
     try:
         return first_valid(answer, caption, partial(take_rewrite, caption)).text
     except InvalidRewrite as error:
-        return REWRITE_REFUSALS[error.reason] and error.reason
+        return REWRITE_REFUSALS[str(error)] and str(error)
 
 
 @pytest.mark.parametrize(("caption", "answer"), SAMPLE.items())

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis, Token
-from eqforge.generators.text.perturbations import published_typos
+from eqforge.generators.text.perturbations import published as typos
 from eqforge.generators.text.perturbations.catalogue import PERTURBATIONS
 from eqforge.generators.text.perturbations.published import (
     MAX_CHARACTERS,
@@ -24,10 +24,10 @@ from tests.cases import cases_of
 cases = cases_of(__file__)
 
 TYPO_FUNCTIONS = {
-    "char_swap": published_typos.swap_characters,
-    "missing_char": published_typos.drop_character,
-    "extra_char": published_typos.add_character,
-    "nearby_char": published_typos.hit_nearby_key,
+    "char_swap": typos.swap_characters,
+    "missing_char": typos.drop_character,
+    "extra_char": typos.add_character,
+    "nearby_char": typos.hit_nearby_key,
 }
 
 
@@ -45,7 +45,7 @@ def test_every_caption_with_as_many_characters_is_damaged_at_one_place(
     """The indices that were measured on the published code."""
     text = "abcdefghij" * 5
     text = text[:places]
-    assert published_typos.drop_character(text) == text[:index] + text[index + 1 :]
+    assert typos.drop_character(text) == text[:index] + text[index + 1 :]
 
 
 @pytest.mark.parametrize("name", TYPO_FUNCTIONS)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.caption_synonyms import ANY_NOUN, caption_synonyms
 from eqforge.generators.text.edits import apply_edits
-from eqforge.generators.text.fixed_expressions import is_in_fixed_expression, is_in_function_phrase
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.perturbations.synonyms import match_case, replace_by_synonyms
 from eqforge.generators.text.taggers import load_tagger
+from eqforge.generators.text.words import is_in_fixed_expression, is_in_function_phrase
 from tests.cases import cases_of
 
 cases = cases_of(__file__)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.text.tokenizer import find_tokens
+from eqforge.generators.text.analysis import find_tokens
 
 
 def tokens(text: str) -> list[str]:

@@ -12,22 +12,17 @@ from eqforge.core.visible import shortened
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import EditedText, apply_edits
-from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
-from eqforge.generators.text.hard_negatives.records import (
+from eqforge.generators.text.hard_negatives.lexicon import (
     NEGATIVE_KINDS,
     HardNegative,
     NegativeKind,
 )
+from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
 from eqforge.generators.text.hard_positives.free import reword_caption
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.generators.text.llm.model import LanguageModel
-from eqforge.generators.text.llm.rewrite import (
-    Asking,
-    Rewrite,
-    RewriteRefusal,
-    rewrite_captions,
-)
+from eqforge.generators.text.llm.rewrite import Asking, Rewrite, RewriteRefusal, rewrite_captions
 from eqforge.generators.text.llm.validate import REWRITE_REFUSALS
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.generators.text.rewordings.rules import KINDS, find_rewordings
@@ -305,12 +300,12 @@ def _rewordings(
     for found in find_rewordings(analysis):
         edited = apply_edits(analysis.text, found.edits)
         yield CaptionEdit(kind=KINDS[found.rule], edited=edited)
-    for word in () if lexicon is None else reword_caption(analysis, lexicon):
+    for edited, entry in () if lexicon is None else reword_caption(analysis, lexicon):
         yield CaptionEdit(
-            kind=f"replace/{word.entry.group}",
-            edited=word.edited,
-            original=word.entry.word,
-            replacement=word.entry.replacement,
+            kind=f"replace/{entry.group}",
+            edited=edited,
+            original=entry.word,
+            replacement=entry.replacement,
         )
 
 
@@ -325,11 +320,7 @@ def _guarded_negative(caption: RewordedCaption, rules: EditRules) -> CaptionEdit
 
 
 def _negative(
-    analysis: Analysis,
-    caption_id: str,
-    known: frozenset[str],
-    true: Set[str],
-    rules: EditRules,
+    analysis: Analysis, caption_id: str, known: frozenset[str], true: Set[str], rules: EditRules
 ) -> CaptionEdit | Rejection:
     """Return a hard negative of the first kind that has one, tier by tier.
 

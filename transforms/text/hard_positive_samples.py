@@ -6,16 +6,15 @@ from functools import lru_cache
 
 from eqforge.core.identity import derive_seed
 from eqforge.generators.text.coordination.swap import swap_coordination, swap_phrases
-from eqforge.generators.text.hard_positives.by_rules import reword_by_rules
-from eqforge.generators.text.hard_positives.corrected import record_id, reword_foil
+from eqforge.generators.text.hard_positives.corrected import reword_by_rules, reword_foil
 from eqforge.generators.text.hard_positives.published import (
     PublishedTriple,
     published_place,
+    record_id,
     replace_as_published,
 )
-from eqforge.generators.text.inflection import with_inflections
 from eqforge.generators.text.language import Language
-from eqforge.generators.text.lexicon import Lexicon
+from eqforge.generators.text.lexicon import Lexicon, with_inflections
 from eqforge.generators.text.words import word_edit
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import Span, spans_of
@@ -23,12 +22,7 @@ from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.sources.text_pairs import TextPair
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.judges.settings import Judging
-from eqforge.transforms.text.caption_edits import (
-    CaptionEdit,
-    EditedCaption,
-    EditRules,
-    is_written,
-)
+from eqforge.transforms.text.caption_edits import CaptionEdit, EditedCaption, EditRules, is_written
 from eqforge.transforms.text.image_texts import FoilRecord
 from eqforge.transforms.text.perturb import tagger_of
 
@@ -132,7 +126,7 @@ def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
         hard_positive_spans=made.edited.spans_after,
         foil_spans=(made.foil.span,),
         hard_negative_spans=(made.foil.negative_span,),
-        repairs=made.mended.repairs,
+        repairs=made.repairs,
         generator=f"{GENERATOR} corrected",
         source_order=published_place(foil.kind, foil.group, foil.record.index),
     )

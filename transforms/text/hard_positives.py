@@ -9,8 +9,7 @@ from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
-from eqforge.generators.text.hard_positives.reconcile import reconcile_image
-from eqforge.generators.text.hard_positives.records import REFUSALS
+from eqforge.generators.text.hard_positives.reconcile import REFUSALS, reconcile_image
 from eqforge.generators.text.lexicon import Lexicon
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.judgements import Part
@@ -24,11 +23,7 @@ from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.judges.decide import JUDGE_REASONS, JudgedTexts, ask_judges, judge_sample
 from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.balanced_edits import UNBALANCED, draw_captions, edit_as_drawn
-from eqforge.transforms.text.caption_edits import (
-    EDIT_REASONS,
-    EditedCaption,
-    edit_captions,
-)
+from eqforge.transforms.text.caption_edits import EDIT_REASONS, EditedCaption, edit_captions
 from eqforge.transforms.text.hard_positive_samples import (
     HardPositiveRules,
     Outcome,
@@ -101,10 +96,7 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
         judgements=tuple(found for found in verdicts if isinstance(found, Judgement)),
         images=admitted.images_of(samples),
         rejects=tuple(rejects),
-        tallies=(
-            admitted.tally,
-            HARD_POSITIVES_STAGE.tally(candidates, len(samples)),
-        ),
+        tallies=(admitted.tally, HARD_POSITIVES_STAGE.tally(candidates, len(samples))),
     )
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from eqforge.core.errors import InputError
-from eqforge.generators.text.hard_positives.corrected import record_id
-from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS
+from eqforge.generators.text.hard_positives.published import PUBLISHED_GROUPS, record_id
 from eqforge.generators.text.lexicon import Kind
 from eqforge.sources.caption_sources import CaptionRecord, read_captions
 from eqforge.sources.own_captions import caption_files

@@ -11,8 +11,7 @@ from eqforge.core.identity import derive_seed, picture_key
 from eqforge.core.visible import shortened
 from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
-from eqforge.generators.text.lints.synonymy import stays_true
-from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
+from eqforge.generators.text.lints.word_edits import exchanged_words, stays_true, words_of
 from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.model import Answer, LanguageModel, Question, ask
 from eqforge.generators.text.llm.validate import (
@@ -193,7 +192,7 @@ def _edit(
         edited = first_valid(answer.text, record.caption, check, is_cut=answer.is_cut)
     except InvalidRewrite as error:
         said = shortened(" ".join(answer.text.split()), 200)
-        return Rejection(reason=error.reason, detail=said)
+        return Rejection(reason=str(error), detail=said)
     seed = "greedy" if asked.seed is None else f"seed {asked.seed}"
     return CaptionEdit(kind=KIND, edited=edited, generator=f"{answer.model} {seed}")
 

@@ -83,10 +83,7 @@ def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
         captions=tuple(measured),
         images=admitted.images_of([*samples, *measured]),
         rejects=tuple(rejects),
-        tallies=(
-            admitted.tally,
-            PERTURBATIONS_STAGE.tally(candidates, len(samples)),
-        ),
+        tallies=(admitted.tally, PERTURBATIONS_STAGE.tally(candidates, len(samples))),
     )
 
 

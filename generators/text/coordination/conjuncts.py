@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NoReturn
 
-from eqforge.generators.text.analysis import Analysis, Range, Token
+from eqforge.generators.text.analysis import Analysis, Range
 from eqforge.generators.text.words import read_word_list, word_set
 
 Level = Literal["noun_phrase", "adjective", "verb_phrase", "clause"]
@@ -61,14 +61,8 @@ class Conjuncts:
 class CannotTell(Exception):
     """The sides of an "and" are ambiguous; the first argument is a key of SWAP_REFUSALS."""
 
-    @property
-    def reason(self) -> str:
-        """The reason, a key of SWAP_REFUSALS."""
-        return str(self.args[0])
-
 
 def refuse(reason: str) -> NoReturn:
-    """Give up on an "and"."""
     assert reason in SWAP_REFUSALS
     raise CannotTell(reason)
 
@@ -94,29 +88,25 @@ def refuse_mentions(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def is_fixed_pair(text: str, offset: int) -> bool:
-    """Say whether the character at an offset is in a fixed pair: "a black and white photo"."""
+    """Return True if the character at an offset is in a fixed pair: "a black and white photo"."""
     return any(found.start() <= offset < found.end() for found in _FIXED_PAIRS.finditer(text))
 
 
 def is_living(analysis: Analysis, phrase: Range) -> bool:
-    """Say whether a noun phrase names people or animals: "a man", "a row of cows"."""
+    """Return True if a noun phrase names people or animals: "a man", "a row of cows"."""
     last = analysis.tokens[phrase[1] - 1]
     if not _TOYS.isdisjoint(analysis.words(phrase)):
         return False
     heads = {analysis.head(phrase).lemma, last.lemma}
-    return any(not heads.isdisjoint(_nouns(name)) for name in _LIVING)
+    return any(not heads.isdisjoint(listed(name)) for name in _LIVING)
 
 
-def is_mass(token: Token) -> bool:
-    """Say whether a token is a mass noun, which needs no article in the singular: "rice"."""
-    return is_mass_noun(token.lemma)
-
-
-def is_mass_noun(lemma: str) -> bool:
-    """Say whether a lemma is a mass noun, which needs no article in the singular: "rice"."""
-    return lemma in _nouns("mass_nouns.txt")
+def is_mass(lemma: str) -> bool:
+    """Return True for mass nouns, which need no article in the singular: "rice"."""
+    return lemma in listed("mass_nouns.txt")
 
 
 @functools.cache
-def _nouns(file: str) -> frozenset[str]:
+def listed(file: str) -> frozenset[str]:
+    """Read a list of words in the folder `data`."""
     return frozenset(read_word_list(_DATA / file))

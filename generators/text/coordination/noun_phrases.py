@@ -1,8 +1,8 @@
 """The sides of an "and" between noun phrases.
 
-What a modifier or a preposition belongs to is decided by form alone: by which side has a
-determiner, by what stands before the left and after the right side, and by whether both name living
-beings. Where two readings are left, the caption is refused.
+Form alone decides what a modifier or a preposition belongs to: which side has a determiner, what
+stands before the left and after the right side, and whether both name living beings. A caption with
+two readings is rejected.
 """
 
 from eqforge.generators.text.analysis import Analysis, Range, is_noun
@@ -40,16 +40,20 @@ _CLOTHES = word_set("noun_phrases.clothes")
 
 
 def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
-    """Return the noun phrases around an "and"."""
     right = analysis.phrase_from(conjunction + 1)
     left = analysis.phrase_to(conjunction - (analysis.tag(conjunction - 1) == ","))
     if left is None or right is None:
         refuse("unlike_parts")
-    right = _with_of_phrase(analysis, right)
+    while analysis.word(right[1]) == "of":  # "a plate of rice"
+        following = analysis.phrase_from(right[1] + 1)
+        if following is None:
+            refuse("unclear_attachment")
+        right = (right[0], following[1])
     inside = range(right[0] + 1, right[1] - 1)
     if any(analysis.word(i) in participles() and is_noun(analysis.tokens[i - 1]) for i in inside):
         refuse("unlike_parts")  # "an elephant drinking water"
-    _check_comma(analysis, conjunction, left)
+    if analysis.tag(conjunction - 1) == "," and analysis.tag(left[0] - 1) != ",":
+        refuse("unclear_attachment")  # the comma is no part of a list
     left = _parallel_left(analysis, left, right)
     refuse_pronouns(analysis, left, right)
     left = _without_shared_opener(analysis, left, right)
@@ -57,22 +61,6 @@ def join_noun_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     _check_behind(analysis, left, right)
     _check_before(analysis, left, right)
     return Conjuncts(left=left, right=right, level="noun_phrase")
-
-
-def _with_of_phrase(analysis: Analysis, phrase: Range) -> Range:
-    """Extend a phrase by the "of" phrases after it: "a plate of rice"."""
-    while analysis.word(phrase[1]) == "of":
-        following = analysis.phrase_from(phrase[1] + 1)
-        if following is None:
-            refuse("unclear_attachment")
-        phrase = (phrase[0], following[1])
-    return phrase
-
-
-def _check_comma(analysis: Analysis, conjunction: int, left: Range) -> None:
-    """Check that a comma before the "and" is part of a list: "a table, a lamp, and a bed"."""
-    if analysis.tag(conjunction - 1) == "," and analysis.tag(left[0] - 1) != ",":
-        refuse("unclear_attachment")
 
 
 def _parallel_left(analysis: Analysis, left: Range, right: Range) -> Range:
@@ -106,12 +94,12 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
         is_open = _has_opener(analysis, left) or _is_plural(analysis, left)
         if analysis.tag(right[0]) == "CD" and not _has_opener(analysis, left):
             refuse("shared_modifier")  # "firefighters and three firetrucks"
-        if analysis.tag(left[0] - 1) == "," and not (is_open or is_mass(analysis.head(left))):
+        if analysis.tag(left[0] - 1) == "," and not (is_open or is_mass(analysis.head(left).lemma)):
             refuse("shared_modifier")  # "a chair, couch, and a table"
         return left
     head = analysis.head(right)
     opener = analysis.word(left[0])
-    if opener in _SINGULAR_OPENERS and (_is_plural(analysis, right) or is_mass(head)):
+    if opener in _SINGULAR_OPENERS and (_is_plural(analysis, right) or is_mass(head.lemma)):
         return left
     if analysis.tag(left[0]) == "CD":
         refuse("shared_modifier")
@@ -122,7 +110,7 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
     is_compound = is_open and left[1] - left[0] == 1 < right[1] - right[0]
     if modified[0] != modified[1] or (is_compound and not modified[1]):
         refuse("shared_modifier")  # "a red shirt and tie", "a macaroni and broccoli dish"
-    is_bare_singular = head.tag == "NN" and right[1] - right[0] == 1 and not is_mass(head)
+    is_bare_singular = head.tag == "NN" and right[1] - right[0] == 1 and not is_mass(head.lemma)
     if left[0] == left[1] or (is_bare_singular and _is_plural(analysis, left)):
         refuse("unlike_parts")  # "people stand behind curtains and smile"
     if is_open and is_living(analysis, left) != is_living(analysis, right):
@@ -151,8 +139,13 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
         refuse("unlike_parts")  # "a bike shaped cutter"
     if tag.startswith("RB") and analysis.tag(right[1] + 1) in _FINITE:
         refuse("unclear_attachment")  # "a baseball game and the catcher just threw the ball"
-    if is_living(analysis, right) and _may_be_of_one(analysis, right[1]):
-        refuse("unclear_attachment")
+    if is_living(analysis, right):
+        is_of_one = word in _OF_ONE  # "a man and a woman wearing a hat"
+        if word == "in":
+            phrase = analysis.phrase_from(right[1] + 1)
+            is_of_one = phrase is None or analysis.head(phrase).lemma in _CLOTHES | COLOURS
+        if is_of_one:
+            refuse("unclear_attachment")
     is_bare = not (_has_opener(analysis, left) or _has_opener(analysis, right))
     if is_subject:
         is_alike = is_bare or (
@@ -166,19 +159,16 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
         refuse("shared_modifier")
 
 
-def _may_be_of_one(analysis: Analysis, index: int) -> bool:
-    """Say whether the words after two people may describe only one of them: "wearing a hat"."""
-    if analysis.word(index) != "in":
-        return analysis.word(index) in _OF_ONE
-    phrase = analysis.phrase_from(index + 1)
-    return phrase is None or analysis.head(phrase).lemma in _CLOTHES | COLOURS
-
-
 def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
     """Check that the right side is joined to the left one, and to nothing before it."""
     tag, word = analysis.tag(left[0] - 1), analysis.word(left[0] - 1)
-    if word == "of" and not _holds_both(analysis, left, right):
-        refuse("unclear_attachment")
+    if word == "of":  # its noun has to apply to both sides: "a mixture of A and B"
+        holder = analysis.tokens[max(left[0] - 2, 0)]
+        holds_both = not holder.tag.startswith("NN") or holder.lemma in _OF_BOTH
+        if holder.lemma in _VESSELS:
+            holds_both = _is_plural(analysis, left) == _is_plural(analysis, right)
+        if not holds_both:
+            refuse("unclear_attachment")
     if tag == "," and analysis.tag(left[0] - 2) in ADJECTIVES:
         refuse("shared_modifier")  # "a snowy, icy, empty street and a stoplight"
     if _opens_caption(analysis, left) or tag == ",":
@@ -198,14 +188,6 @@ def _is_bound(analysis: Analysis, phrase: Range) -> bool:
     start = _without_openers(analysis, phrase[0])
     is_verb = analysis.tag(start - 1).startswith("VB")
     return is_verb or analysis.word(start - 1) in _BINDING_PREPOSITIONS
-
-
-def _holds_both(analysis: Analysis, left: Range, right: Range) -> bool:
-    """Say whether the noun before "of" clearly applies to both sides: "a mixture of A and B"."""
-    token = analysis.tokens[max(left[0] - 2, 0)]
-    if token.lemma in _VESSELS:
-        return _is_plural(analysis, left) == _is_plural(analysis, right)
-    return not token.tag.startswith("NN") or token.lemma in _OF_BOTH
 
 
 def _without_openers(analysis: Analysis, start: int) -> int:
@@ -236,7 +218,13 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
     Args:
       left: the left noun phrase, without a determiner shared by both.
     """
-    _refuse_missing_commas(analysis, left, right)
+    for side in (left, right):
+        core = _core(analysis, side)
+        is_one = analysis.word(side[0]) in ("a", "an")
+        if is_one and "of" not in analysis.words(side) and _is_plural(analysis, core):
+            refuse("unlike_parts")  # "a skateboarder skates and balances"
+        if any(analysis.tag(index) in PLURALS for index in range(core[0], core[1] - 1)):
+            refuse("unlike_parts")  # "carrots broccoli and rice"
     if analysis.tag(left[0] - 1) in ("VBG", "VBN") and analysis.tag(left[0] - 2) == "IN":
         refuse("shared_modifier")  # "in racing gear and number"
     cores = _core(analysis, left), _core(analysis, right)
@@ -245,7 +233,7 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
             refuse("shared_modifier")
         return
     adds_of = "of" in analysis.words(right) and "of" not in analysis.words(left)
-    if adds_of and not is_mass(analysis.head(left)):
+    if adds_of and not is_mass(analysis.head(left).lemma):
         refuse("shared_modifier")  # "plates and pans of food", "lots and lots of suitcases"
     if analysis.word(right[0]).endswith("ing"):
         refuse("unlike_parts")  # "eating pizza and drinking beer", tagged as nouns
@@ -256,7 +244,7 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
 
 
 def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) -> bool:
-    """Say whether each side of "X and Y" clearly has its own noun and modifiers."""
+    """Return True if each side of "X and Y" clearly has its own noun and modifiers."""
     heads = [analysis.head(core) for core in cores]
     are_plural = [_is_plural(analysis, core) for core in cores]
     modified = [analysis.tag(core[0]) in _MODIFIERS and _length(core) > 1 for core in cores]
@@ -272,22 +260,7 @@ def _is_parallel(analysis: Analysis, left: Range, cores: tuple[Range, Range]) ->
     return modified == [True, True] or (modified == [False, False] and all(are_plural))
 
 
-def _refuse_missing_commas(analysis: Analysis, *sides: Range) -> None:
-    """Check that neither side is two phrases in a row, or a phrase and a verb.
-
-    "Carrots broccoli and rice"; "a skateboarder skates and balances".
-    """
-    for side in sides:
-        core = _core(analysis, side)
-        is_one = analysis.word(side[0]) in ("a", "an")
-        if is_one and "of" not in analysis.words(side) and _is_plural(analysis, core):
-            refuse("unlike_parts")
-        if any(analysis.tag(index) in PLURALS for index in range(core[0], core[1] - 1)):
-            refuse("unlike_parts")
-
-
 def _core(analysis: Analysis, phrase: Range) -> Range:
-    """Return a noun phrase without its determiners and "of" phrases."""
     start, end = phrase
     while start < end - 1 and analysis.tag(start) in OPENERS:
         start += 1

@@ -7,7 +7,7 @@ Source: Kamath et al. 2024, section 3.4 (SWAP) and appendix C.1, whose five work
 import re
 from dataclasses import dataclass
 
-from eqforge.generators.text.analysis import Analysis, Range
+from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.coordination.conjuncts import (
     ADJECTIVES,
@@ -47,11 +47,7 @@ class Swap:
 
 
 def swap_phrases(caption: str) -> Swap | Rejection:
-    """Swap the two phrases of an ARO caption: "the crouched cat and the open door".
-
-    Args:
-      caption: "the ATTRIBUTE OBJECT and the ATTRIBUTE OBJECT", as in Visual Genome Attribution.
-    """
+    """Swap the two phrases of an ARO caption: "the ATTRIBUTE OBJECT and the ATTRIBUTE OBJECT"."""
     found = _ARO.fullmatch(caption)
     if found is None or " and the " in found[3]:
         return Rejection(reason="unlike_parts" if "and" in caption else "no_and", detail=caption)
@@ -68,7 +64,7 @@ def swap_coordination(analysis: Analysis) -> Swap | Rejection:
     """Swap the two sides of an "and" where that keeps the caption's meaning.
 
     Noun phrases, adjectives, verb phrases and whole clauses are swapped with their own modifiers,
-    around the first "and" whose sides are unambiguous; if there is none, the first "and" gives the
+    around the first "and" whose sides are unambiguous; without one, the first "and" gives the
     reason.
     """
     refusal: Rejection | None = None
@@ -77,13 +73,20 @@ def swap_coordination(analysis: Analysis) -> Swap | Rejection:
             continue
         try:
             conjuncts = _find_conjuncts(analysis, index)
-            return Swap(
-                edited=apply_edits(analysis.text, _edits(analysis, conjuncts)),
-                level=conjuncts.level,
-            )
         except CannotTell as error:
             around = analysis.text[max(0, token.start - 30) : token.end + 30]
-            refusal = refusal or Rejection(reason=error.reason, detail=around)
+            refusal = refusal or Rejection(reason=str(error), detail=around)
+            continue
+        left, right = exchange_phrases(analysis, conjuncts.left, conjuncts.right)
+        # An article before the left side has to agree with the right side.
+        swapped = analysis.text[: left.start] + left.replacement
+        shared = (
+            edit
+            for edit in agree_articles(swapped)
+            if analysis.text[edit.end : left.start].isspace()
+        )
+        edited = apply_edits(analysis.text, (*shared, left, right))
+        return Swap(edited=edited, level=conjuncts.level)
     return refusal or Rejection(reason="no_and", detail=analysis.text[:60])
 
 
@@ -93,44 +96,25 @@ def _find_conjuncts(analysis: Analysis, conjunction: int) -> Conjuncts:
     token = analysis.tokens[conjunction]
     if is_fixed_pair(analysis.text, token.start):
         refuse("fixed_expression")
-    conjuncts = _join(analysis, conjunction)
-    refuse_mentions(analysis, conjuncts.left, conjuncts.right)
-    if analysis.word(conjuncts.left[0] - 1) in _BE and not _are_alike(analysis, conjuncts):
+    before, behind = analysis.tag(conjunction - 1), analysis.tag(conjunction + 1)
+    if (clauses := join_clauses(analysis, conjunction)) is not None:
+        conjuncts = clauses
+    elif before.startswith("JJ") and behind.startswith("JJ"):
+        conjuncts = join_adjectives(analysis, conjunction)
+    elif behind.startswith("VB"):
+        conjuncts = join_verb_phrases(analysis, conjunction)
+    else:
+        conjuncts = join_noun_phrases(analysis, conjunction)
+    sides = (conjuncts.left, conjuncts.right)
+    refuse_mentions(analysis, *sides)
+    # Both sides have to start with nouns of the same number, with which a verb agrees.
+    tags = [[analysis.tag(index) for index in range(*side)] for side in sides]
+    numbers = [next((tag for tag in own if tag in ("NN", "NNS")), "") for own in tags]
+    if analysis.word(conjuncts.left[0] - 1) in _BE and numbers[0] != numbers[1]:
         refuse("agreement")
     if analysis.words(conjuncts.left) == analysis.words(conjuncts.right):
         refuse("same_words")
     return conjuncts
-
-
-def _are_alike(analysis: Analysis, conjuncts: Conjuncts) -> bool:
-    """Say whether both sides start with nouns of the same number, with which a verb agrees."""
-    sides = (conjuncts.left, conjuncts.right)
-    tags = [[analysis.tag(index) for index in range(*side)] for side in sides]
-    numbers = [next((tag for tag in own if tag in ("NN", "NNS")), "") for own in tags]
-    return numbers[0] == numbers[1]
-
-
-def _join(analysis: Analysis, conjunction: int) -> Conjuncts:
-    before, behind = analysis.tag(conjunction - 1), analysis.tag(conjunction + 1)
-    if (clauses := join_clauses(analysis, conjunction)) is not None:
-        return clauses
-    if before.startswith("JJ") and behind.startswith("JJ"):
-        return join_adjectives(analysis, conjunction)
-    if behind.startswith("VB"):
-        return join_verb_phrases(analysis, conjunction)
-    return join_noun_phrases(analysis, conjunction)
-
-
-def _edits(analysis: Analysis, conjuncts: Conjuncts) -> tuple[Edit, ...]:
-    """Return the edits that exchange the sides, after that of an article before both, if any."""
-    left, right = exchange_phrases(analysis, conjuncts.left, conjuncts.right)
-    return (*_shared_article(analysis.text, left.start, left.replacement), left, right)
-
-
-def _shared_article(text: str, left_start: int, right: str) -> tuple[Edit, ...]:
-    """Return the edit of an article before the left side that must agree with the right side."""
-    swapped = text[:left_start] + right
-    return tuple(edit for edit in agree_articles(swapped) if text[edit.end : left_start].isspace())
 
 
 _VERBS = ("VBG", "VBN", "VBZ", "VBP", "VBD")
@@ -169,20 +153,15 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
     if right[1] - right[0] == 1 and tag == "VBZ" and analysis.tag(end - 1) == "NNS":
         refuse("unlike_parts")  # "stands in front of trees and leaves"
     if left[1] - left[0] == 1 < right[1] - right[0]:
-        right = _right_of_one_verb(analysis, left[0], right)
+        # Beside a lone verb, the right side is a verb with its object, without a place.
+        lemma, behind = analysis.tokens[left[0]].lemma, right[0] + 1
+        is_placed = analysis.word(behind) in PLACES
+        if is_placed and {lemma, analysis.tokens[right[0]].lemma} <= _POSTURES:
+            right = (right[0], behind)
+        elif lemma not in _POSTURES or analysis.tag(behind) not in _OBJECTS:
+            refuse("shared_modifier")
     refuse_pronouns(analysis, left, right)
     return Conjuncts(left=left, right=right, level="verb_phrase")
-
-
-def _right_of_one_verb(analysis: Analysis, verb: int, right: Range) -> Range:
-    """Return the right side where the left is a lone verb: with its object, without a place."""
-    lemmas = {analysis.tokens[index].lemma for index in (verb, right[0])}
-    if analysis.word(right[0] + 1) in PLACES and lemmas <= _POSTURES:
-        return (right[0], right[0] + 1)
-    has_object = analysis.tag(right[0] + 1) in _OBJECTS
-    if analysis.tokens[verb].lemma not in _POSTURES or not has_object:
-        refuse("shared_modifier")
-    return right
 
 
 def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:

@@ -1,11 +1,19 @@
-"""Makes a hard negative of a caption."""
+"""Make a hard negative of a caption; exchanges of noun phrases or adjectives are made here."""
 
+import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis
+from eqforge.generators.text.analysis import Analysis, Range, find_tokens
+from eqforge.generators.text.coordination.conjuncts import PRONOUNS, is_living
+from eqforge.generators.text.edits import apply_edits, exchange_phrases
+from eqforge.generators.text.hard_negatives.lexicon import (
+    HardNegative,
+    NegativeKind,
+    closed_classes,
+)
 from eqforge.generators.text.hard_negatives.negation import affirm, negate
 from eqforge.generators.text.hard_negatives.objects import object_places
 from eqforge.generators.text.hard_negatives.places import (
@@ -16,26 +24,150 @@ from eqforge.generators.text.hard_negatives.places import (
     replace_at,
     verb_places,
 )
-from eqforge.generators.text.hard_negatives.records import (
-    HardNegative,
-    NegativeKind,
-)
-from eqforge.generators.text.hard_negatives.swap import swap_attributes, swap_objects
+from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
 from eqforge.generators.text.taggers import lemmatise
-from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.generators.text.words import DENIALS
+from eqforge.generators.text.words import DENIALS, word_set
 from eqforge.schemas.records.scores import Rejection
 
+# With one of these between them, exchanging two noun phrases may leave the caption true.
+_SYMMETRIC = word_set("swap.symmetric") | {","}
+_ASYMMETRIC = word_set("swap.asymmetric")
+_MUTUAL = word_set("swap.mutual")  # what the other may do as well
+_FINITE = ("VB", "VBP", "VBZ", "VBD")  # taggers take "bottles sit" for the infinitive
+_VERBS = (*_FINITE, "VBG", "VBN")
+_PLACES = word_set("swap.places")
+_PORTABLE = word_set("swap.portable")
+_QUANTIFIERS = word_set("swap.quantifiers")
 
-def _relation_places(analysis: Analysis) -> Iterator[Place]:
-    yield from preposition_places(analysis)
-    yield from verb_places(analysis)
+
+def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
+    """Exchange two neighbouring noun phrases whose relation has a direction.
+
+    "a dog chasing two cats" becomes "two cats chasing a dog", and "a cup on a book" "a book on a
+    cup"; "a cat next to a dog" is rejected. Living beings are exchanged around a verb, things
+    around a preposition: "the air jumping in a man" would be no hard negative.
+    """
+    pairs = list(_object_pairs(analysis))
+    if not pairs:
+        return Rejection(reason="no_pair")
+    options = [pair for pair in pairs if _changes_meaning(analysis, *pair)]
+    if not options:
+        return Rejection(reason="same_meaning")
+    edited = apply_edits(analysis.text, exchange_phrases(analysis, *rng.choice(options)))
+    return HardNegative(kind="swap_object", edited=edited)
+
+
+def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
+    """Yield neighbouring noun phrases that both name living beings, or both name things."""
+    for left, right in itertools.pairwise(analysis.noun_phrases):
+        around = {analysis.word(index) for index in (left[0] - 1, left[1], right[1])}
+        tags = {analysis.tag(index) for phrase in (left, right) for index in range(*phrase)}
+        if "of" in around or tags & {*PRONOUNS, "POS"}:
+            continue
+        if not (_is_whole(analysis, left) and _is_whole(analysis, right)):
+            continue
+        living = [is_living(analysis, phrase) for phrase in (left, right)]
+        if all(living) or (not any(living) and all(_groups(analysis, p) for p in (left, right))):
+            yield left, right
+
+
+def _is_whole(analysis: Analysis, phrase: Range) -> bool:
+    """Return True if a noun phrase begins where it seems to: not "trees" of "downed trees"."""
+    has_opener = analysis.tag(phrase[0]) in ("DT", "CD")
+    is_plural = analysis.head(phrase).tag == "NNS"
+    is_cut = analysis.tag(phrase[0] - 1) in ("JJ", "VBN", "RB", "DT", "CD")
+    goes_on = analysis.tag(phrase[1]) == "VBN" and (
+        analysis.tag(phrase[1] + 1) in ("NN", "NNS", "JJ")  # "a snow covered hill"
+    )
+    return (has_opener or is_plural) and not is_cut and not goes_on
+
+
+def _groups(analysis: Analysis, phrase: Range) -> frozenset[str]:
+    named, head = closed_classes("object").groups, analysis.head(phrase)
+    return frozenset(named.get(head.lemma, ())) | frozenset(named.get(head.text.lower(), ()))
+
+
+def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
+    """Return True if exchanging two noun phrases is grammatical and changes the meaning."""
+    between = analysis.tokens[left[1] : right[0]]
+    words = {token.text.lower() for token in between}
+    heads = analysis.head(left), analysis.head(right)
+    named = closed_classes("object").groups
+    if any(not _PLACES.isdisjoint(named.get(head.lemma, ())) for head in heads):
+        return False  # "in sand on a beach", "the ocean is floating in a boat"
+    has_finite = any(token.tag in _FINITE for token in analysis.tokens)
+    if heads[0].lemma == heads[1].lemma or (has_finite and heads[0].tag != heads[1].tag):
+        return False
+    if words & _SYMMETRIC:
+        return False
+    if is_living(analysis, left):
+        verbs = {token.lemma for token in between if token.tag in _VERBS}
+        return bool(verbs - {"be"}) and verbs.isdisjoint(_MUTUAL)
+    # Either thing may have to be on or in the other: no table stands on a laptop.
+    groups = _groups(analysis, left), _groups(analysis, right)
+    carries = groups[0] & groups[1] or all(each & _PORTABLE for each in groups)
+    return bool(words & _ASYMMETRIC) and ("behind" in words or bool(carries))
+
+
+def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
+    """Exchange two adjectives of one kind that stand before different nouns.
+
+    "a black cat and a white dog" becomes "a white cat and a black dog": colours are exchanged with
+    colours, and sizes with sizes.
+    """
+    places = [
+        (phrase, index)
+        for phrase in analysis.noun_phrases
+        for index in range(*phrase)
+        if analysis.tokens[index].tag == "JJ" and analysis.word(index) not in _QUANTIFIERS
+    ]
+    pairs = [
+        (index, other)
+        for (phrase, index), (other_phrase, other) in itertools.combinations(places, 2)
+        if phrase != other_phrase
+    ]
+    if not pairs:
+        return Rejection(reason="no_pair")
+    options = [pair for pair in pairs if _are_exchangeable(analysis, *pair)]
+    if not options:
+        return Rejection(reason="same_meaning")
+    left, right = rng.choice(options)
+    words = [
+        match_case(analysis.tokens[i].text.lower(), analysis.tokens[j].text)
+        for i, j in ((right, left), (left, right))
+    ]
+    edits = [
+        edit
+        for index, word in zip((left, right), words, strict=True)
+        for edit in replacement_edits(analysis.tokens, index, word)
+    ]
+    return HardNegative(kind="swap_attribute", edited=apply_edits(analysis.text, edits))
+
+
+def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
+    words = [analysis.tokens[index].text.lower() for index in (left, right)]
+    phrases = [
+        next(phrase for phrase in analysis.noun_phrases if phrase[0] <= index < phrase[1])
+        for index in (left, right)
+    ]
+    heads = [analysis.head(phrase).lemma for phrase in phrases]
+    in_phrase = [set(analysis.words(phrase)) for phrase in phrases]
+    if {"blond", "blonde"} & set(words):
+        return False  # "the blonde woman in the red shirt"
+    if heads[0] == heads[1] or words[0] in in_phrase[1] or words[1] in in_phrase[0]:
+        return False
+    classes = closed_classes("attribute")
+    shared = set(classes.groups.get(words[0], ())) & set(classes.groups.get(words[1], ()))
+    return bool(shared) and not classes.are_synonyms(*words)
 
 
 _REPLACED: Final[Mapping[NegativeKind, tuple[Callable[[Analysis], Iterator[Place]], str]]] = {
     "replace_object": (object_places, "no_object"),
     "replace_attribute": (attribute_places, "no_attribute"),
-    "replace_relation": (_relation_places, "no_relation"),
+    "replace_relation": (
+        lambda caption: itertools.chain(preposition_places(caption), verb_places(caption)),
+        "no_relation",
+    ),
 }
 """Where each kind replaces words, and the reason if there is no place."""
 
@@ -49,10 +181,7 @@ _POSSIBLE: Final = frozenset(("may", "might"))
 
 
 def make_hard_negative(
-    analysis: Analysis,
-    kind: NegativeKind,
-    rng: random.Random,
-    known: frozenset[str] = frozenset(),
+    analysis: Analysis, kind: NegativeKind, rng: random.Random, known: frozenset[str] = frozenset()
 ) -> HardNegative | Rejection:
     """Return a hard negative of one kind, or why the caption has none.
 
@@ -72,10 +201,7 @@ def make_hard_negative(
 
 
 def find_hard_negatives(
-    analysis: Analysis,
-    kind: NegativeKind,
-    rng: random.Random,
-    known: frozenset[str] = frozenset(),
+    analysis: Analysis, kind: NegativeKind, rng: random.Random, known: frozenset[str] = frozenset()
 ) -> Iterator[HardNegative]:
     """Yield every replacement of a kind, or one exchange or negation drawn among the possible."""
     if kind not in _REPLACED:
@@ -91,9 +217,7 @@ def unclear_reason(analysis: Analysis) -> str | None:
     """Return why what is changed in a caption may be true; None if nothing speaks for that.
 
     "No dog", "lacks windows" and "might be a dog" may be true of an image without dogs and windows.
-
-    Returns:
-      A key of NEGATIVE_REFUSALS: "only_possible" before "already_negated", which can be taken back.
+    "only_possible" comes before "already_negated", which can be taken back.
     """
     if any(token.tag == "MD" and token.text.lower() in _POSSIBLE for token in analysis.tokens):
         return "only_possible"
@@ -102,13 +226,12 @@ def unclear_reason(analysis: Analysis) -> str | None:
 
 
 def _in_its_capitals(analysis: Analysis, made: HardNegative) -> HardNegative:
-    """Return a negative in capitals where the whole caption is."""
     if not analysis.text.isupper():
         return made
     return replace(made, edited=replace(made.edited, text=made.edited.text.upper()))
 
 
 def known_words(captions: Iterable[str]) -> frozenset[str]:
-    """Return the words of captions in lower case, and of plurals the singular."""
+    """Return the words of captions in lower case, and the singular of plurals."""
     words = {match[0].lower() for caption in captions for match in find_tokens(caption)}
     return frozenset(words | {lemmatise(word, "NNS") for word in words})

@@ -11,8 +11,7 @@ from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import is_mass
 from eqforge.generators.text.edits import Edit, apply_edits
-from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.hard_negatives.records import HardNegative
+from eqforge.generators.text.hard_negatives.lexicon import HardNegative, closed_classes
 from eqforge.generators.text.perturbations.synonyms import match_case, raised, sentence_capitals
 from eqforge.generators.text.words import DENIALS, word_set
 from eqforge.schemas.records.scores import Rejection
@@ -58,7 +57,7 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
 
 
 def affirm(analysis: Analysis) -> HardNegative | Rejection:
-    """Take back the one thing that a caption denies: "a man without a hat", "with a hat"."""
+    """Take back the one denial of a caption: "a man without a hat", "with a hat"."""
     denied = [i for i, token in enumerate(analysis.tokens) if token.text.lower() in DENIALS]
     edit = _affirmed(analysis, denied[0]) if len(denied) == 1 else None
     if edit is None:
@@ -85,7 +84,13 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
         before = analysis.word(index - 1)
         if analysis.word(index + 1) in _ALL or _is_of_some(analysis, index):
             continue  # "not all" is some
-        is_clause = before in _OF_SOME and _is_of_one(analysis, index - 1)
+        # "That" or "who" has to be said of the one thing that the caption opens with.
+        is_clause = (
+            before in _OF_SOME
+            and analysis.word(0) in ("a", "an", "one", "the")
+            and analysis.tag(index - 2) == "NN"
+            and (0, index - 1) in analysis.noun_phrases
+        )
         behind_noun = is_clause or analysis.tag(index - 1) in _NOUNS
         if before in _OF_SOME and not is_clause:
             continue
@@ -97,23 +102,16 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
         elif behind_noun and (form := _denied(analysis, index)):
             replacement = match_case(f"{form} {token.lemma}", token.text)
             yield Edit(start=token.start, end=token.end, replacement=replacement)
-        elif _is_compound(analysis, index):
-            continue
         elif behind_noun and analysis.word(index) in participles():  # no "topping"
-            yield Edit(start=token.start, end=token.start, replacement="not ")
-
-
-def _is_compound(analysis: Analysis, index: int) -> bool:
-    """Say whether a participle is part of a noun: "a railroad crossing sign", "a building"."""
-    behind = analysis.phrase_from(index + 1)
-    is_bare = behind == (index + 1, index + 2) and analysis.tag(index + 1) == "NN"
-    return analysis.word(index) == "building" or (
-        is_bare and not is_mass(analysis.tokens[index + 1])
-    )
+            behind = analysis.phrase_from(index + 1)
+            is_bare = behind == (index + 1, index + 2) and analysis.tag(index + 1) == "NN"
+            is_sign = is_bare and not is_mass(analysis.tokens[index + 1].lemma)
+            if not is_sign and analysis.word(index) != "building":  # "a railroad crossing sign"
+                yield Edit(start=token.start, end=token.start, replacement="not ")
 
 
 def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
-    """Yield what follows "there is" or "there are": "no dog" for "a dog" there."""
+    """Deny what follows "there is" or "there are": "no dog" for "a dog"."""
     token, behind = analysis.tokens[verb], analysis.word(verb + 1)
     if token.text.lower() not in ("is", "are"):
         return
@@ -128,7 +126,7 @@ def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
 
 
 def _is_of_some(analysis: Analysis, verb: int) -> bool:
-    """Say whether some do what a verb says, and others may not: "some people sitting"."""
+    """Return True if some do what a verb says, and others may not: "some people sitting"."""
     if analysis.word(verb - 1) in _SOME:
         return True
     subject = analysis.phrase_to(verb)
@@ -140,21 +138,6 @@ def _is_of_some(analysis: Analysis, verb: int) -> bool:
     return not _SOME.isdisjoint(analysis.words((first, subject[1])))
 
 
-def _is_of_one(analysis: Analysis, relative: int) -> bool:
-    """Say whether "that" or "who" is said of the one thing that the caption opens with."""
-    opened = analysis.word(0) in ("a", "an", "one", "the")
-    is_one = analysis.tag(relative - 1) == "NN"
-    return opened and is_one and (0, relative) in analysis.noun_phrases
-
-
-def _has_one(analysis: Analysis, verb: int) -> bool:
-    """Say whether a single thing, not the first of a list, follows a verb."""
-    phrase = analysis.phrase_from(verb + 1)
-    opened = analysis.word(verb + 1) in ("a", "an", "the")
-    rest = analysis.words((verb + 1, len(analysis.tokens)))
-    return phrase is not None and opened and not {",", "and", "or"} & set(rest)
-
-
 def _denied(analysis: Analysis, verb: int) -> str:
     """Return "do not" in the form of a finite verb behind its subject; "" for other words.
 
@@ -163,7 +146,12 @@ def _denied(analysis: Analysis, verb: int) -> str:
     """
     behind = verb - (analysis.word(verb - 1) in _OF_SOME)
     token, subject = analysis.tokens[verb], analysis.tag(behind - 1)
-    is_had = token.lemma in _HAD and _has_one(analysis, verb)
+    is_had = (  # a single thing, not the first of a list
+        token.lemma in _HAD
+        and analysis.phrase_from(verb + 1) is not None
+        and analysis.word(verb + 1) in ("a", "an", "the")
+        and not {",", "and", "or"} & set(analysis.words((verb + 1, len(analysis.tokens))))
+    )
     if not is_had and token.lemma not in closed_classes("verb").groups:
         return ""
     if token.tag == "VBZ" and subject == "NN":
@@ -173,7 +161,7 @@ def _denied(analysis: Analysis, verb: int) -> str:
 
 
 def _with_edits(analysis: Analysis) -> Iterator[Edit]:
-    """Yield the "with" of what a noun has; not that of "topped with" or "with her dog"."""
+    """Deny the "with" of what a noun has; not that of "topped with" or "with her dog"."""
     for index, token in enumerate(analysis.tokens):
         behind_noun = analysis.tag(index - 1) in _NOUNS
         opens = any(first == index + 1 for first, _ in analysis.noun_phrases)
@@ -193,7 +181,7 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
 
 
 def _no_quantity(analysis: Analysis, end: int) -> Iterator[Edit]:
-    """Yield the quantity that opens a caption: "No cars" for "A couple of cars"."""
+    """Deny the quantity that opens a caption: "No cars" for "A couple of cars"."""
     phrase = analysis.phrase_around(end)
     if phrase is None or analysis.tag(phrase[1] - 1) != "NNS":
         return
@@ -205,7 +193,7 @@ def _no_quantity(analysis: Analysis, end: int) -> Iterator[Edit]:
 
 
 def _phrase_edits(analysis: Analysis) -> Iterator[Edit]:
-    """Yield the noun phrase that opens the caption: "No dog on a beach"."""
+    """Deny the noun phrase that opens the caption: "No dog on a beach"."""
     if {token.text.lower() for token in analysis.tokens[1:]} & {"some", ","}:
         return
     for words in _QUANTITIES:

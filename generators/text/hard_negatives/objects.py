@@ -5,12 +5,11 @@ from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis, Range, Token
 from eqforge.generators.text.contexts import fitting_words
-from eqforge.generators.text.coordination.conjuncts import OPENERS, is_living, is_mass, is_mass_noun
-from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
+from eqforge.generators.text.coordination.conjuncts import OPENERS, is_living, is_mass
 from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.hard_negatives.places import Place
-from eqforge.generators.text.inflection import inflect_word
-from eqforge.generators.text.words import word_set
+from eqforge.generators.text.parts import inflect_word
+from eqforge.generators.text.words import is_in_fixed_expression, word_set
 
 # Words whose usual sense in captions is not that of their class.
 _NEVER = frozenset(("back", "glasses", "skis"))
@@ -58,12 +57,10 @@ class _Noun:
 
     @property
     def last(self) -> int:
-        """The token behind it."""
         return self.phrase[1]
 
     @property
     def is_plural(self) -> bool:
-        """Whether it names several."""
         return self.head.tag == "NNS" or self.is_several
 
 
@@ -71,12 +68,18 @@ def object_places(analysis: Analysis) -> Iterator[Place]:
     """Yield the heads of noun phrases with their replacements.
 
     A compound ("fire hydrant") is replaced as a whole or not at all. Things in a list, or beside
-    something, are left alone: what replaces them may be there as well. So is a man with "his" hat,
-    and what the caption names twice.
+    something, are skipped: what replaces them may be there as well. So are a man with "his" hat,
+    and things that the caption names twice.
     """
     for noun in _nouns(analysis):
-        is_left = _is_idiom(analysis, noun) or _may_be_there(analysis, noun)
-        if is_left or _is_told_twice(analysis, noun):
+        if _is_idiom(analysis, noun) or _may_be_there(analysis, noun):
+            continue
+        lemma = noun.head.lemma  # is the thing named again, by noun, pronoun or a verb's number?
+        if sum(token.lemma == lemma for token in analysis.tokens) > 1:
+            continue
+        if lemma in _GENDERED and any(t.text.lower() in _GENDER for t in analysis.tokens):
+            continue
+        if lemma in _ONE_FORM and not (noun.is_counted or noun.is_several):
             continue
         forms = (_in_number(word, noun) for word in _fitting(analysis, noun))
         if words := tuple(form for form in forms if form is not None):
@@ -92,6 +95,8 @@ def _nouns(analysis: Analysis) -> Iterator[_Noun]:
         first, start = _first(analysis, phrase), _start(analysis, phrase[0])
         inside = any(token.tag in OPENERS for token in analysis.tokens[phrase[0] : first])
         is_opened = inside or analysis.tag(start) in OPENERS
+        is_of_many = analysis.word(phrase[0] - 1) == "of" and not is_opened
+        is_several = not _MANY.isdisjoint(analysis.words((phrase[0], phrase[1] - 1)))
         yield _Noun(
             phrase=phrase,
             start=start,
@@ -100,12 +105,11 @@ def _nouns(analysis: Analysis) -> Iterator[_Noun]:
             groups=named.get(head.lemma, ()),
             is_opened=is_opened,
             is_counted=not _ONE.isdisjoint(analysis.words((start, first))),
-            is_several=_are_several(analysis, phrase, is_opened),
+            is_several=is_several or (is_of_many and is_living(analysis, phrase)),
         )
 
 
 def _first(analysis: Analysis, phrase: Range) -> int:
-    """Return the first token of the noun that heads a noun phrase, a compound as a whole."""
     first = phrase[1] - 1
     pair = f"{analysis.word(first - 1)} {analysis.tokens[first].lemma}"
     if first > phrase[0] and pair in closed_classes("object").groups:
@@ -122,15 +126,8 @@ def _start(analysis: Analysis, first: int) -> int:
     return here
 
 
-def _are_several(analysis: Analysis, phrase: Range, is_opened: bool) -> bool:
-    if not _MANY.isdisjoint(analysis.words((phrase[0], phrase[1] - 1))):
-        return True
-    is_of_many = analysis.word(phrase[0] - 1) == "of" and not is_opened
-    return is_of_many and is_living(analysis, phrase)
-
-
 def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
-    """Say whether a noun does not stand for a thing of its class, or is not whole."""
+    """Return True if a noun does not stand for a thing of its class, or is not whole."""
     last, head = noun.last, noun.head
     before, behind = analysis.word(noun.phrase[0] - 1), analysis.tag(last)
     if head.text.lower() in _NEVER or behind in OPENERS:  # "watches the water"
@@ -146,7 +143,7 @@ def _is_idiom(analysis: Analysis, noun: _Noun) -> bool:
 
 
 def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:
-    """Say whether a thing stands in a list, beside something, or with others of its kind."""
+    """Return True for things in a list, beside something, or with others of their kind."""
     if {"another", "other"} & set(analysis.words(noun.phrase)):
         return True
     if is_living(analysis, noun.phrase):
@@ -157,18 +154,7 @@ def _may_be_there(analysis: Analysis, noun: _Noun) -> bool:
     return (before in _BESIDE and not is_shown) or not _LISTS.isdisjoint((before, behind))
 
 
-def _is_told_twice(analysis: Analysis, noun: _Noun) -> bool:
-    """Say whether the caption names a thing again, by noun, pronoun or the number of a verb."""
-    lemma = noun.head.lemma
-    if lemma in _GENDERED and any(token.text.lower() in _GENDER for token in analysis.tokens):
-        return True
-    if lemma in _ONE_FORM and not (noun.is_counted or noun.is_several):
-        return True
-    return sum(token.lemma == lemma for token in analysis.tokens) > 1
-
-
 def _fitting(analysis: Analysis, noun: _Noun) -> Iterator[str]:
-    """Yield the nouns that may replace another, in the singular."""
     words = analysis.words((noun.first, noun.last))
     names = (" ".join(words), " ".join((*words[:-1], noun.head.lemma)))
     span = (noun.first, noun.last)
@@ -180,14 +166,14 @@ def _fitting(analysis: Analysis, noun: _Noun) -> Iterator[str]:
 
 
 def _in_number(word: str, noun: _Noun) -> str | None:
-    """Return a noun in the number needed to replace another, None if it has no such form.
+    """Return a noun in the number of the one it replaces, None if it has no such form.
 
     Without any determiner "rice" can only become "potatoes", not "potato".
     """
     *rest, last = word.split()
-    if is_mass_noun(last):
+    if is_mass(last):
         return None if noun.is_counted or noun.is_plural else word
-    is_bare = not noun.is_opened and is_mass(noun.head)
+    is_bare = not noun.is_opened and is_mass(noun.head.lemma)
     if not (noun.is_plural or is_bare) or last in _PLURAL_ONLY:
         return word
     plural = inflect_word(last, "NNS")

@@ -4,24 +4,24 @@ Adjectives, numbers, prepositions and verbs are found here, nouns in `objects`.
 """
 
 import functools
+import itertools
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from eqforge.generators.text.analysis import Analysis, Token
+from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.contexts import fitting_words
 from eqforge.generators.text.coordination.conjuncts import ADJECTIVES, is_fixed_pair
 from eqforge.generators.text.edits import Edit, apply_edits
-from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
-from eqforge.generators.text.hard_negatives.lexicon import closed_classes
-from eqforge.generators.text.hard_negatives.records import (
+from eqforge.generators.text.hard_negatives.lexicon import (
     HardNegative,
     NegativeKind,
+    closed_classes,
 )
-from eqforge.generators.text.inflection import inflect_word
+from eqforge.generators.text.parts import inflect_word
 from eqforge.generators.text.perturbations.synonyms import article_edits, cased
 from eqforge.generators.text.taggers import lemmatise
-from eqforge.generators.text.words import word_set
+from eqforge.generators.text.words import is_in_fixed_expression, word_set
 from eqforge.schemas.records.scores import Rejection
 
 
@@ -53,49 +53,48 @@ def replace_at(
       known: words not to put in, in lower case; the caption's own words are not put in either.
       none: the reason to give if there is no place.
     """
-    options = sorted(places, key=lambda place: place.first)
+    options = list(places)
     if not options:
         return Rejection(reason=none)
     open_options = _open(analysis, options, known)
     if not open_options:
         return Rejection(reason="all_known")
     place, words = rng.choice(open_options)
-    edits = _edits(analysis.tokens, place, rng.choice(words))
-    return HardNegative(kind=kind, edited=apply_edits(analysis.text, edits))
+    return _replaced(analysis, kind, place, rng.choice(words))
 
 
 def every_replacement(
     analysis: Analysis, kind: NegativeKind, places: Iterable[Place], known: frozenset[str]
 ) -> Iterator[HardNegative]:
     """Yield all replacements among which `replace_at` draws, in the order of their places."""
-    for place, words in _open(analysis, sorted(places, key=lambda place: place.first), known):
-        for word in words:
-            edits = _edits(analysis.tokens, place, word)
-            yield HardNegative(kind=kind, edited=apply_edits(analysis.text, edits))
+    for place, words in _open(analysis, places, known):
+        yield from (_replaced(analysis, kind, place, word) for word in words)
 
 
 def _open(
     analysis: Analysis, places: Iterable[Place], known: frozenset[str]
 ) -> list[tuple[Place, list[str]]]:
-    """Return the places with the words that may be put in; those that have any."""
+    """Return the places with the words that may be put in; places without any are left out."""
     taken = known.union(*((token.text.lower(), token.lemma) for token in analysis.tokens))
+
+    def is_new(phrase: str) -> bool:
+        return taken.isdisjoint(
+            form for word in phrase.split() for form in (word, lemmatise(word, "NNS"))
+        )
+
     return [
         (place, words)
-        for place in places
-        if (words := [word for word in place.words if taken.isdisjoint(_forms(word))])
+        for place in sorted(places, key=lambda place: place.first)
+        if (words := [phrase for phrase in place.words if is_new(phrase)])
     ]
 
 
-def _forms(phrase: str) -> set[str]:
-    """Return the words of a phrase, and of plurals the singular."""
-    return {form for word in phrase.split() for form in (word, lemmatise(word, "NNS"))}
-
-
-def _edits(tokens: Sequence[Token], place: Place, word: str) -> Sequence[Edit]:
-    """Return the edit of a place of one or more tokens, after that of an article before it."""
+def _replaced(analysis: Analysis, kind: NegativeKind, place: Place, word: str) -> HardNegative:
+    tokens = analysis.tokens
     first, last = tokens[place.first], tokens[place.last - 1]
     edit = Edit(start=first.start, end=last.end, replacement=cased(word, tokens, place.first))
-    return (*article_edits(tokens, place.first, word), edit)
+    edits = (*article_edits(tokens, place.first, word), edit)
+    return HardNegative(kind=kind, edited=apply_edits(analysis.text, edits))
 
 
 _UNCOLOURED = ("black", "and", "white")
@@ -115,7 +114,12 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
             yield Place(first=index, last=end, words=("color",))
             continue
         word = token.text.lower()
-        is_number = token.tag == "CD" and _counts(analysis, index)
+        is_number = False
+        phrase = analysis.phrase_around(index) if token.tag == "CD" else None
+        if phrase is not None and phrase[1] > index + 1:  # it counts "two big dogs"
+            behind = analysis.words((index + 1, len(analysis.tokens)))
+            is_plain = "of" not in analysis.words(phrase) and _OF_TWO.isdisjoint(behind)
+            is_number = is_plain and analysis.tag(phrase[1] - 1) == "NNS"
         if not (token.tag in ADJECTIVES or is_number):
             continue
         if analysis.word(index - 1) in ("off", "other", "some"):
@@ -131,16 +135,6 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
         forms = [w if token.tag in ("JJ", "CD") else inflect_word(w, token.tag) for w in found]
         if words := tuple(form for form in forms if form is not None):
             yield Place(first=index, last=index + 1, words=words)
-
-
-def _counts(analysis: Analysis, number: int) -> bool:
-    """Say whether a number counts things: "two", or "two big", dogs."""
-    phrase = analysis.phrase_around(number)
-    if phrase is None or phrase[1] == number + 1:
-        return False
-    behind = analysis.words((number + 1, len(analysis.tokens)))
-    is_plain = "of" not in analysis.words(phrase) and _OF_TWO.isdisjoint(behind)
-    return is_plain and analysis.tag(phrase[1] - 1) == "NNS"
 
 
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
@@ -167,18 +161,21 @@ def preposition_places(analysis: Analysis) -> Iterator[Place]:
     """Yield the prepositions before visible objects, with their replacements."""
     taken = 0
     for index in range(len(analysis.tokens)):
-        name = _preposition_at(analysis, index) if index >= taken else None
-        if name is None:
+        named = _prepositions().get(analysis.word(index), ()) if index >= taken else ()
+        there = (own for own in named if analysis.words((index, index + len(own))) == own)
+        if (name := next(there, None)) is None:
             continue
-        taken = index + len(name.split())
-        if _is_before_bare_noun(analysis, taken) or _is_of_verb(analysis, index):
+        taken = index + len(name)
+        is_bare = analysis.phrase_from(taken) == (taken, taken + 1)
+        is_idiom = is_bare and analysis.tag(taken) == "NN"  # "on display"
+        if is_idiom or _is_of_verb(analysis, index):
             continue
-        if words := fitting_words(analysis, (index, taken), "relation", name):
+        if words := fitting_words(analysis, (index, taken), "relation", " ".join(name)):
             yield Place(first=index, last=taken, words=words)
 
 
 def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
-    """Say whether a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
+    """Return True if a preposition belongs to a verb: "waiting on it", "coming up close to it"."""
     if analysis.word(preposition - 1) in _BEFORE:
         return True
     if analysis.tag(preposition - 1) in ("DT", "IN"):
@@ -187,20 +184,6 @@ def _is_of_verb(analysis: Analysis, preposition: int) -> bool:
         return False
     verb = analysis.tokens[preposition - 1]
     return verb.tag in _VERB_TAGS and verb.lemma not in _PLACED
-
-
-def _is_before_bare_noun(analysis: Analysis, index: int) -> bool:
-    """Say whether one singular noun follows, as in "on display"."""
-    phrase = analysis.phrase_from(index)
-    return phrase == (index, index + 1) and analysis.tokens[index].tag == "NN"
-
-
-def _preposition_at(analysis: Analysis, index: int) -> str | None:
-    """Return the longest preposition of the closed classes that starts at a token."""
-    for words in _prepositions().get(analysis.word(index), ()):
-        if analysis.words((index, index + len(words))) == words:
-            return " ".join(words)
-    return None
 
 
 @functools.cache
@@ -219,8 +202,12 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
         in_phrase = any(first <= index < last for first, last in analysis.noun_phrases)
         if token.tag not in _VERB_TAGS or in_phrase or _is_idiom(analysis, index):
             continue
-        if _has_others(analysis, index) or _is_listed(analysis, index):
-            continue
+        if {analysis.word(index - 1), analysis.word(index + 1)} & {",", "and"}:
+            continue  # "cows lying down, grazing and walking"
+        subject = analysis.tokens[index - 1].lemma  # of which there may be several
+        is_shared = sum(token.lemma == subject for token in analysis.tokens) > 1
+        if is_shared and analysis.phrase_to(index) is not None:
+            continue  # "a person next to a person"
         is_base = token.tag == "VBP" or analysis.word(index - 1) == "to"
         tag = "VB" if is_base else token.tag
         found = fitting_words(analysis, (index, index + 1), "verb", token.lemma)
@@ -230,7 +217,7 @@ def verb_places(analysis: Analysis) -> Iterator[Place]:
 
 
 def _is_idiom(analysis: Analysis, verb: int) -> bool:
-    """Say whether the words around a verb go with no other of its class."""
+    """Return True if the words around a verb go with no other of its class."""
     token, behind = analysis.tokens[verb], analysis.words((verb + 1, len(analysis.tokens)))
     if behind[:1] and behind[0] in _PARTICLES:
         return True  # "looking up"
@@ -240,28 +227,10 @@ def _is_idiom(analysis: Analysis, verb: int) -> bool:
         return True  # nobody is about to miss
     if token.tag == "VBN" and token.lemma in _POSTURES and analysis.word(verb - 1) != "to":
         return True  # "crouched" is said of what crouches, "stood" is not
-    is_unfit = not _NOT_WITH.get(token.lemma, frozenset()).isdisjoint(behind)
-    return is_unfit or _is_carried(analysis, verb)
-
-
-def _is_listed(analysis: Analysis, verb: int) -> bool:
-    """Say whether a verb is one of several: "cows lying down, grazing and walking"."""
-    return bool({analysis.word(verb - 1), analysis.word(verb + 1)} & {",", "and"})
-
-
-def _has_others(analysis: Analysis, verb: int) -> bool:
-    """Say whether a caption has several of a verb's subject: "a person next to a person"."""
-    phrase = analysis.phrase_to(verb)
-    if phrase is None:
-        return False
-    lemma = analysis.tokens[verb - 1].lemma
-    return sum(token.lemma == lemma for token in analysis.tokens) > 1
-
-
-def _is_carried(analysis: Analysis, verb: int) -> bool:
-    """Say whether a part of the body holds something: "in the other hand", "in its mouth"."""
-    words = [token.text.lower() for token in analysis.tokens[verb:]]
-    if not _HANDS.isdisjoint(words):
+    if not _NOT_WITH.get(token.lemma, frozenset()).isdisjoint(behind):
         return True
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    return any(one in ("in", "with") and two in _POSSESSIVES for one, two in pairs)
+    # A part of the body may hold something: "in the other hand", "in its mouth".
+    words = analysis.words((verb, len(analysis.tokens)))
+    is_held = not _HANDS.isdisjoint(words)
+    pairs = itertools.pairwise(words)
+    return is_held or any(a in ("in", "with") and b in _POSSESSIVES for a, b in pairs)

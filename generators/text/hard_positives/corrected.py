@@ -1,29 +1,37 @@
-"""Corrected REPLACE by a lexicon: replaces the foiled words, on word boundaries.
+"""Corrected REPLACE: rewords only the words of a caption that its negative changed.
 
-The published rule (`published`) replaces the first word of its lexicon wherever its letters occur;
-this one replaces only the words that the negative changed. It is used where the user names a
-lexicon; without one `by_rules` rewords the caption. The caption and the negative are first
-repaired in the same way, so that neither can be recognised by its spelling; see REPAIRS in
-`records`.
+The published rule (`published`) replaces the first word of its lexicon wherever its letters occur.
+Here the user's lexicon replaces the foiled words, on word boundaries. Without a lexicon, the rules
+of `rewordings` that touch these words reword the caption, so that a model is asked about what the
+negative changed; the negative then has to exclude the words that it replaces
+(`contexts.is_excluded`). Caption and negative are first repaired in the same way, so that neither
+can be recognised by its spelling; see REPAIRS in `reconcile`.
 """
 
-import dataclasses
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from eqforge.generators.text.analysis import Analysis, Range, Tagger, find_tokens, is_noun
 from eqforge.generators.text.articles import agree_articles, article_for
-from eqforge.generators.text.edits import Edit, EditedText, Span, apply_edits
-from eqforge.generators.text.fixed_expressions import is_in_fixed_expression
+from eqforge.generators.text.contexts import is_excluded
+from eqforge.generators.text.coordination.conjuncts import is_living
+from eqforge.generators.text.edits import Edit, EditedText, Span, apply_edits, common_ends
 from eqforge.generators.text.lexicon import Kind, Lexicon, LexiconEntry, select
-from eqforge.generators.text.lints.synonymy import stays_true
-from eqforge.generators.text.lints.word_edits import exchanged_words, words_of
-from eqforge.generators.text.tokenizer import find_tokens
-from eqforge.generators.text.words import word_set
+from eqforge.generators.text.lints.word_edits import exchanged_words, stays_true, words_of
+from eqforge.generators.text.rewordings.records import Rewording
+from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, find_rewordings
+from eqforge.generators.text.taggers import lemmatise
+from eqforge.generators.text.words import is_in_fixed_expression, word_set
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.vl_checklist import VlChecklistRecord
 
 DETERMINERS = frozenset(("a", "an", "the", "his", "her", "their", "its"))
+_PREPOSITIONS = word_set("corrected.prepositions")
+_OF_ALL: Final = frozenset((*(rule.name for rule in FAMILIES["existential"]), "add_article"))
+"""Rules that reword the caption as a whole, whatever it starts with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,6 +53,35 @@ class Foil:
     negative_span: Span
     lost_determiner: str
 
+    @property
+    def detail(self) -> str:
+        """The words of both captions, for a rejection."""
+        return f"{' '.join(self.words)} | {' '.join(self.negative_words)}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RewordedFoil:
+    """A caption of VL-CheckList, its rewording and its negative.
+
+    Attributes:
+      caption, hard_negative: both after the repairs.
+      repairs: keys of REPAIRS.
+      entry: the entry of the lexicon; None where rules reworded.
+    """
+
+    caption: str
+    hard_negative: str
+    repairs: tuple[str, ...]
+    foil: Foil
+    kind: str
+    edited: EditedText
+    entry: LexiconEntry | None = None
+
+    @property
+    def hard_positive(self) -> str:
+        """The caption reworded."""
+        return self.edited.text
+
 
 def find_foil(caption: str, negative: str) -> Foil | None:
     """Return the foil between a caption and its negative, None if they have the same words.
@@ -54,42 +91,26 @@ def find_foil(caption: str, negative: str) -> Foil | None:
     """
     tokens, negative_tokens = list(find_tokens(caption)), list(find_tokens(negative))
     words, negative_words = (
-        [_key(token[0]) for token in found] for found in (tokens, negative_tokens)
+        ["a" if token[0].lower() == "an" else token[0].lower() for token in found]
+        for found in (tokens, negative_tokens)
     )
     if words == negative_words:
         return None
-    first = _common_prefix(words, negative_words)
-    last = _common_prefix(words[first:][::-1], negative_words[first:][::-1])
-    ends, negative_ends = (first, len(words) - last), (first, len(negative_words) - last)
-    loses = _loses_determiner(words, negative_words, ends, negative_ends)
-    start, end = _without_determiners(words, *ends)
-    negative_start, negative_end = _without_determiners(negative_words, *negative_ends)
+    first, last = common_ends(words, negative_words)
+    end, negative_end = len(words) - last, len(negative_words) - last
+    lost = ""
+    if end - first > 1 and words[end - 1] in DETERMINERS and negative_end > first:
+        has_own = negative_words[negative_end - 1] in DETERMINERS
+        lost = "" if has_own else words[end - 1]
+    start, end = _without_determiners(words, first, end)
+    negative_start, negative_end = _without_determiners(negative_words, first, negative_end)
     return Foil(
         words=tuple(words[start:end]),
         span=_span(tokens, start, end),
         negative_words=tuple(negative_words[negative_start:negative_end]),
         negative_span=_span(negative_tokens, negative_start, negative_end),
-        lost_determiner=words[ends[1] - 1] if loses else "",
+        lost_determiner=lost,
     )
-
-
-def _key(word: str) -> str:
-    lower = word.lower()
-    return "a" if lower == "an" else lower
-
-
-def _common_prefix(left: list[str], right: list[str]) -> int:
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(left), len(right)))
-
-
-def _loses_determiner(
-    words: list[str], negative_words: list[str], ends: tuple[int, int], negative: tuple[int, int]
-) -> bool:
-    """Say whether the foil ends in a determiner in the caption but not in the negative."""
-    ends_in_determiner = ends[1] - ends[0] > 1 and words[ends[1] - 1] in DETERMINERS
-    has_own = negative[1] > negative[0] and negative_words[negative[1] - 1] in DETERMINERS
-    return ends_in_determiner and negative[1] > negative[0] and not has_own
 
 
 def _without_determiners(words: list[str], start: int, end: int) -> tuple[int, int]:
@@ -107,59 +128,85 @@ def _span(tokens: Sequence[re.Match[str]], start: int, end: int) -> Span:
     return Span(start=offset, end=offset)
 
 
-_PREPOSITIONS = word_set("corrected.prepositions")
+def repair_caption(text: str) -> tuple[str, tuple[str, ...]]:
+    """Repair case, spacing and articles of a Visual Genome caption; return also the repairs."""
+    squeezed = " ".join(text.split())
+    lower = squeezed.lower()
+    agreed = apply_edits(lower, agree_articles(lower)).text
+    steps = (("spacing", text, squeezed), ("case", squeezed, lower), ("article", lower, agreed))
+    return agreed, tuple(repair for repair, before, after in steps if before != after)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class Mended:
-    """A caption and its negative after the same repairs."""
-
-    caption: str
-    negative: str
-    repairs: tuple[str, ...]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class RewordedFoil:
-    """A caption of VL-CheckList, its rewording and its negative.
-
-    Attributes:
-      entry: what of a lexicon was used; None where rules reworded.
-    """
-
-    mended: Mended
-    foil: Foil
-    kind: str
-    edited: EditedText
-    entry: LexiconEntry | None = None
-
-    @property
-    def caption(self) -> str:
-        """The caption after the repairs."""
-        return self.mended.caption
-
-    @property
-    def hard_positive(self) -> str:
-        """The caption reworded."""
-        return self.edited.text
-
-    @property
-    def hard_negative(self) -> str:
-        """The negative after the repairs."""
-        return self.mended.negative
+def _repair(record: VlChecklistRecord) -> tuple[str, str, tuple[str, ...]]:
+    """Repair caption and negative, and restore a determiner that was lost with the foil."""
+    caption, repairs = repair_caption(record.positives[0])
+    negative, more = repair_caption(record.negatives[0])
+    foil = find_foil(caption, negative)
+    if foil is not None and foil.lost_determiner:
+        more = (*more, "restored_article")
+        end = foil.negative_span.end
+        edit = Edit(start=end, end=end, replacement=f" {foil.lost_determiner}")
+        restored = apply_edits(negative, (edit,)).text
+        negative = apply_edits(restored, agree_articles(restored)).text
+    return caption, negative, tuple(dict.fromkeys((*repairs, *more)))
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class _Target:
-    """The words of a caption that a lexicon entry replaces."""
+def reword_by_rules(
+    record: VlChecklistRecord, tagger: Tagger, rng: random.Random
+) -> RewordedFoil | Rejection:
+    """Return a record's caption with its foiled words reworded, or why that is not possible."""
+    caption, negative, repairs = _repair(record)
+    foil = find_foil(caption, negative)
+    if foil is None:
+        return Rejection(reason="negative_equals_positive", detail=record.negatives[0])
+    (analysis,) = tagger.analyse([caption])
+    if not _excludes(analysis, foil):
+        return Rejection(reason="negative_not_clear", detail=foil.detail)
+    # A rewording has to change the foiled words, or what stands right before or behind them.
+    start, end = foil.span.start - 1, foil.span.end
+    by_rule: dict[str, list[Rewording]] = {}
+    for found in find_rewordings(analysis):
+        touches = any(edit.start <= end and edit.end >= start for edit in found.edits)
+        if found.rule not in _OF_ALL and touches:
+            by_rule.setdefault(found.rule, []).append(found)
+    if not by_rule:
+        return Rejection(reason="foil_not_reworded", detail=foil.detail)
+    chosen = rng.choice(by_rule[rng.choice(sorted(by_rule))])
+    return RewordedFoil(
+        caption=caption,
+        hard_negative=negative,
+        repairs=repairs,
+        foil=foil,
+        kind=KINDS[chosen.rule],
+        edited=apply_edits(caption, chosen.edits),
+    )
 
-    entry: LexiconEntry
-    span: Span
 
-
-def record_id(record: VlChecklistRecord, kind: Kind, group: str) -> str:
-    """Return the id of a VL-CheckList record, whatever its position in its file."""
-    return f"vl-checklist/{kind}/{group}/{record.name}"
+def _excludes(analysis: Analysis, foil: Foil) -> bool:
+    """Return True if the foiled words exclude those of the negative, where they stand."""
+    here = [
+        index
+        for index, token in enumerate(analysis.tokens)
+        if token.start < foil.span.end and token.end > foil.span.start
+    ]
+    if not here:
+        return False
+    span: Range = (here[0], here[-1] + 1)
+    words, others = " ".join(foil.words), " ".join(foil.negative_words)
+    before = {token.lemma for token in analysis.tokens[: span[0]] if is_noun(token)}
+    behind = {token.lemma for token in analysis.tokens[span[1] :] if is_noun(token)}
+    if before & behind:
+        return False  # there may be more: "leaf next to leaf"
+    has = next((i for i in range(span[0]) if analysis.word(i) in ("has", "have")), None)
+    owner = analysis.phrase_to(has)
+    if owner is not None and not is_living(analysis, owner):
+        return False  # a part, of which there may be several: "has a black stripe"
+    if any(is_excluded(analysis, span, kind, words, others) for kind in ("attribute", "relation")):
+        return True
+    if len(foil.negative_words) > 1 or len(foil.words) > 1:
+        return False
+    verbs = analysis.tokens[here[0]].lemma, lemmatise(others, "VBG")
+    return is_excluded(analysis, span, "verb", *verbs)
 
 
 def reword_foil(
@@ -177,58 +224,53 @@ def reword_foil(
       lexicon: the whole lexicon, with inflections if wanted.
       allow_weak: whether entries marked as weak synonyms are used.
     """
-    mended = mend(record.positives[0], record.negatives[0])
-    foil = find_foil(mended.caption, mended.negative)
+    caption, negative, repairs = _repair(record)
+    foil = find_foil(caption, negative)
     if foil is None:
         return Rejection(reason="negative_equals_positive", detail=record.negatives[0])
     entries = select(lexicon, kind, group)
-    target = _find_target(mended.caption, foil, entries)
+    target = _find_target(caption, foil, entries)
     if target is None:
-        reason: str | None = "foil_not_in_lexicon"
-    else:
-        reason = _refuse(mended, foil, target, entries, allow_weak)
-    if target is None or reason is not None:
-        detail = f"{' '.join(foil.words)} | {' '.join(foil.negative_words)}"
-        return Rejection(reason=str(reason), detail=detail)
+        return Rejection(reason="foil_not_in_lexicon", detail=foil.detail)
+    entry, start, end = target
+    # The word and its replacement, and all words that another entry links to either.
+    pair = {entry.word, entry.replacement}
+    links = ({other.word, other.replacement} for other in entries)
+    synonyms = pair.union(*(link for link in links if link & pair))
+    reason: str | None = None
+    if is_in_fixed_expression(caption, start, end):
+        reason = "fixed_expression"
+    elif entry.synonymy == "weak" and not allow_weak:
+        reason = "weak_replacement"
+    elif " ".join(foil.negative_words) in synonyms or stays_true(
+        words_of(caption), exchanged_words(caption, negative)
+    ):
+        reason = "negative_is_synonym"
+    elif f" {entry.word} {entry.word} " in f" {caption} ":
+        reason = "repeated_word"
+    if reason is not None:
+        return Rejection(reason=reason, detail=foil.detail)
+    edits = [Edit(start=start, end=end, replacement=entry.replacement)]
+    before = [token for token in find_tokens(caption) if token.end() <= start]
+    right = article_for(entry.replacement.split()[0])
+    if before and before[-1][0] in ("a", "an") and right not in (None, before[-1][0]):
+        article = Edit(start=before[-1].start(), end=before[-1].end(), replacement=str(right))
+        edits.insert(0, article)
     return RewordedFoil(
-        mended=mended,
+        caption=caption,
+        hard_negative=negative,
+        repairs=repairs,
         foil=foil,
         kind=f"replace/{kind}",
-        edited=apply_edits(mended.caption, _edits(mended.caption, target)),
-        entry=target.entry,
+        edited=apply_edits(caption, edits),
+        entry=entry,
     )
 
 
-def mend_caption(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return a Visual Genome caption with case, spacing and articles repaired, and the repairs."""
-    squeezed = " ".join(text.split())
-    lower = squeezed.lower()
-    agreed = apply_edits(lower, agree_articles(lower)).text
-    steps = (("spacing", text, squeezed), ("case", squeezed, lower), ("article", lower, agreed))
-    return agreed, tuple(repair for repair, before, after in steps if before != after)
-
-
-def mend(caption: str, negative: str) -> Mended:
-    """Repair both captions, and restores a determiner that the negative lost with its foil."""
-    caption, repairs = mend_caption(caption)
-    negative, more = mend_caption(negative)
-    foil = find_foil(caption, negative)
-    if foil is not None and foil.lost_determiner:
-        more = (*more, "restored_article")
-        negative = _restore_determiner(negative, foil)
-    ordered = tuple(dict.fromkeys((*repairs, *more)))
-    return Mended(caption=caption, negative=negative, repairs=ordered)
-
-
-def _restore_determiner(negative: str, foil: Foil) -> str:
-    end = foil.negative_span.end
-    edit = Edit(start=end, end=end, replacement=f" {foil.lost_determiner}")
-    restored = apply_edits(negative, (edit,)).text
-    return apply_edits(restored, agree_articles(restored)).text
-
-
-def _find_target(caption: str, foil: Foil, entries: Sequence[LexiconEntry]) -> _Target | None:
-    """Return the longest entry that the foiled words are or start with, and its span.
+def _find_target(
+    caption: str, foil: Foil, entries: Sequence[LexiconEntry]
+) -> tuple[LexiconEntry, int, int] | None:
+    """Return the longest entry that the foiled words are or start with, and its start and end.
 
     Any words after it must start with a preposition ("sitting on"), and then the replacement must
     not end in one: "wearing on" does not become "in on".
@@ -240,41 +282,5 @@ def _find_target(caption: str, foil: Foil, entries: Sequence[LexiconEntry]) -> _
         follows = not rest or (rest[0] in _PREPOSITIONS and not ends_in_preposition)
         if foil.words[: len(head)] == head and follows:
             tokens = [token for token in find_tokens(caption) if token.start() >= foil.span.start]
-            end = tokens[len(head) - 1].end()
-            return _Target(entry=entry, span=Span(start=foil.span.start, end=end))
+            return entry, foil.span.start, tokens[len(head) - 1].end()
     return None
-
-
-def _refuse(
-    mended: Mended, foil: Foil, target: _Target, entries: Sequence[LexiconEntry], allow_weak: bool
-) -> str | None:
-    caption = mended.caption
-    if is_in_fixed_expression(caption, target.span.start, target.span.end):
-        return "fixed_expression"
-    if target.entry.synonymy == "weak" and not allow_weak:
-        return "weak_replacement"
-    if " ".join(foil.negative_words) in _synonyms(target.entry, entries):
-        return "negative_is_synonym"
-    if stays_true(words_of(caption), exchanged_words(caption, mended.negative)):
-        return "negative_is_synonym"
-    if f" {target.entry.word} {target.entry.word} " in f" {caption} ":
-        return "repeated_word"
-    return None
-
-
-def _synonyms(entry: LexiconEntry, entries: Sequence[LexiconEntry]) -> set[str]:
-    """Return an entry's word and replacement, and all words that another entry links to either."""
-    words = {entry.word, entry.replacement}
-    links = [{other.word, other.replacement} for other in entries]
-    return words.union(*(link for link in links if link & words))
-
-
-def _edits(caption: str, target: _Target) -> tuple[Edit, ...]:
-    """Return the edit of the foiled words, after that of an article that must agree with them."""
-    start, replacement = target.span.start, target.entry.replacement
-    edit = Edit(start=start, end=target.span.end, replacement=replacement)
-    before = [token for token in find_tokens(caption) if token.end() <= start]
-    right = article_for(replacement.split()[0])
-    if not before or before[-1][0] not in ("a", "an") or right in (None, before[-1][0]):
-        return (edit,)
-    return (Edit(start=before[-1].start(), end=before[-1].end(), replacement=str(right)), edit)

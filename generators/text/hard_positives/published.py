@@ -38,12 +38,11 @@ class PublishedTriple:
     """One row of the published set.
 
     Attributes:
-      kind, group: the VL-CheckList file it comes from: Attribute or Relation, and its name.
+      group: the name of its VL-CheckList file.
       pass_number: 0, or 1 for the relations of the second pass.
       index: position of the record in its file.
       image: the image's path in VL-CheckList.
-      caption, hard_negative: the positive and the negative.
-      hard_positive: the positive after the replacement.
+      hard_positive: the caption after the replacement.
     """
 
     kind: Kind
@@ -65,12 +64,13 @@ class PublishedTriple:
 def published_place(
     kind: Kind, group: str, index: int, pass_number: int = 0
 ) -> tuple[int, int, int]:
-    """Return the sort key of a record's row in the published files.
-
-    Returns:
-      The number of the VL-CheckList file, of the pass over it, and of the record in it.
-    """
+    """Return the sort key of a row in the published files: numbers of file, pass and record."""
     return (_FILES.index((kind, group)), pass_number, index)
+
+
+def record_id(record: VlChecklistRecord, kind: Kind, group: str) -> str:
+    """Return the id of a VL-CheckList record, whatever its position in its file."""
+    return f"vl-checklist/{kind}/{group}/{record.name}"
 
 
 def replace_as_published(
@@ -80,12 +80,15 @@ def replace_as_published(
 
     Args:
       group: the name of its file, such as `color`.
-      lexicon: the whole lexicon; the entries of the kind and group are used, in order.
     """
     entries = select(lexicon, kind, group)
     positive, negative = record.positives[0], record.negatives[0]
     if kind == "attribute":
-        replaced = [(0, positive, *found) for found in _attribute(positive, negative, entries)]
+        replaced = []
+        missing = _missing_words(positive, negative)
+        if len(missing) == 1 and any(entry.word == missing[0] for entry in entries):
+            entry = next(entry for entry in entries if entry.word in positive)
+            replaced = [(0, positive, positive.replace(entry.word, entry.replacement), entry)]
     else:
         replaced = _relation(positive, negative, group, entries)
         negative = negative.lower()
@@ -103,16 +106,6 @@ def replace_as_published(
         )
         for pass_number, caption, hard_positive, entry in replaced
     ]
-
-
-def _attribute(
-    positive: str, negative: str, entries: Sequence[LexiconEntry]
-) -> list[tuple[str, LexiconEntry]]:
-    missing = _missing_words(positive, negative)
-    if len(missing) != 1 or all(entry.word != missing[0] for entry in entries):
-        return []
-    entry = next(entry for entry in entries if entry.word in positive)
-    return [(positive.replace(entry.word, entry.replacement), entry)]
 
 
 def _relation(

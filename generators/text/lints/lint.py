@@ -10,14 +10,15 @@ from eqforge.core.identity import picture_key
 from eqforge.generators.text.articles import agree_articles
 from eqforge.generators.text.caption_lint import normalize_caption
 from eqforge.generators.text.clip_tokens import CONTEXT_TOKENS, count_clip_tokens
+from eqforge.generators.text.edits import common_ends
+from eqforge.generators.text.language import is_known_word
 from eqforge.generators.text.lints.findings import Finding
-from eqforge.generators.text.lints.synonymy import stays_true
-from eqforge.generators.text.lints.vocabulary import is_known_word
 from eqforge.generators.text.lints.word_edits import (
     PartialEdit,
     WordExchange,
     exchanged_words,
     find_partial_edits,
+    stays_true,
     words_of,
 )
 from eqforge.sources.labelled_captions import LabelledCaptions, label_pair
@@ -149,10 +150,7 @@ def _invented(positive: str, exchanges: tuple[WordExchange, ...]) -> list[str]:
 
 def _first_difference_is_cut_off(left: str, right: str) -> bool:
     """Say whether CLIP reads the same tokens of two texts, since they differ only beyond them."""
-    shared = next(
-        (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
-        min(len(left), len(right)),
-    )
+    shared, _ = common_ends(left, right)
     if shared < CONTEXT_TOKENS - 2:  # a token has at least one character
         return False
     prefix = left[: left.rfind(" ", 0, shared + 1) + 1]

@@ -1,6 +1,6 @@
-"""Rewrites captions by the authors' prompts: asks, checks, and asks again with the next seed.
+"""Rewrite captions by the authors' prompts: ask, check, and ask again with the next seed.
 
-The prompts' texts are those of their code, but `replace_printed`, which is the paper's: it has no
+The prompts are those of their code, except `replace_printed`, which is the paper's: it has no
 "Input:" and "Output:", and says "this sentence". REPLACE_VERB and REPLACE_SPATIAL are only in the
 code.
 
@@ -31,8 +31,8 @@ OF_THE_PAPER: Final[tuple[PromptName, ...]] = ("swap", "replace_printed")
 """Those of the paper's main training set (section 5.1, appendix C.1): SWAP, and one REPLACE."""
 
 Taken = Literal["checked", "raw"]
-"""Which answers are taken: those with one edit of the prompt's kind, or as the authors did, all
-that are a text like the caption."""
+"""Take answers with one edit of the prompt's kind, or as the authors did, any text like the
+caption."""
 
 _STEP_VERSION: Final = 2
 _DRAW_VERSION: Final = 3
@@ -57,7 +57,7 @@ class Prompt:
         return self.template.replace("{example}", caption).strip()
 
     def applies_to(self, caption: str) -> bool:
-        """Say whether the authors used the prompt on captions like this.
+        """Return True if the authors used the prompt on captions like this.
 
         They used SWAP on captions with the word "and" and fewer than 15 words, the others on all.
         """
@@ -224,25 +224,29 @@ def rewrite_captions(
         }
         answers = ask(model, list(asked.values()), memory)
         for (index, question), answer in zip(asked.items(), answers, strict=True):
-            results[index] = _result(
-                items[index][1], prompts[index], question, answer, attempt, asking.taken
-            )
+            prompt = prompts[index]
+            edited = _edited(items[index][1], prompt, answer, asking.taken)
+            if isinstance(edited, EditedText):
+                results[index] = Rewrite(
+                    prompt=prompt,
+                    edited=edited,
+                    attempt=attempt,
+                    seed=question.seed,
+                    model=answer.model,
+                )
+            else:
+                said = answer.refusal or answer.text
+                results[index] = RewriteRefusal(
+                    prompt=prompt, reason=edited, attempts=attempt + 1, answer=said
+                )
         pending = [index for index in asked if isinstance(results[index], RewriteRefusal)]
     return results
 
 
-def _result(
-    analysis: Analysis,
-    prompt: PromptName,
-    asked: Question,
-    answer: Answer,
-    attempt: int,
-    taken: Taken,
-) -> Rewrite | RewriteRefusal:
-    """Return a rewrite, or why an answer is none."""
-
-    def refusal(reason: str, said: str) -> RewriteRefusal:
-        return RewriteRefusal(prompt=prompt, reason=reason, attempts=attempt + 1, answer=said)
+def _edited(
+    analysis: Analysis, prompt: PromptName, answer: Answer, taken: Taken
+) -> EditedText | str:
+    """Return the caption as an answer has it, or why the answer is rejected."""
 
     def check(line: str) -> EditedText:
         if taken == "raw":
@@ -250,11 +254,8 @@ def _result(
         return check_rewrite(analysis, line, prompt)
 
     if answer.refusal:
-        return refusal("refused", answer.refusal)
+        return "refused"
     try:
-        edited = first_valid(answer.text, analysis.text, check, is_cut=answer.is_cut)
+        return first_valid(answer.text, analysis.text, check, is_cut=answer.is_cut)
     except InvalidRewrite as error:
-        return refusal(error.reason, answer.text)
-    return Rewrite(
-        prompt=prompt, edited=edited, attempt=attempt, seed=asked.seed, model=answer.model
-    )
+        return str(error)

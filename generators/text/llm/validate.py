@@ -1,4 +1,4 @@
-"""Checks how a language model rewrote a caption, and applies only the one allowed edit.
+"""Check how a language model rewrote a caption, and apply only the one allowed edit.
 
 Models also fix grammar, drop full stops and change capitals. An answer is compared with the caption
 word by word; if it differs only in the one allowed edit, that edit is applied to the original
@@ -12,14 +12,19 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, Literal
 
-from eqforge.generators.text.analysis import Analysis, Token, is_word
+from eqforge.generators.text.analysis import Analysis, Token, find_tokens, is_word
 from eqforge.generators.text.articles import agree_articles
-from eqforge.generators.text.edits import Edit, EditedText, apply_edits, exchange_phrases
+from eqforge.generators.text.edits import (
+    Edit,
+    EditedText,
+    apply_edits,
+    common_ends,
+    exchange_phrases,
+)
+from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
-from eqforge.generators.text.hard_negatives.records import NegativeKind
 from eqforge.generators.text.hard_positives.reconcile import what_is_said
-from eqforge.generators.text.lints.vocabulary import is_known_word
-from eqforge.generators.text.tokenizer import find_tokens
+from eqforge.generators.text.language import is_known_word
 from eqforge.generators.text.words import word_edit, word_set
 from eqforge.schemas.records.values import spans_of
 
@@ -65,31 +70,25 @@ _SPATIAL = word_set("validate.spatial")
 
 
 class InvalidRewrite(Exception):
-    """An answer is rejected; the first argument is a key of REWRITE_REFUSALS."""
-
-    @property
-    def reason(self) -> str:
-        """The reason, a key of REWRITE_REFUSALS."""
-        return str(self.args[0])
+    """An answer is rejected; the argument is a key of REWRITE_REFUSALS."""
 
 
 def lines_of(answer: str, caption: str) -> list[str]:
-    """Return the first lines of an answer that are not blank, as far as they answer.
+    """Return the first lines of an answer that are not blank, without what surrounds the text.
 
-    A model may say that it is about to answer, in a line of its own or before a colon, put its
-    answer into quotation marks, and set typographic apostrophes. There is always one line, be it
-    empty.
+    A model may announce its answer in a line of its own or before a colon, put it into quotation
+    marks, and set typographic apostrophes. There is always one line, be it empty.
     """
     if "\u2019" not in caption:
         answer = answer.replace("\u2019", "'")
     lines = [line.strip() for line in answer.splitlines() if line.strip()][:LINES]
     if ":" not in caption:
         lines = [line.rpartition(":")[2].strip() for line in lines]
-    return [_without_quotes(line) for line in lines if line] or [""]
-
-
-def _without_quotes(line: str) -> str:
-    return line[1:-1] if len(line) > 1 and line[0] + line[-1] in _QUOTATION_MARKS else line
+    return [
+        line[1:-1] if len(line) > 1 and line[0] + line[-1] in _QUOTATION_MARKS else line
+        for line in lines
+        if line
+    ] or [""]
 
 
 def first_valid(
@@ -102,7 +101,7 @@ def first_valid(
       is_cut: whether the answer ends in the middle of its last line.
 
     Raises:
-      InvalidRewrite: all are rejected; the reason is that of the first.
+      InvalidRewrite: all lines are rejected; the reason is that of the first.
     """
     errors: list[InvalidRewrite] = []
     lines = lines_of(answer.rpartition("\n")[0] if is_cut else answer, caption)
@@ -140,16 +139,12 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
     edited = apply_edits(analysis.text, edits)
     if len(agree_articles(edited.text)) > len(agree_articles(analysis.text)):
         raise InvalidRewrite("wrong_article")
-    if not is_swap and _is_made_false(analysis, edited.text):
-        raise InvalidRewrite("made_false")
+    if not is_swap:
+        said, rng = what_is_said(edited.text), random.Random(0)  # replacements draw nothing
+        made = (each for kind in _FALSE for each in find_hard_negatives(analysis, kind, rng))
+        if any(what_is_said(each.edited.text) == said for each in made):
+            raise InvalidRewrite("made_false")
     return edited
-
-
-def _is_made_false(analysis: Analysis, text: str) -> bool:
-    """Say whether the rules replace a word of a caption so that it says a text, and is false."""
-    said, rng = what_is_said(text), random.Random(0)  # replacements draw nothing
-    made = (each for kind in _FALSE for each in find_hard_negatives(analysis, kind, rng))
-    return any(what_is_said(each.edited.text) == said for each in made)
 
 
 def take_rewrite(caption: str, line: str) -> EditedText:
@@ -158,10 +153,14 @@ def take_rewrite(caption: str, line: str) -> EditedText:
     Raises:
       InvalidRewrite: it is empty, says the same word by word, or is no text like the caption.
     """
-    words, new_words = (_words(text) for text in (caption, line[: _longest(caption) + 1]))
+    longest = MAX_TIMES_AS_LONG * len(caption) + 20
+    words, new_words = (
+        [t for match in find_tokens(text) if any(map(str.isalnum, t := match[0].lower()))]
+        for text in (caption, line[: longest + 1])
+    )
     if not new_words:
         raise InvalidRewrite("empty")
-    if len(line) > _longest(caption):
+    if len(line) > longest:
         raise InvalidRewrite("huge")
     foreign = {found.lower() for found in _MARKUP.findall(line)}
     if not line.isprintable() or any(mark not in caption.lower() for mark in foreign):
@@ -176,68 +175,35 @@ def take_rewrite(caption: str, line: str) -> EditedText:
     )
 
 
-def _longest(caption: str) -> int:
-    return MAX_TIMES_AS_LONG * len(caption) + 20
-
-
-def _words(text: str) -> list[str]:
-    """Return the words of a text in lower case."""
-    found = (match[0].lower() for match in find_tokens(text))
-    return [word for word in found if any(map(str.isalnum, word))]
-
-
 def _replacement(
     analysis: Analysis, tokens: list[Token], found: list[str], prompt: PromptName
 ) -> Edit:
     """Return the one edit between the caption's words and those of the answer."""
     words, new_words = [t.text.lower() for t in tokens], [word.lower() for word in found]
-    first = _common(words, new_words)
-    last = _common(words[first:][::-1], new_words[first:][::-1])
+    first, last = common_ends(words, new_words)
     old, new = tokens[first : len(tokens) - last], found[first : len(found) - last]
     if not old or not new:
         raise InvalidRewrite("not_a_replacement")
     if {t.text.lower() for t in old} & {word.lower() for word in new}:
         raise InvalidRewrite("several_edits")
-    if len(old) > MAX_WORDS_BEFORE + _articles(old) or len(new) > MAX_WORDS_AFTER:
+    articles = sum(token.text.lower() in ("a", "an") for token in old)
+    if len(old) > MAX_WORDS_BEFORE + articles or len(new) > MAX_WORDS_AFTER:
         raise InvalidRewrite("too_long")
     if not all(is_known_word(word) for word in new):
         raise InvalidRewrite("invented_word")
-    if not _is_target(old, prompt):
+    if prompt == "replace_verb" and not any(token.tag.startswith("VB") for token in old):
+        raise InvalidRewrite("wrong_target")
+    if prompt == "replace_spatial" and not any(t.text.lower() in _SPATIAL for t in old):
         raise InvalidRewrite("wrong_target")
     start, end = old[0].start, old[-1].end
     # A part of a contraction has no space before it: "isn't", "is not".
     space = " " if analysis.text[:start][-1:].isalnum() else ""
-    replacement = space + _cased(" ".join(new), old[0].text, analysis.text)
-    return Edit(start=start, end=end, replacement=replacement)
-
-
-def _common(left: list[str], right: list[str]) -> int:
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(left), len(right)))
-
-
-def _articles(tokens: list[Token]) -> int:
-    return sum(token.text.lower() in ("a", "an") for token in tokens)
-
-
-def _is_target(old: list[Token], prompt: PromptName) -> bool:
-    if prompt == "replace_verb":
-        return any(token.tag.startswith("VB") for token in old)
-    if prompt == "replace_spatial":
-        return any(token.text.lower() in _SPATIAL for token in old)
-    return True
-
-
-def _cased(text: str, word: str, caption: str) -> str:
-    """Return a text in the capitals of a caption, or with those of the word that it replaces.
-
-    For an acronym it is in the model's own: a "TV" is a "television".
-    """
-    if caption.isupper():
-        return text.upper()
-    if len(word) > 1 and word.isupper():
-        return text
-    return (text[0].upper() if word[0].isupper() else text[0].lower()) + text[1:]
+    text, word = " ".join(new), old[0].text
+    if analysis.text.isupper():
+        text = text.upper()
+    elif len(word) == 1 or not word.isupper():  # not an acronym: a "TV" is a "television"
+        text = (text[0].upper() if word[0].isupper() else text[0].lower()) + text[1:]
+    return Edit(start=start, end=end, replacement=space + text)
 
 
 def _swap_edits(
@@ -246,8 +212,8 @@ def _swap_edits(
     """Return the edits that exchange the two phrases around the "and" that was swapped."""
     if Counter(words) != Counter(new_words):
         raise InvalidRewrite("not_a_permutation")
-    first = _common(words, new_words)
-    last = _common(words[first:][::-1], new_words[first:][::-1])
+    first, last = common_ends(words, new_words)
+    positions = [analysis.tokens.index(token) for token in tokens]
     for conjunction, word in enumerate(words):
         if word != "and":
             continue
@@ -256,14 +222,9 @@ def _swap_edits(
                 left, right = words[start:conjunction], words[conjunction + 1 : end]
                 swapped = [*words[:start], *right, "and", *left, *words[end:]]
                 if left and right and swapped == new_words:
-                    return _exchange(analysis, tokens, (start, conjunction), (conjunction + 1, end))
+                    return exchange_phrases(
+                        analysis,
+                        (positions[start], positions[conjunction - 1] + 1),
+                        (positions[conjunction + 1], positions[end - 1] + 1),
+                    )
     raise InvalidRewrite("not_a_swap")
-
-
-def _exchange(
-    analysis: Analysis, tokens: list[Token], left: tuple[int, int], right: tuple[int, int]
-) -> tuple[Edit, Edit]:
-    """Return the edits that exchange two ranges of `tokens`, the caption's words."""
-    positions = [analysis.tokens.index(token) for token in tokens]
-    spans = [(positions[start], positions[end - 1] + 1) for start, end in (left, right)]
-    return exchange_phrases(analysis, spans[0], spans[1])

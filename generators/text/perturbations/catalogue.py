@@ -10,7 +10,6 @@ from eqforge.core.identity import derive_seed
 from eqforge.generators.text.analysis import Analysis, is_word
 from eqforge.generators.text.edits import Edit, apply_edits
 from eqforge.generators.text.perturbations import published, shuffles, typos
-from eqforge.generators.text.perturbations import published_typos as old
 from eqforge.generators.text.perturbations.published import perturb_as_published
 from eqforge.generators.text.perturbations.record import (
     VERSIONS,
@@ -26,10 +25,9 @@ _ENDS_SENTENCE = re.compile(r"[.!?\u2026][^\w\s]*\s*\Z")
 
 
 def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
-    """Add a statement: ", and true is true" before a final full stop or at the end.
+    """Insert ", and STATEMENT" before a final full stop or at the end.
 
-    After any other mark that ends a sentence it becomes its own sentence. The edit is an insertion:
-    nothing in the caption changes, not even white space at its end.
+    After any other mark that ends a sentence it becomes its own sentence.
     """
     if not any(is_word(token) for token in analysis.tokens):
         return Reason.NO_WORDS
@@ -48,29 +46,27 @@ class Rules:
     """How a caption is perturbed in one way.
 
     Attributes:
-      edit: returns the edits of a caption, or why there are none; all randomness comes from the
-        generator.
-      published: returns the text that the published code makes; None for a perturbation that it
-        lacks and paper mode leaves out.
+      edit: returns the edits of a caption, or why there are none.
+      published: returns the text that the published code makes; None for a perturbation that paper
+        mode leaves out.
     """
 
     edit: Callable[[Analysis, random.Random, PerturbationSettings], list[Edit] | Reason]
     published: Callable[[Analysis, random.Random], str] | None = None
 
 
+def _simple(
+    edit: Callable[[Analysis, random.Random], list[Edit] | Reason],
+    published: Callable[[Analysis, random.Random], str],
+) -> Rules:
+    return Rules(lambda a, rng, _: edit(a, rng), published)
+
+
 PERTURBATIONS: Final[Mapping[str, Rules]] = {
-    "char_swap": Rules(
-        lambda a, rng, _: typos.swap_characters(a, rng), lambda a, _: old.swap_characters(a.text)
-    ),
-    "missing_char": Rules(
-        lambda a, rng, _: typos.drop_character(a, rng), lambda a, _: old.drop_character(a.text)
-    ),
-    "extra_char": Rules(
-        lambda a, rng, _: typos.add_character(a, rng), lambda a, _: old.add_character(a.text)
-    ),
-    "nearby_char": Rules(
-        lambda a, rng, _: typos.hit_nearby_key(a, rng), lambda a, _: old.hit_nearby_key(a.text)
-    ),
+    "char_swap": _simple(typos.swap_characters, lambda a, _: published.swap_characters(a.text)),
+    "missing_char": _simple(typos.drop_character, lambda a, _: published.drop_character(a.text)),
+    "extra_char": _simple(typos.add_character, lambda a, _: published.add_character(a.text)),
+    "nearby_char": _simple(typos.hit_nearby_key, lambda a, _: published.hit_nearby_key(a.text)),
     "synonym_noun": Rules(
         lambda a, rng, settings: replace_by_synonyms(a, rng, "n", settings.max_synonyms),
         lambda a, _: published.replace_first_by_synonym(a, published.NOUNS),
@@ -79,30 +75,27 @@ PERTURBATIONS: Final[Mapping[str, Rules]] = {
         lambda a, rng, settings: replace_by_synonyms(a, rng, "a", settings.max_synonyms),
         lambda a, _: published.replace_first_by_synonym(a, published.ADJECTIVES),
     ),
-    "distraction_true": Rules(
-        lambda a, rng, _: add_statement(a, "true is true"),
+    "distraction_true": _simple(
+        lambda a, _: add_statement(a, "true is true"),
         lambda a, _: a.text.strip(".") + " and true it true.",
     ),
-    "distraction_false": Rules(
-        lambda a, rng, _: add_statement(a, "false is false"),
+    "distraction_false": _simple(
+        lambda a, _: add_statement(a, "false is false"),
         lambda a, _: a.text.strip(".") + " and false is false.",
     ),
-    "shuffle_nouns_and_adj": Rules(
-        lambda a, rng, _: shuffles.shuffle_nouns_and_adjectives(a, rng),
-        published.shuffle_nouns_and_adjectives,
+    "shuffle_nouns_and_adj": _simple(
+        shuffles.shuffle_nouns_and_adjectives, published.shuffle_nouns_and_adjectives
     ),
-    "shuffle_all_words": Rules(
-        lambda a, rng, _: shuffles.shuffle_all_words(a, rng), published.shuffle_all_words
+    "shuffle_all_words": _simple(shuffles.shuffle_all_words, published.shuffle_all_words),
+    "shuffle_allbut_nouns_and_adj": _simple(
+        shuffles.shuffle_other_words, published.shuffle_other_words
     ),
-    "shuffle_allbut_nouns_and_adj": Rules(
-        lambda a, rng, _: shuffles.shuffle_other_words(a, rng), published.shuffle_other_words
-    ),
-    "shuffle_within_trigrams": Rules(
-        lambda a, rng, _: shuffles.shuffle_within_trigrams(a, rng),
+    "shuffle_within_trigrams": _simple(
+        shuffles.shuffle_within_trigrams,
         lambda a, rng: published.shuffle_trigrams(a, rng, within=True),
     ),
-    "shuffle_trigrams": Rules(
-        lambda a, rng, _: shuffles.shuffle_trigrams(a, rng),
+    "shuffle_trigrams": _simple(
+        shuffles.shuffle_trigrams,
         lambda a, rng: published.shuffle_trigrams(a, rng, within=False),
     ),
 }
@@ -110,7 +103,6 @@ PERTURBATIONS: Final[Mapping[str, Rules]] = {
 
 
 def names_of(mode: Mode) -> tuple[str, ...]:
-    """Return the names of a mode's perturbations."""
     every = mode == "corrected"
     return tuple(n for n, rules in PERTURBATIONS.items() if every or rules.published is not None)
 
@@ -119,12 +111,9 @@ _DEFAULTS = PerturbationSettings()
 
 
 def perturb(
-    name: str,
-    analysis: Analysis,
-    seed: int,
-    settings: PerturbationSettings = _DEFAULTS,
+    name: str, analysis: Analysis, seed: int, settings: PerturbationSettings = _DEFAULTS
 ) -> Perturbation:
-    """Apply one perturbation to a caption; the same arguments always give the same result.
+    """Apply one perturbation to a caption.
 
     Args:
       seed: for this caption and perturbation; `perturb_all` derives it.
@@ -154,16 +143,12 @@ def perturb(
 
 
 def perturb_all(
-    analysis: Analysis,
-    record_id: str,
-    run_seed: int,
-    settings: PerturbationSettings = _DEFAULTS,
+    analysis: Analysis, record_id: str, run_seed: int, settings: PerturbationSettings = _DEFAULTS
 ) -> list[Perturbation]:
     """Return all perturbations of a caption, in the order of `PERTURBATIONS`.
 
     Args:
-      record_id: the caption's id; each of its perturbations has its own random numbers, seeded from
-        run seed, id, name and version.
+      record_id: the caption's id, which seeds each perturbation together with its name and version.
     """
     version = VERSIONS[settings.mode]
     names = names_of(settings.mode)

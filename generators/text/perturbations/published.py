@@ -1,6 +1,6 @@
 """The 13 perturbations as the published code makes them, its defects included.
 
-Known defects kept: typos at the same place in all captions with as many places (`published_typos`);
+Known defects kept: typos at the same place in all captions with as many places;
 punctuation re-spaced and quotation marks turned into `` and '' by joining tokens; the first noun
 or adjective replaced by the first other lemma of any sense of any part of speech; "and true it
 true"; shuffles that may give back the caption itself; text cut to 300 characters after the
@@ -29,12 +29,14 @@ import random
 import re
 from collections.abc import Callable, Sequence
 
-from rapidfuzz.distance import Postfix, Prefix
-
 from eqforge.core.errors import MissingExtra
 from eqforge.generators.text.analysis import Analysis
-from eqforge.generators.text.edits import Span
+from eqforge.generators.text.edits import Span, common_ends
 from eqforge.generators.text.perturbations.record import VERSIONS, Perturbation, Reason
+from eqforge.generators.text.perturbations.typos import (
+    NEIGHBOURING_LETTERS,
+    NEIGHBOURING_NUMPAD_DIGITS,
+)
 from eqforge.generators.text.wordnet import WORDNET_LOCK, open_wordnet
 from eqforge.generators.text.words import has_same_words
 
@@ -59,13 +61,15 @@ def perturb_as_published(
     before, reason = analysis.text, None
     try:
         after = published(analysis, rng)
-    except KeyError:  # a digit that the keyboard of `published_typos` lacks
+    except KeyError:  # a digit that the keyboard lacks
         after, reason = before, Reason.CODE_FAILED
     after = after[:MAX_CHARACTERS]
     applied = after != before[:MAX_CHARACTERS]
     if not applied and reason is None:
         reason = Reason.UNCHANGED
-    span_before, span_after = _changed_spans(before, after)
+    prefix, suffix = common_ends(before, after)
+    ends = [] if before == after else [len(before) - suffix, len(after) - suffix]
+    spans = [(Span(start=prefix, end=end),) for end in ends] or [(), ()]
     return Perturbation(
         name=name,
         mode="paper",
@@ -74,8 +78,8 @@ def perturb_as_published(
         applied=applied,
         words_changed=not has_same_words(before[:MAX_CHARACTERS], after),
         reason=reason,
-        spans_before=span_before,
-        spans_after=span_after,
+        spans_before=spans[0],
+        spans_after=spans[1],
     )
 
 
@@ -112,7 +116,6 @@ def shuffle_other_words(analysis: Analysis, rng: random.Random) -> str:
 
 
 def shuffle_all_words(analysis: Analysis, rng: random.Random) -> str:
-    """Shuffle the parts of the text between spaces."""
     words = analysis.text.split(" ")
     return " ".join(rng.sample(words, len(words)))
 
@@ -120,7 +123,7 @@ def shuffle_all_words(analysis: Analysis, rng: random.Random) -> str:
 def _shuffle_tagged(
     analysis: Analysis, rng: random.Random, groups: Sequence[Callable[[str], bool]]
 ) -> str:
-    """Shuffle the tokens of each group of tags among their places; joins tokens with spaces."""
+    """Shuffle the tokens of each group of tags among their places; join tokens with spaces."""
     words, tags = zip(*tokens_as_in_spacy(analysis), strict=True) if analysis.text else ((), ())
     shuffled = list(words)
     for is_in_group in groups:
@@ -140,7 +143,7 @@ def shuffle_trigrams(analysis: Analysis, rng: random.Random, *, within: bool) ->
 
 
 def tokenize_words(text: str) -> list[str]:
-    """Return the tokens of NLTK's word tokenizer, sentence by sentence."""
+    """Split a text by NLTK's word tokenizer, sentence by sentence."""
     tokenizer = _word_tokenizer()
     return [word for part in _SENTENCE_END.split(text) for word in tokenizer(part)]
 
@@ -158,20 +161,17 @@ def _word_tokenizer() -> Callable[[str], list[str]]:
 def _tagged_words(analysis: Analysis) -> list[tuple[str, str]]:
     """Return NLTK's tokens, each with the tag of the analysis's last token that starts in it."""
     starts = {token.start: token.tag for token in analysis.tokens}
+    text = analysis.text
     tagged, done = [], 0
-    for word in tokenize_words(analysis.text):
-        start, end = _locate(word, analysis.text, done)
+    for word in tokenize_words(text):
+        forms = (word, '"') if word in ("``", "''") else (word,)  # the tokenizer's quotation marks
+        places = [(text.find(form, done), len(form)) for form in forms]
+        found = [(at, at + size) for at, size in places if at >= 0]
+        start, end = min(found, default=(done, done))
         tags = [starts[i] for i in range(start, end) if i in starts]
         tagged.append((word, tags[-1] if tags else ""))
         done = end
     return tagged
-
-
-def _locate(word: str, text: str, done: int) -> tuple[int, int]:
-    """Return a token's span in the text; the tokenizer rewrites quotation marks."""
-    forms = (word, '"') if word in ("``", "''") else (word,)
-    found = [(at, at + len(form)) for form in forms if (at := text.find(form, done)) >= 0]
-    return min(found, default=(done, done))
 
 
 def tokens_as_in_spacy(analysis: Analysis) -> list[tuple[str, str]]:
@@ -193,9 +193,69 @@ def _changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Spa
     """Return the span that differs in each of two texts; none if they are equal."""
     if before == after:
         return (), ()
-    prefix = Prefix.similarity(before, after)
-    suffix = Postfix.similarity(before[prefix:], after[prefix:])
+    prefix, suffix = common_ends(before, after)
     return (
         (Span(start=prefix, end=len(before) - suffix),),
         (Span(start=prefix, end=len(after) - suffix),),
     )
+
+
+# --- typos: the published code uses the package `typo` 0.1.7 (ranvijaykumar/typo, MIT), class
+# StrErrer, and src/perturbations/perturbation_types/typos.py
+
+_SEED = 42
+"""The code resets the seed for each caption, so captions with the same number of places for a typo
+have it at the same one. `typo` seeds the global generator; a local one makes the same draws."""
+
+
+def _typo(
+    place: str, change: Callable[[str, random.Random], str], least: int = 1
+) -> Callable[[str], str]:
+    """Return a function that changes a text from a drawn place on, if it has enough places."""
+    pattern = re.compile(place)
+
+    def make(text: str) -> str:
+        rng = random.Random(_SEED)
+        places = [match.start() for match in pattern.finditer(text)]
+        if len(places) < least:
+            return text
+        start = places[rng.randint(0, len(places) - 1)]
+        return text[:start] + change(text[start:], rng)
+
+    return make
+
+
+def _swapped(rest: str, _: random.Random) -> str:
+    first, second = rest[:2]
+    new_second = first.upper() if second.isupper() else first.lower()
+    new_first = second.upper() if first.isupper() else second.lower()
+    return new_first + new_second + rest[2:]
+
+
+def _mistyped(rest: str, rng: random.Random) -> str:
+    neighbour = _neighbour(rest[0], rng)
+    return (neighbour.upper() if rest[0].isupper() else neighbour.lower()) + rest[1:]
+
+
+def _neighbour(character: str, rng: random.Random) -> str:
+    """Return a neighbouring key; a character that has none itself, for "9" sometimes "10".
+
+    Raises:
+      KeyError: a digit outside 0 to 9 was drawn and the numeric pad with it.
+    """
+    if character.isdecimal():
+        if rng.choice([True, False]):
+            return rng.choice(NEIGHBOURING_NUMPAD_DIGITS[character])
+        if character in "01":
+            return {"0": "9", "1": "2"}[character]
+        return str(int(character) + (-1) ** rng.randint(0, 1))
+    if character.lower() not in NEIGHBOURING_LETTERS:
+        return character
+    neighbour = rng.choice(NEIGHBOURING_LETTERS[character.lower()])
+    return neighbour.upper() if character.isupper() else neighbour
+
+
+swap_characters = _typo(r"(?=\w{2})", _swapped)
+drop_character = _typo(r"\w", lambda rest, _: rest[1:], least=2)
+add_character = _typo(r"\w", lambda rest, rng: _neighbour(rest[0], rng) + rest)
+hit_nearby_key = _typo(r"\w", _mistyped)

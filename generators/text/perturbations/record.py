@@ -53,7 +53,6 @@ class Perturbation:
     """A caption after one perturbation.
 
     Attributes:
-      mode: "corrected" or "paper".
       version: version of the rules of that mode.
       text: the perturbed caption; the caption itself if nothing was applied.
       applied: whether `text` differs from the caption, in more than letter case (corrected mode)

@@ -17,12 +17,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_noun
+from eqforge.generators.text.analysis import MARKS, Analysis, Token, is_adjective, is_noun
 from eqforge.generators.text.edits import Edit
-from eqforge.generators.text.fixed_expressions import is_in_function_phrase
 from eqforge.generators.text.perturbations.record import Reason
 from eqforge.generators.text.perturbations.synonyms import lowered, raised, sentence_capitals
-from eqforge.generators.text.tokenizer import MARKS
+from eqforge.generators.text.words import is_in_function_phrase
 
 _WORD = re.compile(rf"\w(?:\S*[\w{MARKS}])?")
 _ATTEMPTS = 64
@@ -33,9 +32,17 @@ Place = tuple[int, int]
 
 def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
     """Shuffle the nouns among their places, and the adjectives among theirs."""
-    free = [t for t in _nouns_and_adjectives(analysis) if _stands_alone(analysis.text, t)]
-    nouns = [_place(token) for token in free if is_noun(token)]
-    adjectives = [_place(token) for token in free if is_adjective(token)]
+    text = analysis.text
+    free = [
+        token
+        for token in _nouns_and_adjectives(analysis)
+        if not any(
+            character.isalnum() or character in "-_"
+            for character in text[token.start - 1 : token.start] + text[token.end : token.end + 1]
+        )
+    ]
+    nouns = [(token.start, token.end) for token in free if is_noun(token)]
+    adjectives = [(token.start, token.end) for token in free if is_adjective(token)]
 
     def draw(words: list[str]) -> list[str]:
         return [*_shuffled(words[: len(nouns)], rng), *_shuffled(words[len(nouns) :], rng)]
@@ -44,7 +51,6 @@ def shuffle_nouns_and_adjectives(analysis: Analysis, rng: random.Random) -> list
 
 
 def shuffle_all_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffle all words."""
     return _rearrange(analysis, find_words(analysis.text), lambda words: _shuffled(words, rng))
 
 
@@ -92,7 +98,7 @@ def _rearrange(
 
     Args:
       draw: returns the same words in a new list, in a random order; called until the order reads
-        differently, at most `_ATTEMPTS` times.
+        differently, up to `_ATTEMPTS` times.
     """
     capitals = sentence_capitals(analysis)
     written = [analysis.text[start:end] for start, end in places]
@@ -135,13 +141,3 @@ def _shuffled(words: list[str], rng: random.Random) -> list[str]:
 
 def _trigrams(words: list[str]) -> list[list[str]]:
     return [words[i : i + 3] for i in range(0, len(words), 3)]
-
-
-def _place(token: Token) -> Place:
-    return token.start, token.end
-
-
-def _stands_alone(text: str, token: Token) -> bool:
-    """Say whether no letter, digit, hyphen or underscore touches the token."""
-    around = text[token.start - 1 : token.start] + text[token.end : token.end + 1]
-    return not any(character.isalnum() or character in "-_" for character in around)

@@ -18,10 +18,9 @@ from eqforge.generators.text.analysis import Analysis, Token, is_adjective, is_n
 from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.caption_synonyms import ANY_NOUN, PartOfSpeech, caption_synonyms
 from eqforge.generators.text.edits import Edit
-from eqforge.generators.text.fixed_expressions import is_in_fixed_expression, is_in_function_phrase
-from eqforge.generators.text.inflection import inflect_word
-from eqforge.generators.text.parts import english, inflect_engine
+from eqforge.generators.text.parts import english, inflect_engine, inflect_word
 from eqforge.generators.text.perturbations.record import Reason
+from eqforge.generators.text.words import is_in_fixed_expression, is_in_function_phrase
 
 _TAGS: dict[PartOfSpeech, tuple[str, ...]] = {"n": ("NN", "NNS"), "a": ("JJ", "JJR", "JJS")}
 _PLAIN_TAGS = ("NN", "JJ")
@@ -32,12 +31,7 @@ _BEFORE_NOUNS = ("JJ", "JJR", "JJS", "VBN", "VBG", "CD", ",")
 def replace_by_synonyms(
     analysis: Analysis, rng: random.Random, pos: PartOfSpeech, max_words: int = 1
 ) -> list[Edit] | Reason:
-    """Replace up to `max_words` words of a part of speech, drawn from those with a synonym.
-
-    Args:
-      pos: "n" for common nouns, "a" for adjectives.
-      max_words: 1 or more; fewer are replaced if fewer have a synonym.
-    """
+    """Replace up to `max_words` words of a part of speech, drawn from those with a synonym."""
     options = synonym_places(analysis, pos)
     if not options:
         return Reason.NO_SYNONYM
@@ -50,14 +44,7 @@ def replace_by_synonyms(
 
 
 def synonym_places(analysis: Analysis, pos: PartOfSpeech) -> dict[int, tuple[tuple[str, str], ...]]:
-    """Return the words of a caption that have synonyms, by token.
-
-    Args:
-      pos: "n" for common nouns, "a" for adjectives.
-
-    Returns:
-      For each token its synonyms: as the list has them, and in the form of the token.
-    """
+    """Return the synonyms of a caption's words by token: as listed, and in the token's form."""
     tokens = analysis.tokens
     there = words_there(tokens)
     return {
@@ -79,11 +66,10 @@ def words_there(tokens: Sequence[Token]) -> set[str]:
 def synonyms_at(
     tokens: Sequence[Token], index: int, pos: PartOfSpeech, there: set[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the words that can replace a token, and in its form, without those that are there.
+    """Return the words that can replace a token, as listed and in the token's form.
 
     Args:
-      pos: "n" for common nouns, "a" for adjectives.
-      there: the texts, in lower case, and lemmas of the caption's words.
+      there: the texts, in lower case, and lemmas of the caption's words, which are left out.
     """
     token = tokens[index]
     listed = caption_synonyms()
@@ -98,7 +84,7 @@ def synonyms_at(
                 for word, form in forms
                 if form is not None
                 and there.isdisjoint((word.lower(), form.lower()))
-                and not (form.endswith("s") and _is_possessor(tokens, index))
+                and not (form.endswith("s") and [t.tag for t in tokens[index + 1 :][:1]] == ["POS"])
             )
     return ()
 
@@ -118,7 +104,7 @@ def article_edits(tokens: Sequence[Token], index: int, replacement: str) -> list
     """Return the edit of an "a" or "an" right before a token, if it has to agree anew.
 
     Args:
-      replacement: the words that will stand in its place.
+      replacement: the words that will stand in the token's place.
     """
     article = tokens[index - 1] if index > 0 else None
     if article is None or article.text.lower() not in ("a", "an"):
@@ -148,14 +134,10 @@ def match_case(replacement: str, replaced: str) -> str:
     return replacement
 
 
-def _is_possessor(tokens: Sequence[Token], index: int) -> bool:
-    return index + 1 < len(tokens) and tokens[index + 1].tag == "POS"
-
-
 def _following(tokens: Sequence[Token], index: int, pos: PartOfSpeech) -> set[str]:
     """Return text and lemma of the noun that an adjective describes, or else of the next word.
 
-    Before a noun also `ANY_NOUN`.
+    Before a noun `ANY_NOUN` is added.
     """
     first = index + 1
     place = first
@@ -180,17 +162,11 @@ def _inflected(word: str, tag: str) -> str | None:
 
 
 def _is_in_compound(tokens: Sequence[Token], index: int) -> bool:
-    """Say whether a word is part of a compound: a noun or a hyphen stands next to it.
-
-    For an adjective only hyphens count.
-    """
-    before = tokens[index - 1] if index > 0 else None
-    after = tokens[index + 1] if index + 1 < len(tokens) else None
-    if any(token is not None and token.tag == "HYPH" for token in (before, after)):
+    """Return True if a noun or a hyphen stands next to a word; for an adjective, a hyphen."""
+    around = [*tokens[max(index - 1, 0) : index], *tokens[index + 1 : index + 2]]
+    if any(token.tag == "HYPH" for token in around):
         return True
-    if is_adjective(tokens[index]):
-        return False
-    return any(token is not None and is_noun(token) for token in (before, after))
+    return not is_adjective(tokens[index]) and any(map(is_noun, around))
 
 
 _SENTENCE_ENDS: Final = frozenset((".", "!", "?", "\u2026", ".."))
@@ -198,10 +174,10 @@ _HAS_SENTENCES: Final = re.compile(r"[.!?\u2026]\W*\w")
 
 
 def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
-    """Return which words have the capital of their sentence, and whether they keep it elsewhere.
+    """Return the words with the capital of their sentence, and whether they keep it elsewhere.
 
-    Captions in capitals throughout, or with one in every word, have none of that kind. A name
-    behind a full stop need not start a sentence ("St. Louis") and is left out.
+    Captions in capitals throughout, or with one in every word, have no such words. A name behind a
+    full stop need not start a sentence ("St. Louis") and is left out.
 
     Returns:
       By the first character of the word: whether it is a name, an acronym or "I".
@@ -214,8 +190,11 @@ def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
         if token.text in _SENTENCE_ENDS:
             begins = True
         elif begins and is_word(token):
-            if token.text[0].isupper():
-                is_own = _has_own_capital(token)
+            word = token.text
+            if word[0].isupper():  # its own: names, "Asian", "I", "T-shirt"
+                is_own = token.tag.startswith("NNP") or (word != "A" and not word[1:2].isalpha())
+                lexicon = english().lexicon
+                is_own = is_own or (word in lexicon and word.lower() not in lexicon)
                 if is_first or not is_own:
                     found[token.start] = is_own
             if is_first and not _HAS_SENTENCES.search(analysis.text):
@@ -225,25 +204,16 @@ def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
 
 
 def raised(word: str) -> str:
-    """Return a word with a capital, where no other letter of it is one: "iPhone" stays."""
+    """Capitalise a word if no other letter of it is a capital: "iPhone" stays."""
     return _with_first(word, word[0].upper())
 
 
 def lowered(word: str) -> str:
-    """Return a word without its capital, where no other letter of it is one: "TV" stays."""
+    """Remove a word's capital if no other letter of it is one: "TV" stays."""
     return _with_first(word, word[0].lower())
 
 
 def _with_first(word: str, letter: str) -> str:
-    """Return a word with its first letter in another case, if that can be undone."""
+    """Change the case of a word's first letter, if that can be undone."""
     is_undone = word[0] in (letter.upper(), letter.lower())
     return letter + word[1:] if is_undone and word[1:] == word[1:].lower() else word
-
-
-def _has_own_capital(token: Token) -> bool:
-    """Say whether a word has a capital wherever it stands: a name, "Asian", "I", "T-shirt"."""
-    word = token.text
-    if token.tag.startswith("NNP") or (word != "A" and not word[1:2].isalpha()):
-        return True
-    lexicon = english().lexicon
-    return word in lexicon and word.lower() not in lexicon

@@ -26,14 +26,13 @@ def swap_characters(analysis: Analysis, rng: random.Random) -> list[Edit] | Reas
     while places:
         place = places.pop(rng.randrange(len(places)))
         pair = analysis.text[place : place + 2]
-        swapped = _swap(*pair)
+        swapped = _cased_as(pair[1], pair[0]) + _cased_as(pair[0], pair[1])
         if swapped.casefold() != pair.casefold():
             return [Edit(start=place, end=place + 2, replacement=swapped)]
     return Reason.NO_WORD_TO_EDIT
 
 
 def drop_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Leave out one character of a word."""
     places = [start + i for start, word in _words(analysis.text) for i in range(len(word))]
     if not places:
         return Reason.NO_WORD_TO_EDIT
@@ -49,7 +48,7 @@ def add_character(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason
 def hit_nearby_key(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
     """Replace a letter of a word with one from a neighbouring key, in the same case.
 
-    Digits are left alone: another number would change the meaning.
+    Digits are kept: another number would change the meaning.
     """
     return _hit_neighbour(analysis, rng, replaced=1)
 
@@ -67,7 +66,6 @@ def _hit_neighbour(analysis: Analysis, rng: random.Random, replaced: int) -> lis
 
 @functools.lru_cache(maxsize=2)  # two perturbations of a caption ask
 def _neighboured(text: str) -> tuple[int, ...]:
-    """Return the places of letters of words that have neighbours on the keyboard."""
     return tuple(
         start + i
         for start, word in _words(text)
@@ -80,11 +78,6 @@ def _neighboured(text: str) -> tuple[int, ...]:
 def _words(text: str) -> tuple[tuple[int, str], ...]:
     """Return the start and text of each run of two or more letters and digits."""
     return tuple((match.start(), match[0]) for match in _WORD.finditer(text))
-
-
-def _swap(first: str, second: str) -> str:
-    """Return two characters in reverse order, each in the case of the place it takes."""
-    return _cased_as(second, first) + _cased_as(first, second)
 
 
 def _cased_as(character: str, place: str) -> str:

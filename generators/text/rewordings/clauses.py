@@ -119,9 +119,7 @@ def with_first_participle(analysis: Analysis) -> Analysis:
         return analysis
     tokens = (*analysis.tokens[:index], dataclasses.replace(token, tag="VBG"))
     return dataclasses.replace(
-        analysis,
-        tokens=(*tokens, *analysis.tokens[last:]),
-        noun_phrases=((0, index), *others),
+        analysis, tokens=(*tokens, *analysis.tokens[last:]), noun_phrases=((0, index), *others)
     )
 
 

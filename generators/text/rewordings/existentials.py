@@ -1,10 +1,9 @@
 """Captions that say what there is: "there is a man riding a wave".
 
 So does a caption that is no sentence, "a man riding a wave", and one whose subject is new to the
-reader, "a man is riding a wave". Where it is a place that is said of the subject ("a dog is on a
-couch" and "there is a dog on a couch"), the sentence with "there" is the usual one, and the other
-is not made of it. What a caption calls the picture itself is not there, but shown: "this is a view
-of a street".
+reader, "a man is riding a wave". "There is a dog on a couch" is more usual than "a dog is on a
+couch", which is therefore not made of it. What a caption calls the picture itself is not there, but
+shown: "this is a view of a street".
 """
 
 from collections.abc import Iterator
@@ -38,8 +37,6 @@ _SHOWN: Final = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 6: 'this' points at "
     "what is before the reader's eyes, as a caption does that is a noun phrase alone."
 )
-"""Why both rules keep what is said."""
-
 _PICTURES = word_set("existentials.pictures")
 _SIDES = word_set("existentials.sides")
 _ARTICLES = ("a", "an", "the")
@@ -47,14 +44,14 @@ _SHOWN_ALL = ("complete", "of", "with", "showing", "from", "that", "through", "i
 
 
 def _opened(analysis: Analysis, words: str) -> Edit:
-    """Return the edit that opens a caption with some words; its capital goes to them."""
+    """Return the edit that opens a caption with some words, which take its capital."""
     start, letter = analysis.tokens[0].start, analysis.tokens[0].text[0]
     opening = words if letter.islower() else words.capitalize()
     return Edit(start=start, end=start + 1, replacement=f"{opening} {letter.lower()}")
 
 
 def _without_opening(analysis: Analysis) -> Edit:
-    """Return the edit that takes out the two words that open a caption, but for their capital."""
+    """Return the edit that removes the two words that open a caption, except their capital."""
     opening, _, first = analysis.tokens[:3]
     letter = first.text[0] if opening.text.islower() else first.text[0].upper()
     return Edit(start=opening.start, end=first.start + 1, replacement=letter)
@@ -77,8 +74,7 @@ def _add_this_is(analysis: Analysis) -> Iterator[Edits]:
 
 def _drop_this_is(analysis: Analysis) -> Iterator[Edits]:
     """Yield "a view of a street" for "this is a view of a street"."""
-    opening = [analysis.word(index) for index in range(2)]
-    if opening != ["this", "is"] or not is_single_phrase(analysis, 2, _ARTICLES):
+    if analysis.words((0, 2)) != ("this", "is") or not is_single_phrase(analysis, 2, _ARTICLES):
         return
     if has_plain_spacing(analysis, 0, 4) and analysis.tokens[2].text[0].islower():
         yield (_without_opening(analysis),)
@@ -92,8 +88,6 @@ _CONTRACTED = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 3: contracted forms "
     "of 'be' stand for the full ones."
 )
-_THERE_IS = ("there", "is")
-_THERES = (("there", "'s"), ("there", "\u2019s"))
 
 
 def _add(analysis: Analysis) -> Iterator[Edits]:
@@ -118,7 +112,7 @@ def _from_clause(analysis: Analysis) -> Iterator[Edits]:
     noun = _subject(analysis)
     if noun is None:
         return
-    if [analysis.word(noun.last + place) for place in (1, 2)] == ["going", "to"]:
+    if analysis.words((noun.last + 1, noun.last + 3)) == ("going", "to"):
         return  # what is going to happen is not there yet
     if describes(analysis, noun.last + 1, noun) or is_active(analysis, noun.last + 1):
         yield _with_there(analysis, noun)
@@ -126,22 +120,20 @@ def _from_clause(analysis: Analysis) -> Iterator[Edits]:
 
 def _from_place(analysis: Analysis) -> Iterator[Edits]:
     noun = _subject(analysis)
-    if noun is not None and _names_place(analysis, noun.last + 1):
+    if noun is None:
+        return
+    opening = analysis.words((noun.last + 1, noun.last + 4))
+    is_place = opening[0] in PLACES if opening else False
+    is_place = is_place and analysis.phrase_from(noun.last + 2) is not None  # "in a box"
+    if opening[:2] == ("in", "front"):
+        is_place = opening[2:] == ("of",)
+    if is_place:
         yield _with_there(analysis, noun)
 
 
 def _with_there(analysis: Analysis, noun: Nominal) -> tuple[Edit, Edit]:
     opening = _opened(analysis, f"there {noun.there}")
     return opening, deletion(analysis, noun.last, noun.last + 1)
-
-
-def _names_place(analysis: Analysis, index: int) -> bool:
-    """Say whether a preposition of place and what it takes stand at a token: "in a box"."""
-    behind = index + 1
-    if [analysis.word(index), analysis.word(behind)] == ["in", "front"]:
-        return analysis.word(behind + 1) == "of"
-    opens = any(first == behind for first, _ in analysis.noun_phrases)
-    return analysis.word(index) in PLACES and opens
 
 
 def _subject(analysis: Analysis) -> Nominal | None:
@@ -151,27 +143,24 @@ def _subject(analysis: Analysis) -> Nominal | None:
         return None
     if finite_verbs(analysis, noun.last) != [noun.last] or not is_one_sentence(analysis):
         return None
-    if _goes_on(analysis, noun.last + 1):
-        return None
+    for index in range(noun.last + 2, len(analysis.tokens)):
+        if analysis.word(index - 1) == "and" and analysis.tag(index) in ("IN", "RB", "RP"):
+            return None  # more than a noun phrase is joined: "is in a wall and on"
     is_plain = has_plain_spacing(analysis, 0, 2) and has_plain_spacing(
         analysis, noun.last - 1, noun.last + 2
     )
     return noun if is_plain else None
 
 
-def _goes_on(analysis: Analysis, start: int) -> bool:
-    """Say whether something that is no noun phrase is joined: "is in a wall and on"."""
-    return any(
-        analysis.word(index - 1) == "and" and analysis.tag(index) in ("IN", "RB", "RP")
-        for index in range(start + 1, len(analysis.tokens))
-    )
-
-
 def _to_clause(analysis: Analysis) -> Iterator[Edits]:
     if analysis.word(0) != "there":
         return
     noun = whole_nominal(analysis, 2)
-    if noun is None or analysis.word(1) != noun.there or not _is_plain(analysis, noun):
+    if noun is None or analysis.word(1) != noun.there:
+        return
+    if not (has_plain_spacing(analysis, 0, 3) and analysis.tokens[noun.first].text[0].islower()):
+        return
+    if not has_plain_spacing(analysis, noun.last - 1, noun.last + 1):
         return
     if not (describes(analysis, noun.last, noun) or is_active(analysis, noun.last)):
         return
@@ -179,39 +168,26 @@ def _to_clause(analysis: Analysis) -> Iterator[Edits]:
         yield _without_opening(analysis), insertion(analysis, noun.last, noun.be)
 
 
-def _is_plain(analysis: Analysis, noun: Nominal) -> bool:
-    is_lower = analysis.tokens[noun.first].text[0].islower()
-    behind = has_plain_spacing(analysis, noun.last - 1, noun.last + 1)
-    return is_lower and behind and has_plain_spacing(analysis, 0, 3)
-
-
 def _contract(analysis: Analysis) -> Iterator[Edits]:
-    opening = tuple(analysis.word(index) for index in range(2))
-    is_of_one = analysis.word(2) in ("a", "an")
-    if opening == _THERE_IS and is_of_one and has_plain_spacing(analysis, 0, 3):
-        words = f"{analysis.tokens[0].text}'s"
-        yield (replacement(analysis, 0, 2, words),)
+    is_of_one = analysis.word(2) in ("a", "an") and has_plain_spacing(analysis, 0, 3)
+    if is_of_one and analysis.words((0, 2)) == ("there", "is"):
+        yield (replacement(analysis, 0, 2, f"{analysis.tokens[0].text}'s"),)
 
 
 def _spell_out(analysis: Analysis) -> Iterator[Edits]:
-    opening = tuple(analysis.word(index) for index in range(2))
-    is_of_one = analysis.word(2) in ("a", "an")
-    if opening in _THERES and is_of_one and not analysis.text.isupper():
-        words = f"{analysis.tokens[0].text} is"
-        yield (replacement(analysis, 0, 2, words),)
+    is_of_one = analysis.word(2) in ("a", "an") and not analysis.text.isupper()
+    if is_of_one and analysis.words((0, 2)) in (("there", "'s"), ("there", "\u2019s")):
+        yield (replacement(analysis, 0, 2, f"{analysis.tokens[0].text} is"),)
 
 
-EXISTENTIALS: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=ground, find=find)
-    for name, reverse, ground, find in (
-        ("add_there_is", "drop_there_is", _GROUND, _add),
-        ("drop_there_is", "add_there_is", _GROUND, _drop),
-        ("clause_to_there_is", "there_is_to_clause", _GROUND, _from_clause),
-        ("there_is_to_clause", "clause_to_there_is", _GROUND, _to_clause),
-        ("add_this_is", "drop_this_is", _SHOWN, _add_this_is),
-        ("drop_this_is", "add_this_is", _SHOWN, _drop_this_is),
-        ("place_to_there_is", None, _GROUND, _from_place),
-        ("there_is_to_theres", "theres_to_there_is", _CONTRACTED, _contract),
-        ("theres_to_there_is", "there_is_to_theres", _CONTRACTED, _spell_out),
-    )
+EXISTENTIALS: Final = (
+    Rule("add_there_is", "drop_there_is", _GROUND, _add),
+    Rule("drop_there_is", "add_there_is", _GROUND, _drop),
+    Rule("clause_to_there_is", "there_is_to_clause", _GROUND, _from_clause),
+    Rule("there_is_to_clause", "clause_to_there_is", _GROUND, _to_clause),
+    Rule("add_this_is", "drop_this_is", _SHOWN, _add_this_is),
+    Rule("drop_this_is", "add_this_is", _SHOWN, _drop_this_is),
+    Rule("place_to_there_is", None, _GROUND, _from_place),
+    Rule("there_is_to_theres", "theres_to_there_is", _CONTRACTED, _contract),
+    Rule("theres_to_there_is", "there_is_to_theres", _CONTRACTED, _spell_out),
 )

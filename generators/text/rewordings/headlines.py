@@ -1,14 +1,19 @@
-"""Captions in the style of headlines, without "be" or the first article.
+"""Forms of a caption's verb, and captions in the style of headlines.
 
-"A man riding a wave" and "a man is riding a wave", or "a man rides a wave"; "cat on a bed" and "a
-cat on a bed". No article is left out, since that is no style for all captions.
+Headlines lack "be" or the first article: "a man riding a wave" and "a man is riding a wave", or "a
+man rides a wave"; "cat on a bed" and "a cat on a bed". No article is left out, since that is no
+style for all captions.
+
+Simple present and progressive, "a man rides a horse" and "a man is riding a horse", say the same of
+what a picture shows, for verbs of activity; "has", "looks like" and "contains" are left out, and so
+are "stands" of a tower and bare plurals, which may speak of all there are ("giraffes eat leaves").
 """
 
 import dataclasses
 from collections.abc import Iterator
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis, Range
+from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import article_for
 from eqforge.generators.text.caption_verbs import CaptionVerb, finite_forms, participles
 from eqforge.generators.text.coordination.conjuncts import is_mass
@@ -24,6 +29,7 @@ from eqforge.generators.text.rewordings.clauses import (
     with_first_verb,
 )
 from eqforge.generators.text.rewordings.introduced import (
+    can_do,
     describes,
     fits_behind,
     has_second_participle,
@@ -40,7 +46,7 @@ from eqforge.generators.text.rewordings.records import (
 )
 from eqforge.generators.text.words import word_set
 
-_GROUND = (
+_HEADLINE = (
     "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 11: in block "
     "language, such as headlines and captions, forms of 'be' and articles are left out."
 )
@@ -72,7 +78,11 @@ def _drop(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
-    """Return the subject of a caption whose only verb is a participle some tokens behind it."""
+    """Return the subject of a caption whose only verb is a participle right behind it.
+
+    Args:
+      skipped: tokens between subject and participle.
+    """
     if not any(may_describe(token.text.lower()) for token in analysis.tokens):
         return None
     subject = read_subject(analysis)
@@ -91,7 +101,7 @@ def _described_subject(analysis: Analysis, skipped: int) -> Subject | None:
 
 
 def _is_of_subject(analysis: Analysis, subject: Subject, index: int) -> bool:
-    """Say whether a participle is said of no thing before it: "a man in a hat riding"."""
+    """Return True if a participle is said of no thing before it: "a man in a hat riding"."""
     if not subject.modifiers:
         return True
     verb = participles().get(analysis.word(index))
@@ -107,7 +117,9 @@ def _to_participle(analysis: Analysis) -> Iterator[Edits]:
     verb, be = finite_forms().get(analysis.word(verbs[0]), (None, "")) if verbs else (None, "")
     if verb is None or len(verbs) > 1 or not has_plain_spacing(analysis, verbs[0], verbs[0] + 1):
         return
-    here = _put(analysis, verbs[0], verb.participle, "VBG")
+    tokens = list(analysis.tokens)
+    tokens[verbs[0]] = dataclasses.replace(tokens[verbs[0]], text=verb.participle, tag="VBG")
+    here = dataclasses.replace(analysis, tokens=tuple(tokens))
     if _is_said_of_subject(here, verbs[0], verb, be):
         edit = replacement(analysis, verbs[0], verbs[0] + 1, verb.participle)
         yield (edit,)
@@ -130,21 +142,16 @@ def _to_present(analysis: Analysis) -> Iterator[Edits]:
         yield (replacement(analysis, index, index + 1, form),)
 
 
-def _put(analysis: Analysis, index: int, word: str, tag: str) -> Analysis:
-    token = dataclasses.replace(analysis.tokens[index], text=word, tag=tag)
-    tokens = (*analysis.tokens[:index], token, *analysis.tokens[index + 1 :])
-    return dataclasses.replace(analysis, tokens=tokens)
-
-
 def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: str) -> bool:
-    """Say whether a participle, and nothing else, is said of the subject of a whole caption."""
+    """Return True if a participle is all that a caption says of its subject."""
     subject = read_subject(analysis)
     if subject is None or subject.last != index or subject.be != be:
         return False
     if not all(part.is_indefinite for part in subject.parts) or len(subject.parts) > 1:
         return False
-    if subject.parts[0].is_bare and be == "are" and not _has_article(analysis, index):
-        return False
+    rest = analysis.words((index, len(analysis.tokens)))
+    if subject.parts[0].is_bare and be == "are" and _ARTICLES.isdisjoint(rest):
+        return False  # "giraffes eat leaves" may say so of all there are
     if not is_one_sentence(analysis):
         return False
     if not (verb.is_momentary and fits_behind(analysis, index, verb)):
@@ -155,16 +162,10 @@ def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: s
         return False  # "lying down" is a state, "lies down" is a movement
     if has_second_participle(analysis, index) or joins_verb(analysis, index + 1):
         return False
-    rest = range(index, len(analysis.tokens))
-    if any(analysis.word(i) in ("another", "one") for i in rest):
+    if {"another", "one"} & set(rest):
         return False  # "one person standing and another bending over"
     is_of_subject = _is_of_subject(analysis, subject, index)
     return is_of_subject and not may_have_second_subject(analysis, subject, index + 1)
-
-
-def _has_article(analysis: Analysis, start: int) -> bool:
-    """Say whether a thing is singled out: "giraffes eat leaves" may say so of all there are."""
-    return any(analysis.word(i) in _ARTICLES for i in range(start, len(analysis.tokens)))
 
 
 def _add_article(analysis: Analysis) -> Iterator[Edits]:
@@ -174,8 +175,11 @@ def _add_article(analysis: Analysis) -> Iterator[Edits]:
     first, article = analysis.tokens[0], article_for(analysis.word(0))
     if article is None or not _lacks_article(analysis, last):
         return
-    if any(_is_bare_thing(analysis, phrase) for phrase in analysis.noun_phrases[1:]):
-        return  # "man cradling dog"
+    for start, end in analysis.noun_phrases[1:]:
+        head = analysis.tokens[end - 1]
+        is_bare = analysis.tag(start) in ("JJ", "NN") and head.tag == "NN"
+        if is_bare and not is_mass(head.lemma) and names_living(head):
+            return  # "man cradling dog"
     if has_plain_spacing(analysis, 0, min(last + 1, len(analysis.tokens))):
         is_capital = first.text[0].isupper()
         words = f"{article.capitalize() if is_capital else article} {first.text[0].lower()}"
@@ -183,16 +187,8 @@ def _add_article(analysis: Analysis) -> Iterator[Edits]:
         yield (edit,)
 
 
-def _is_bare_thing(analysis: Analysis, phrase: Range) -> bool:
-    """Say whether a noun phrase of a single thing has no article either."""
-    head, opener = analysis.tokens[phrase[1] - 1], analysis.tag(phrase[0])
-    if opener not in ("JJ", "NN") or head.tag != "NN" or is_mass(head):
-        return False
-    return names_living(head)
-
-
 def _lacks_article(analysis: Analysis, last: int) -> bool:
-    """Say whether the noun phrase that opens a caption is a single thing without an article."""
+    """Return True if the noun phrase that opens a caption is a single thing without an article."""
     tags = [analysis.tag(index) for index in range(last)]
     head = analysis.tokens[last - 1]
     if not all(tag in ("NN", "JJ", "VBN", "VBG") for tag in tags) or tags[-1] != "NN":
@@ -213,16 +209,84 @@ def _lacks_article(analysis: Analysis, last: int) -> bool:
         return True
     groups = set(closed_classes("object").groups.get(head.lemma, ()))
     is_thing = (bool(groups) and not groups & _NOT_COUNTED) or head.lemma in _COUNTED
-    return (is_thing or names_living(head)) and not is_mass(head)
+    return (is_thing or names_living(head)) and not is_mass(head.lemma)
 
 
-HEADLINES: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=ground, find=find)
-    for name, reverse, ground, find in (
-        ("headline_to_sentence", "sentence_to_headline", _GROUND, _add),
-        ("sentence_to_headline", "headline_to_sentence", _GROUND, _drop),
-        ("present_to_participle", "participle_to_present", _CLAUSE, _to_participle),
-        ("participle_to_present", "present_to_participle", _CLAUSE, _to_present),
-        ("add_article", None, _GROUND, _add_article),
-    )
+HEADLINES: Final = (
+    Rule("headline_to_sentence", "sentence_to_headline", _HEADLINE, _add),
+    Rule("sentence_to_headline", "headline_to_sentence", _HEADLINE, _drop),
+    Rule("present_to_participle", "participle_to_present", _CLAUSE, _to_participle),
+    Rule("participle_to_present", "present_to_participle", _CLAUSE, _to_present),
+    Rule("add_article", None, _HEADLINE, _add_article),
+)
+
+
+_PRESENT = (
+    "Quirk et al. 1985, A Comprehensive Grammar of the English Language, ch. 4: the "
+    "instantaneous present of captions and commentaries, and the progressive, tell of an event in "
+    "progress at the moment."
+)
+_EITHER = frozenset(("bunch", "crowd", "flock", "group", "herd", "pair"))
+"""Heads behind which both "is" and "are" are usual."""
+_FURNITURE = frozenset(("appliance", "seat or bed", "table"))
+
+
+def _to_progressive(analysis: Analysis) -> Iterator[Edits]:
+    analysis = with_first_verb(analysis)
+    subject, index = _subject_and_verb(analysis)
+    if subject is None:
+        return
+    verb, be = finite_forms().get(analysis.word(index), (None, None))
+    if verb is None or be is None or not _fits(analysis, subject, verb, be, index):
+        return
+    if joins_verb(analysis, index + 1):
+        return
+    if has_plain_spacing(analysis, index, index + 1):
+        edit = replacement(analysis, index, index + 1, f"{be} {verb.participle}")
+        yield (edit,)
+
+
+def _to_simple(analysis: Analysis) -> Iterator[Edits]:
+    subject, index = _subject_and_verb(analysis)
+    be = analysis.word(index)
+    verb = participles().get(analysis.word(index + 1))
+    if subject is None or verb is None or be not in ("is", "are"):
+        return
+    if not _fits(analysis, subject, verb, be, index + 1) or joins_verb(analysis, index + 2):
+        return
+    if has_plain_spacing(analysis, index, index + 2):
+        form = verb.third if be == "is" else verb.lemma
+        yield (replacement(analysis, index, index + 2, form),)
+
+
+def _subject_and_verb(analysis: Analysis) -> tuple[Subject | None, int]:
+    verbs = finite_verbs(analysis, 0)
+    if len(verbs) != 1 or not is_one_sentence(analysis):
+        return None, -1
+    subject = read_subject(analysis)
+    if subject is None or any(part.is_bare for part in subject.parts):
+        return None, -1
+    return (subject, verbs[0]) if subject.last == verbs[0] else (None, -1)
+
+
+def _fits(analysis: Analysis, subject: Subject, verb: CaptionVerb, be: str, index: int) -> bool:
+    """Return True if a verb form says of a subject what it does in the picture."""
+    opener = {token.lemma for token in analysis.tokens[: subject.last]}
+    if be != subject.be and not opener & _EITHER:
+        return False
+    if verb.lemma == "lay" and be == "are":
+        return False  # "lay" may be the past of "lie"
+    if verb.subject == "posture" and analysis.word(index + 1) in ("down", "up"):
+        return False  # "is lying down" is a state, "lies down" is a movement
+    groups = closed_classes("object").groups
+    things = {group for part in subject.parts for group in groups.get(part.head.lemma, ())}
+    if verb.lemma == "stand" and things & _FURNITURE:
+        return False  # "a counter is standing in a kitchen"
+    can_all = all(can_do(verb, part) for part in subject.parts)
+    return verb.is_momentary and can_all and fits_behind(analysis, index, verb)
+
+
+ASPECT: Final = (
+    Rule("simple_to_progressive", "progressive_to_simple", _PRESENT, _to_progressive),
+    Rule("progressive_to_simple", "simple_to_progressive", _PRESENT, _to_simple),
 )

@@ -235,11 +235,7 @@ def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
     """
     word = analysis.word(index)
     if word == "being":
-        return analysis.tag(index + 1) == "VBN" and analysis.tag(index + 2) in (
-            "IN",
-            ".",
-            "",
-        )
+        return analysis.tag(index + 1) == "VBN" and analysis.tag(index + 2) in ("IN", ".", "")
     if word == "dressed":
         return is_state(analysis, index) and noun.is_living
     if is_state(analysis, index):

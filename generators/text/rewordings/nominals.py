@@ -157,14 +157,14 @@ def _part(analysis: Analysis, first: int, last: int, *, is_of_group: bool) -> _P
     is_indefinite = (
         opener in _INDEFINITE
         or (tags[0] == "CD" and opener != "0")
-        or (is_bare and not is_named and (number == "are" or is_mass(head)))
+        or (is_bare and not is_named and (number == "are" or is_mass(head.lemma)))
     )
     return _Part(
         first=first,
         last=last,
         head=head,
         be=number,
-        is_determined=not is_bare or number == "are" or is_mass(head),
+        is_determined=not is_bare or number == "are" or is_mass(head.lemma),
         is_bare=is_bare,
         is_indefinite=is_indefinite,
     )

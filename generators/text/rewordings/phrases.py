@@ -13,14 +13,10 @@ from typing import Final
 from eqforge.generators.text.analysis import Analysis, Range
 from eqforge.generators.text.contexts import Context, parse_context, stands_in
 from eqforge.generators.text.edits import Edit
-from eqforge.generators.text.fixed_expressions import (
-    is_fixed_expression,
-    is_in_fixed_expression,
-)
-from eqforge.generators.text.inflection import inflect_word
+from eqforge.generators.text.parts import inflect_word
 from eqforge.generators.text.perturbations.synonyms import article_edits, match_case
 from eqforge.generators.text.rewordings.records import Edits, Rule, exchange_name, has_plain_spacing
-from eqforge.generators.text.words import read_table
+from eqforge.generators.text.words import is_fixed_expression, is_in_fixed_expression, read_table
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

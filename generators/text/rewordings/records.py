@@ -18,7 +18,7 @@ class Rewording:
     edits: Edits
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """A way to reword captions.
 
@@ -35,12 +35,12 @@ class Rule:
 
 
 def exchange_name(phrase: str, other: str) -> str:
-    """Return the name of the rule that puts one phrase in the place of another."""
+    """Return the name of the rule that replaces one phrase by another."""
     return f"{phrase}_as_{other}".replace(" ", "_").replace("-", "_")
 
 
 def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether the tokens of a range are in no capitals and have one space between them.
+    """Return True if the tokens of a range are not in capitals and have one space between them.
 
     Words are put in and taken out with the space behind them, so that either can be undone.
     """
@@ -53,18 +53,18 @@ def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def insertion(analysis: Analysis, index: int, words: str) -> Edit:
-    """Return the edit that puts words in before a token."""
+    """Return the edit that inserts words before a token."""
     start = analysis.tokens[index].start
     return Edit(start=start, end=start, replacement=f"{words} ")
 
 
 def deletion(analysis: Analysis, first: int, last: int) -> Edit:
-    """Return the edit that takes out tokens, with the space behind them; `last` exclusive."""
+    """Return the edit that removes tokens and the space behind them."""
     tokens = analysis.tokens
     return Edit(start=tokens[first].start, end=tokens[last].start, replacement="")
 
 
 def replacement(analysis: Analysis, first: int, last: int, words: str) -> Edit:
-    """Return the edit that puts words in the place of tokens; `last` exclusive."""
+    """Return the edit that replaces tokens by words."""
     tokens = analysis.tokens
     return Edit(start=tokens[first].start, end=tokens[last - 1].end, replacement=words)

@@ -164,7 +164,7 @@ def _opening(analysis: Analysis) -> Subject | None:
     is_clear = subject.parts[0].kind == "person" or all(
         other.be != subject.be for other in subject.modifiers
     )
-    if subject.modifiers and is_mass(analysis.tokens[subject.last - 1]):
+    if subject.modifiers and is_mass(analysis.tokens[subject.last - 1].lemma):
         return None  # "boxes of fruit that includes bananas"
     return subject if is_clear else None
 

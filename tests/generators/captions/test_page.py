@@ -9,8 +9,8 @@ import pytest
 
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import apply_edits
+from eqforge.generators.text.hard_negatives.lexicon import HardNegative, NegativeKind
 from eqforge.generators.text.hard_negatives.make import make_hard_negative
-from eqforge.generators.text.hard_negatives.records import HardNegative, NegativeKind
 from eqforge.generators.text.rewordings.rules import FAMILIES
 from tests.generators.rewordings.reworded import analysed
 

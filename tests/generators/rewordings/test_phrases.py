@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.edits import apply_edits
-from eqforge.generators.text.rewordings.colors import COLORS
 from eqforge.generators.text.rewordings.phrases import PHRASES
 from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, RULES, find_rewordings
+from eqforge.generators.text.rewordings.single_words import COLORS
 from eqforge.generators.text.taggers import load_tagger
 from tests.cases import cases_of
 from tests.undone import invert

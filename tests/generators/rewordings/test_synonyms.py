@@ -1,7 +1,7 @@
 import pytest
 
 from eqforge.generators.text.edits import apply_edits
-from eqforge.generators.text.rewordings.synonyms import SYNONYMS
+from eqforge.generators.text.rewordings.single_words import SYNONYMS
 from eqforge.generators.text.taggers import load_tagger
 
 
