@@ -48,17 +48,22 @@ def _piece_pattern() -> Any:
     return regex.compile(_PIECES, regex.IGNORECASE)
 
 
+def read_vocabulary() -> tuple[list[str], list[tuple[str, str]]]:
+    """Read CLIP's symbols in the order of their ids, and the pairs that it merges, by frequency."""
+    lines = _MERGES.read_bytes().decode().strip("\n").split("\n")
+    merges = [(left, right) for left, right in map(str.split, lines)]
+    # The characters that stand for the 256 bytes, in the order of CLIP's vocabulary.
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    letters = [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]
+    return [*letters, *(f"{letter}</w>" for letter in letters), *map("".join, merges)], merges
+
+
 @functools.cache
 def _encoder() -> "Tokenizer":
     """Build the byte-pair encoder, once per process, in 0.1 s."""
     from tokenizers import Tokenizer, models, pre_tokenizers
 
-    lines = _MERGES.read_bytes().decode().strip("\n").split("\n")
-    merges = [(left, right) for left, right in map(str.split, lines)]  # most frequent first
-    # The characters that stand for the 256 bytes, in the order of CLIP's vocabulary.
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    letters = [*map(chr, printable), *(chr(0x100 + n) for n in range(256 - len(printable)))]
-    symbols = [*letters, *(f"{letter}</w>" for letter in letters), *map("".join, merges)]
+    symbols, merges = read_vocabulary()
     vocabulary = {symbol: number for number, symbol in enumerate(symbols)}
     encoder = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, end_of_word_suffix="</w>"))
     encoder.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)

@@ -18,9 +18,8 @@ from eqforge.commands import inspection, verify
 from eqforge.commands.checks import CHECKS
 from eqforge.core.errors import MissingExtra
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.generators.text import parts
+from eqforge.generators.text import language, parts
 from eqforge.generators.text.lints import command as lint
-from eqforge.generators.text.lints import vocabulary
 from eqforge.generators.text.lints.lint import lint_records
 from eqforge.pipelines import (
     eq_video,
@@ -365,10 +364,10 @@ def captions(tmp_path: Path) -> Path:
 def no_dictionary(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A core install has no textblob, whose dictionary the lints look words up in."""
     remembered = (
-        vocabulary._newspaper_words,
-        vocabulary.in_dictionary,
-        vocabulary.is_known_word,
-        vocabulary.is_sure_word,
+        language._newspaper_words,
+        language.in_dictionary,
+        language.is_known_word,
+        language.is_sure_word,
         parts.english,
     )
 

@@ -14,7 +14,7 @@ from eqforge.generators.diffusion.alignment import (
     replacement,
     tokenize,
 )
-from eqforge.generators.text.clip_tokens import _byte_letters, _read_merges
+from eqforge.generators.text.clip_tokens import read_vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -22,11 +22,9 @@ def tokenizer():
     """CLIP's own tokenizer, from the vocabulary in open_clip's wheel."""
     transformers = pytest.importorskip("transformers")
     try:
-        merges = _read_merges()
+        symbols, merges = read_vocabulary()
     except MissingExtra as error:
         pytest.skip(str(error))
-    letters = _byte_letters()
-    symbols = [*letters, *(f"{x}</w>" for x in letters), *map("".join, merges)]
     symbols += ["<|startoftext|>", "<|endoftext|>"]
     vocabulary = {symbol: number for number, symbol in enumerate(symbols)}
     return transformers.CLIPTokenizer(vocab=vocabulary, merges=merges, model_max_length=77)

@@ -1,7 +1,7 @@
-"""What a language model is asked for a dataset: counted first, then asked before the runner starts.
+"""Count what a language model will be asked for a dataset, then ask before the runner starts.
 
-A server is asked by the process that starts a build: it alone needs the key and the network. What
-comes is kept where the workers find it, so that neither their number nor a stop changes a row.
+The process that starts a build asks a server: it alone needs the key and the network. Answers are
+kept where the workers find them, so that neither their number nor a stop changes a row.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ _CHARS_PER_TOKEN: Final = 4
 _TOKENS_AROUND: Final = 12
 """What a chat template puts around a question, about."""
 FIRST: Final = 32
-"""So many questions are asked before all others: a server that refuses them would refuse all."""
+"""Number of questions asked before all others: a server that refuses them would refuse all."""
 _TELLING: Final = 3
 """Fewer refusals may each be of a caption."""
 
@@ -44,7 +44,6 @@ class Estimate:
     tries: int = 1
 
     def __add__(self, other: "Estimate") -> "Estimate":
-        """Return what both ask together, with the tries of this one."""
         return replace(
             self,
             questions=self.questions + other.questions,
@@ -59,7 +58,7 @@ class Estimate:
 
 
 def estimate(batches: Iterable[Sequence[CaptionRecord]], rules: EditRules) -> Estimate:
-    """Return what would be asked about captions that come in batches of whole images."""
+    """Count what would be asked about captions that come in batches of whole images."""
     written = rules.written
     assert written is not None
     model = open_model(written.model)
@@ -127,7 +126,7 @@ class Counted:
     def _first_answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
         """Yield answers, refusals last: none is taken for one of a caption if nothing else came.
 
-        Which it is depends on the questions alone, not on what comes first: refusals are quick.
+        The order of the refusals depends on the questions alone, since refusals come quickly.
         """
         refused: list[tuple[int, Answer]] = []
         for position, answer in self._answers(questions):
@@ -157,7 +156,7 @@ def ask_ahead(
     found: Estimate,
     check: Callable[[Estimate], None],
 ) -> Counted:
-    """Ask all that editing captions will ask, so that every answer is known; returns the counts.
+    """Ask all that editing captions will ask, so that every answer is known; return the counts.
 
     Args:
       found: what was counted before; where answers are known, the server has given some.

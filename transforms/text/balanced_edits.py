@@ -1,9 +1,9 @@
-"""Draws the hard negatives of captions together, so that a text alone does not say that it is true.
+"""Draw the hard negatives of captions together, so that a text alone does not show if it is true.
 
-`generators.text.balance` sees to the negatives, and chance to the hard positives: by each caption's
-seed its negative is made from the caption or from the hard positive, and either of these two stands
-as the caption of the row, the other as its hard positive. So a rewording is found in true and false
-texts alike, and undone as often as it is made.
+`generators.text.balance` draws the negatives. Each caption's seed decides whether its negative is
+made from the caption or from the hard positive, and which of these two is the caption of the row,
+the other being its hard positive. So rewordings are as frequent in true texts as in false ones, and
+undone as often as they are made.
 """
 
 import random
@@ -53,7 +53,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
     Captions without negatives are left out. The texts of all negatives are held in memory.
 
     Args:
-      batches: all captions of a dataset; those of an image are in one batch.
+      batches: all captions of a dataset; the captions of an image are in one batch.
     """
     possible = (each for batch in batches for each in possible_edits(batch, rules))
     captions = [
@@ -73,11 +73,7 @@ def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) 
 def edit_as_drawn(
     captions: Iterable[CaptionRecord], rules: EditRules, drawn: Mapping[str, int]
 ) -> Iterator[EditedCaption]:
-    """Yield captions with the negatives that were drawn for them.
-
-    Args:
-      captions: of whole images, as they were drawn.
-    """
+    """Yield captions of whole images with the negatives that were drawn for them."""
     for each in possible_edits(captions, rules):
         place = drawn.get(each.edited.record.caption_id, NO_NEGATIVE)
         if not each.negatives:
@@ -89,7 +85,7 @@ def edit_as_drawn(
 
 
 def possible_edits(captions: Iterable[CaptionRecord], rules: EditRules) -> list[PossibleEdits]:
-    """Return captions with every negative that they could get; those of an image come together."""
+    """Return captions of whole images with every negative that they could get."""
     return [_possible(each, rules) for each in reword_captions(captions, rules)]
 
 
@@ -115,7 +111,7 @@ def _possible(caption: RewordedCaption, rules: EditRules) -> PossibleEdits:
 def _negatives(
     caption: RewordedCaption, of_positive: bool, rng: random.Random, rules: EditRules
 ) -> tuple[CaptionEdit, ...] | Rejection:
-    """Return the hard negatives of all kinds, without those that are true of the image."""
+    """Return the hard negatives of all kinds, without negatives that are true of the image."""
     positive, known, analysis = caption.positive, caption.known, caption.analysis
     if isinstance(positive, Rejection):
         return positive

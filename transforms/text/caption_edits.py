@@ -1,4 +1,4 @@
-"""Makes a hard positive and a hard negative from free captions, by rules or a language model."""
+"""Make a hard positive and a hard negative from free captions, by rules or a language model."""
 
 import random
 import threading
@@ -164,7 +164,9 @@ def edit_captions(captions: Iterable[CaptionRecord], rules: EditRules) -> list[E
     """
     return [
         EditedCaption(
-            record=each.record, positive=each.positive, negative=_guarded_negative(each, rules)
+            record=each.record,
+            positive=each.positive,
+            negative=guarded(partial(_negative, each, rules)),
         )
         for each in reword_captions(captions, rules)
     ]
@@ -205,7 +207,7 @@ def positives_of(
     """Return the hard positive of each caption alone, or why it has none.
 
     Args:
-      model: what writes those that a language model writes; None opens that of the rules.
+      model: the language model; None opens that of the rules.
     """
     records = list(captions)
     return _positives(records, _analyses(records, rules), rules, model)
@@ -267,15 +269,10 @@ def _taken(written: Rewrite | RewriteRefusal) -> CaptionEdit | Rejection:
     )
 
 
-def is_written(edit: CaptionEdit) -> bool:
-    """Say whether a language model made an edit."""
-    return edit.kind.startswith(WRITTEN)
-
-
 def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionEdit | Rejection:
-    """Return a rewording that the seed draws: first the family of its kind, then the kind.
+    """Draw a rewording by the seed: first the family of its kind, then the kind.
 
-    Families of many rules are drawn no more often than others, and one of `_RARELY_DRAWN` only
+    Families of many rules are drawn no more often than others, and a family of `_RARELY_DRAWN` only
     where a caption has no other: most captions could begin with "there is".
     """
     swap = swap_coordination(analysis)
@@ -309,35 +306,24 @@ def _rewordings(
         )
 
 
-def _guarded_negative(caption: RewordedCaption, rules: EditRules) -> CaptionEdit | Rejection:
-    analysis, known = caption.analysis, caption.known
+def _negative(caption: RewordedCaption, rules: EditRules) -> CaptionEdit | Rejection:
+    """Return a hard negative of the first kind that has one, tier by tier.
+
+    The seed draws the order within a tier.
+    """
+    analysis, known, true = caption.analysis, caption.known, caption.true
     if isinstance(analysis, Rejection):
         return analysis
     if isinstance(known, Rejection):
         return known
-    name, true = caption.record.caption_id, caption.true
-    return guarded(partial(_negative, analysis, name, known, true, rules))
-
-
-def _negative(
-    analysis: Analysis, caption_id: str, known: frozenset[str], true: Set[str], rules: EditRules
-) -> CaptionEdit | Rejection:
-    """Return a hard negative of the first kind that has one, tier by tier.
-
-    The seed draws the order within a tier. A negation can be told without the image.
-    """
-    rng = random.Random(derive_seed(rules.seed, caption_id, "hard_negative", _DRAWS))
+    name = caption.record.caption_id
+    rng = random.Random(derive_seed(rules.seed, name, "hard_negative", _DRAWS))
+    tiers = ([kind for kind in rules.kinds if kind in tier] for tier in _TIERS)
     reasons: list[str] = []
-    for kind in _in_tiers(rules.kinds, rng):
+    for kind in (kind for tier in tiers for kind in rng.sample(tier, len(tier))):
         made = make_hard_negative(analysis, kind, rng, known)
         if isinstance(made, HardNegative) and what_is_said(made.edited.text) not in true:
             return CaptionEdit(kind=made.kind, edited=made.edited)
         reason = TRUE_OF_IMAGE if isinstance(made, HardNegative) else made.reason
         reasons.append(f"{kind}: {reason}")
     return Rejection(reason=NO_HARD_NEGATIVE, detail=", ".join(sorted(reasons)))
-
-
-def _in_tiers(kinds: tuple[NegativeKind, ...], rng: random.Random) -> Iterator[NegativeKind]:
-    for tier in _TIERS:
-        asked = [kind for kind in kinds if kind in tier]
-        yield from rng.sample(asked, len(asked))

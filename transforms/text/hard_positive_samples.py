@@ -8,7 +8,6 @@ from eqforge.core.identity import derive_seed
 from eqforge.generators.text.coordination.swap import swap_coordination, swap_phrases
 from eqforge.generators.text.hard_positives.corrected import reword_by_rules, reword_foil
 from eqforge.generators.text.hard_positives.published import (
-    PublishedTriple,
     published_place,
     record_id,
     replace_as_published,
@@ -17,12 +16,12 @@ from eqforge.generators.text.language import Language
 from eqforge.generators.text.lexicon import Lexicon, with_inflections
 from eqforge.generators.text.words import word_edit
 from eqforge.schemas.records.scores import Rejection
-from eqforge.schemas.records.values import Span, spans_of
+from eqforge.schemas.records.values import spans_of
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.sources.text_pairs import TextPair
 from eqforge.transforms.dataset.image_folder import ImageFolder
 from eqforge.transforms.judges.settings import Judging
-from eqforge.transforms.text.caption_edits import CaptionEdit, EditedCaption, EditRules, is_written
+from eqforge.transforms.text.caption_edits import WRITTEN, EditedCaption, EditRules
 from eqforge.transforms.text.image_texts import FoilRecord
 from eqforge.transforms.text.perturb import tagger_of
 
@@ -60,37 +59,36 @@ class HardPositiveRules:
 def published_samples(
     foil: FoilRecord, lexicon: Lexicon
 ) -> tuple[HardPositiveSample, ...] | Rejection:
-    """Return the samples that the published rule makes of a record, or why there are none."""
-    rows = replace_as_published(foil.record, foil.kind, foil.group, lexicon)
-    if not rows:
+    """Make the samples of the published rule from a record, or return why there are none."""
+    samples = []
+    for row in replace_as_published(foil.record, foil.kind, foil.group, lexicon):
+        edit = word_edit(row.caption, row.hard_positive)
+        foiled = word_edit(row.caption, row.hard_negative)
+        sample = HardPositiveSample(
+            sample_id=f"{foil.text_id}/{row.pass_number}",
+            image=row.image,
+            image_id=None,
+            split="all",
+            caption=row.caption,
+            hard_positive=row.hard_positive,
+            hard_negative=row.hard_negative,
+            hard_positive_kind=f"replace/{row.kind}",
+            hard_negative_kind=f"vl-checklist/{row.kind}",
+            group=row.group,
+            original=row.entry.word,
+            replacement=row.entry.replacement,
+            caption_spans=spans_of(edit.spans_0),
+            hard_positive_spans=spans_of(edit.spans_1),
+            foil_spans=spans_of(foiled.spans_0),
+            hard_negative_spans=spans_of(foiled.spans_1),
+            repairs=(),
+            generator=f"{GENERATOR} paper",
+            source_order=row.order,
+        )
+        samples.append(sample)
+    if not samples:
         return Rejection(reason="not_selected", detail=foil.record.positives[0])
-    return tuple(_published_sample(foil, row) for row in rows)
-
-
-def _published_sample(foil: FoilRecord, row: PublishedTriple) -> HardPositiveSample:
-    edit = word_edit(row.caption, row.hard_positive)
-    foiled = word_edit(row.caption, row.hard_negative)
-    return HardPositiveSample(
-        sample_id=f"{foil.text_id}/{row.pass_number}",
-        image=row.image,
-        image_id=None,
-        split="all",
-        caption=row.caption,
-        hard_positive=row.hard_positive,
-        hard_negative=row.hard_negative,
-        hard_positive_kind=f"replace/{row.kind}",
-        hard_negative_kind=f"vl-checklist/{row.kind}",
-        group=row.group,
-        original=row.entry.word,
-        replacement=row.entry.replacement,
-        caption_spans=spans_of(edit.spans_0),
-        hard_positive_spans=spans_of(edit.spans_1),
-        foil_spans=spans_of(foiled.spans_0),
-        hard_negative_spans=spans_of(foiled.spans_1),
-        repairs=(),
-        generator=f"{GENERATOR} paper",
-        source_order=row.order,
-    )
+    return tuple(samples)
 
 
 @lru_cache(maxsize=2)
@@ -133,7 +131,7 @@ def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
 
 
 def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
-    """Return a text pair with its positive swapped around "and", as in SWAP."""
+    """Swap the positive of a text pair around "and", as in SWAP."""
     swap = swap_phrases(pair.positive)
     if isinstance(swap, Rejection) and not rules.published:
         (analysis,) = tagger_of(rules.edits.spacy_model).analyse([pair.positive])
@@ -166,20 +164,24 @@ def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
 
 
 def free_sample(made: EditedCaption) -> Outcome:
-    """Return a free caption with its hard positive and hard negative, or which is missing."""
-    record = made.record
-    for edit in (made.positive, made.negative):
-        if isinstance(edit, Rejection):
-            return edit
-    assert isinstance(made.positive, CaptionEdit)
-    assert isinstance(made.negative, CaptionEdit)
-    positive, negative = made.positive, made.negative
+    """Return a free caption with its hard positive and hard negative, or why one is missing."""
+    record, positive, negative = made.record, made.positive, made.negative
+    if isinstance(positive, Rejection):
+        return positive
+    if isinstance(negative, Rejection):
+        return negative
     true = (record.caption, positive.edited.text)
     replaced = (positive.original, positive.replacement)
     spans = (positive.edited.spans_before, positive.edited.spans_after)
     step = -1 if made.exchanged else 1
     caption, hard_positive = true[::step]
-    foiled = _foil_spans(made, caption)
+    foiled = (negative.edited.spans_before, negative.edited.spans_after)
+    if caption != made.base:
+        edit = word_edit(caption, negative.edited.text)
+        foiled = (spans_of(edit.spans_0), spans_of(edit.spans_1))
+    generator = f"{GENERATOR} rules"
+    if positive.kind.startswith(WRITTEN):
+        generator = f"{positive.generator}; {generator}"
     return HardPositiveSample(
         sample_id=record.caption_id,
         image=record.image,
@@ -198,22 +200,6 @@ def free_sample(made: EditedCaption) -> Outcome:
         foil_spans=foiled[0],
         hard_negative_spans=foiled[1],
         repairs=(),
-        generator=_generator(made.positive),
+        generator=generator,
         source_order=(),
     )
-
-
-def _generator(positive: CaptionEdit) -> str:
-    """Return what made the texts: rules, and the language model that wrote the hard positive."""
-    rules = f"{GENERATOR} rules"
-    return f"{positive.generator}; {rules}" if is_written(positive) else rules
-
-
-def _foil_spans(made: EditedCaption, caption: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """Return the spans in which a negative and the caption of its row differ."""
-    assert isinstance(made.negative, CaptionEdit)
-    edited = made.negative.edited
-    if caption == made.base:
-        return edited.spans_before, edited.spans_after
-    foiled = word_edit(caption, edited.text)
-    return spans_of(foiled.spans_0), spans_of(foiled.spans_1)

@@ -1,4 +1,4 @@
-"""Makes hard positives image by image: from VL-CheckList, text pairs and free captions."""
+"""Make hard positives image by image: from VL-CheckList, text pairs and free captions."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -10,7 +10,6 @@ from eqforge.core.identity import picture_key
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.coordination.conjuncts import SWAP_REFUSALS
 from eqforge.generators.text.hard_positives.reconcile import REFUSALS, reconcile_image
-from eqforge.generators.text.lexicon import Lexicon
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.judgements import Part
 from eqforge.schemas.records.scores import Rejection
@@ -23,7 +22,7 @@ from eqforge.transforms.dataset.plan import is_wanted
 from eqforge.transforms.judges.decide import JUDGE_REASONS, JudgedTexts, ask_judges, judge_sample
 from eqforge.transforms.judges.settings import Judging
 from eqforge.transforms.text.balanced_edits import UNBALANCED, draw_captions, edit_as_drawn
-from eqforge.transforms.text.caption_edits import EDIT_REASONS, EditedCaption, edit_captions
+from eqforge.transforms.text.caption_edits import EDIT_REASONS, edit_captions
 from eqforge.transforms.text.hard_positive_samples import (
     HardPositiveRules,
     Outcome,
@@ -64,7 +63,7 @@ class _Made:
 
 
 def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork:
-    """Return the hard positives of a batch of whole images.
+    """Make the hard positives of a batch of whole images.
 
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
       section 3.4 and appendix A.
@@ -87,7 +86,14 @@ def make_hard_positives(batch: TextsBatch, rules: HardPositiveRules) -> TextWork
                 if isinstance(verdict, Rejection):
                     rejects.append(reject(record, name, HARD_POSITIVES_STAGE, verdict))
                 else:
-                    samples.append(_with_image(found, record, admitted))
+                    # The digest of the file stands where a part of it is cut out.
+                    file = None if found.box is None else admitted.images.get(record.text_id)
+                    sample = replace(
+                        found,
+                        image_id=admitted.image_id(record),
+                        source_sha256=None if file is None else file.source_sha256,
+                    )
+                    samples.append(sample)
             elif is_wanted(record.text_id, rules.only):
                 rejects.append(reject(record, record.text_id, HARD_POSITIVES_STAGE, found))
     verdicts = (judged.get(sample.sample_id) for sample in samples)
@@ -109,7 +115,7 @@ def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRec
 def _judged(
     works: Iterable[_Made], admitted: Admitted[Text], judging: Judging
 ) -> dict[str, Judgement | Rejection]:
-    """Return what judges say of the samples, by their ids."""
+    """Ask judges about the samples; return their verdicts by the samples' ids."""
     samples = [
         (made.record, found)
         for made in works
@@ -143,14 +149,6 @@ def _judged(
     }
 
 
-def _with_image(
-    sample: HardPositiveSample, record: Text, admitted: Admitted[Text]
-) -> HardPositiveSample:
-    """Return the sample with its image, and with the file's digest where a part is cut out."""
-    digest = None if sample.box is None else admitted.source_sha256(record)
-    return replace(sample, image_id=admitted.image_id(record), source_sha256=digest)
-
-
 def check_balance(captions: object, model: str | None) -> None:
     """Check that hard negatives are made here, and can be drawn together.
 
@@ -169,7 +167,7 @@ def check_balance(captions: object, model: str | None) -> None:
 
 
 def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[str, int]:
-    """Return the places of the negatives that captions get, drawn among those of all."""
+    """Draw the negatives of all captions together; return their places."""
     captions = (
         admit_texts(_captions(batch), LIMITS, None, language=rules.language).records
         for batch in batches
@@ -195,7 +193,12 @@ def _make(
     rest: list[Text] = []
     for record in records:
         if rules.published and isinstance(record, FoilRecord):
-            yield _published(record, rules.lexicon)
+            found = guarded(partial(published_samples, record, rules.lexicon))
+            if isinstance(found, Rejection):
+                yield _one(record, found)
+            else:
+                names = tuple(sample.sample_id for sample in found)
+                yield _Made(record=record, candidates=names, outcomes=found)
         elif rules.published and isinstance(record, TextPair):
             yield _one(record, guarded(partial(swapped_sample, record, rules)))
         else:
@@ -207,42 +210,30 @@ def _make(
         else edit_as_drawn(free, rules.edits, drawn)
     )
     edited = {each.record.caption_id: each for each in made}
-    for group in _by_picture(rest):
-        outcomes = {record.text_id: _outcome(record, edited, rules) for record in group}
-        reconciled = _reconciled(outcomes, [text for one in group for text in _true_texts(one)])
+    groups: dict[tuple[str, CornerBox | None], list[Text]] = {}  # by image, or part of one
+    for record in rest:
+        key = picture_key(record.image, record.text_id), record.box
+        groups.setdefault(key, []).append(record)
+    for group in groups.values():
+        outcomes: dict[str, Outcome] = {}
+        true: list[str | None] = []
+        for record in group:
+            if isinstance(record, FoilRecord):
+                outcome = guarded(partial(corrected_sample, record, rules))
+                true += record.record.positives
+            elif isinstance(record, TextPair):
+                outcome = guarded(partial(swapped_sample, record, rules))
+                true += (record.positive, record.hard_positive)
+            else:
+                outcome = free_sample(edited[record.caption_id])
+                true.append(record.caption)
+            outcomes[record.text_id] = outcome
+        reconciled = _reconciled(outcomes, [text for text in true if text is not None])
         yield from (_one(record, reconciled[record.text_id]) for record in group)
 
 
-def _by_picture(records: Iterable[Text]) -> Iterable[list[Text]]:
-    """Return the records of each picture: of an image, or of the same part of it."""
-    groups: dict[tuple[str, CornerBox | None], list[Text]] = {}
-    for record in records:
-        key = picture_key(record.image, record.text_id), record.box
-        groups.setdefault(key, []).append(record)
-    return groups.values()
-
-
-def _outcome(
-    record: Text, edited: Mapping[str, EditedCaption], rules: HardPositiveRules
-) -> Outcome:
-    if isinstance(record, FoilRecord):
-        return guarded(partial(corrected_sample, record, rules))
-    if isinstance(record, TextPair):
-        return guarded(partial(swapped_sample, record, rules))
-    return free_sample(edited[record.caption_id])
-
-
-def _true_texts(record: Text) -> tuple[str, ...]:
-    """Return what a source says to be true of an image."""
-    if isinstance(record, FoilRecord):
-        return record.record.positives
-    if isinstance(record, CaptionRecord):
-        return (record.caption,)
-    return tuple(text for text in (record.positive, record.hard_positive) if text is not None)
-
-
 def _reconciled(outcomes: dict[str, Outcome], true: list[str]) -> dict[str, Outcome]:
-    """Return the outcomes of one image by id, where each contradiction is a rejection."""
+    """Return the outcomes of one image by id, with a rejection for each contradiction."""
     samples = {
         name: found for name, found in outcomes.items() if isinstance(found, HardPositiveSample)
     }
@@ -253,13 +244,4 @@ def _reconciled(outcomes: dict[str, Outcome], true: list[str]) -> dict[str, Outc
 
 
 def _one(record: Text, outcome: Outcome) -> _Made:
-    """Return the books of a record that gives one sample."""
     return _Made(record=record, candidates=(record.text_id,), outcomes=(outcome,))
-
-
-def _published(foil: FoilRecord, lexicon: Lexicon) -> _Made:
-    made = guarded(lambda: published_samples(foil, lexicon))
-    if isinstance(made, Rejection):
-        return _one(foil, made)
-    names = tuple(sample.sample_id for sample in made)
-    return _Made(record=foil, candidates=names, outcomes=made)

@@ -1,4 +1,4 @@
-"""What sources say of an image: foiled records, text pairs and free captions, image by image."""
+"""The texts of an image: foiled records, text pairs and free captions, image by image."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,31 +19,27 @@ FOLDERS: Final[Mapping[str, str]] = {"attribute": "Attribute/vg", "relation": "R
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoilRecord:
-    """A record of VL-CheckList and the file it stands in."""
+    """A record of VL-CheckList and the file it stands in.
+
+    The whole image is shown, as by the authors of REPLACE.
+    """
 
     kind: Kind
     group: str
     record: VlChecklistRecord
+    box: None = None
 
     @property
     def image(self) -> str:
-        """The image as the source names it."""
         return self.record.image
 
     @property
     def text_id(self) -> str:
-        """The id of the record; its samples' ids begin with it."""
         return record_id(self.record, self.kind, self.group)
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The captions, true and false."""
         return (*self.record.positives, *self.record.negatives)
-
-    @property
-    def box(self) -> None:
-        """The whole image is shown, as by the authors of REPLACE."""
-        return None
 
 
 Text = FoilRecord | TextPair | CaptionRecord
@@ -51,7 +47,7 @@ Text = FoilRecord | TextPair | CaptionRecord
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageTexts:
-    """All that a source says of one image."""
+    """All texts that a source has of one image."""
 
     image: str
     foils: tuple[FoilRecord, ...] = ()
@@ -60,7 +56,6 @@ class ImageTexts:
 
     @property
     def records(self) -> tuple[Text, ...]:
-        """Everything said of the image."""
         return (*self.foils, *self.pairs, *self.captions)
 
 
@@ -141,7 +136,6 @@ class TextSources:
 
 
 def texts_of(found: tuple[Text, ...]) -> ImageTexts:
-    """Return the texts of one image by their kinds."""
     return ImageTexts(
         image=found[0].image,
         foils=tuple(text for text in found if isinstance(text, FoilRecord)),

@@ -99,7 +99,6 @@ class NegativeWriterSettings:
 
     @property
     def model(self) -> WriterSettings:
-        """The model, as it is opened."""
         return WriterSettings(
             model=str(self.writer),
             revision=self.writer_revision,
@@ -142,7 +141,7 @@ def write_negatives(
     writing: NegativeWriting,
     model: LanguageModel | None = None,
 ) -> dict[str, CaptionEdit | Rejection]:
-    """Return what a language model makes of captions, by their ids.
+    """Ask a language model for negatives of captions; return them by the captions' ids.
 
     The first answer takes the likeliest tokens, each further one is drawn with a seed from the
     run's, the caption's id and the number of the try.
@@ -161,7 +160,17 @@ def write_negatives(
         for attempt in range(writing.retries + 1):
             if asked is None or not left:
                 break
-            questions = [_question(each, attempt, writing) for each in left]
+            step, retried = f"negative/{attempt}", attempt > 0 or writing.model.sample
+            questions = [
+                Question(
+                    prompt=PROMPT.replace("{example}", each.caption.strip()).strip(),
+                    seed=derive_seed(writing.seed, each.caption_id, step, VERSION)
+                    if retried
+                    else None,
+                    max_new_tokens=MAX_NEW_TOKENS,
+                )
+                for each in left
+            ]
             answers = ask(asked, questions, writing.ledger)
             for each, question, answer in zip(left, questions, answers, strict=True):
                 found[each.caption_id] = _edit(each, question, answer, true[_picture(each)])
@@ -171,15 +180,6 @@ def write_negatives(
 
 def _picture(record: CaptionRecord) -> str:
     return picture_key(record.image, record.caption_id)
-
-
-def _question(record: CaptionRecord, attempt: int, writing: NegativeWriting) -> Question:
-    seed = derive_seed(writing.seed, record.caption_id, f"negative/{attempt}", VERSION)
-    return Question(
-        prompt=PROMPT.replace("{example}", record.caption.strip()).strip(),
-        seed=seed if attempt or writing.model.sample else None,
-        max_new_tokens=MAX_NEW_TOKENS,
-    )
 
 
 def _edit(

@@ -1,8 +1,8 @@
-"""Perturbs captions in all 13 ways, and measures each caption once."""
+"""Perturb captions in all 13 ways, and measure each caption once."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from eqforge.generators.text.analysis import Analysis, Tagger
 from eqforge.generators.text.caption_lint import CaptionSettings
@@ -38,7 +38,7 @@ class PerturbationRules:
 
 @lru_cache(maxsize=2)
 def tagger_of(spacy_model: str | None) -> Tagger:
-    """Return a tagger, loaded once in every process."""
+    """Load a tagger, once in every process."""
     return load_tagger(spacy_model)
 
 
@@ -55,7 +55,7 @@ def analyse_captions(
 
 
 def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
-    """Return the perturbed and the measured captions of a batch; each is analysed once.
+    """Perturb and measure the captions of a batch; each is analysed once.
 
     Source: Hendriksen et al., "Benchmark Granularity and Model Robustness for Image-Text
       Retrieval", sections 3 and 4.
@@ -72,7 +72,7 @@ def perturb_batch(batch: CaptionBatch, rules: PerturbationRules) -> TextWork:
         names = [f"{record.caption_id}/{name}" for name in every]
         wanted = [name for name in names if is_wanted(name, rules.only)]
         candidates += len(wanted)
-        made = _make(record, admitted.image_id(record), analysis, rules)
+        made = guarded(partial(_make, record, admitted.image_id(record), analysis, rules))
         if isinstance(made, Rejection):
             rejects += (reject(record, name, PERTURBATIONS_STAGE, made) for name in wanted)
             continue
@@ -95,19 +95,7 @@ def _make(
 ) -> tuple[list[PerturbedCaption], MeasuredCaption] | Rejection:
     if isinstance(analysis, Rejection):
         return analysis
-    return guarded(
-        lambda: (
-            _perturbed(record, image_id, analysis, rules),
-            _measured(record, image_id, analysis),
-        )
-    )
-
-
-def _perturbed(
-    record: CaptionRecord, image_id: str | None, analysis: Analysis, rules: PerturbationRules
-) -> list[PerturbedCaption]:
-    found = perturb_all(analysis, record.caption_id, rules.seed, rules.perturbations)
-    return [
+    samples = [
         PerturbedCaption(
             sample_id=f"{record.caption_id}/{perturbation.name}",
             caption_id=record.caption_id,
@@ -125,12 +113,11 @@ def _perturbed(
             spans=perturbation.spans_before,
             perturbed_spans=perturbation.spans_after,
         )
-        for perturbation in found
+        for perturbation in perturb_all(
+            analysis, record.caption_id, rules.seed, rules.perturbations
+        )
     ]
-
-
-def _measured(record: CaptionRecord, image_id: str | None, analysis: Analysis) -> MeasuredCaption:
-    return MeasuredCaption(
+    return samples, MeasuredCaption(
         caption_id=record.caption_id,
         image=record.image,
         image_id=image_id,

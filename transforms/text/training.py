@@ -47,7 +47,7 @@ class TrainingRules:
 
 
 def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
-    """Return up to three texts for each caption of a batch of whole images.
+    """Make up to three texts for each caption of a batch of whole images.
 
     Source: Kamath et al., "The Hard Positive Truth about Vision-Language Compositionality",
       section 5: a caption, a hard positive and a hard negative of each caption of COCO.
@@ -55,7 +55,11 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
     admitted = admit_texts(
         batch.captions, rules.captions, rules.images, rules.only, language=rules.language
     )
-    candidates = [f"{record.caption_id}/{role}" for record in admitted.records for role in ROLES]
+    candidates = sum(
+        is_wanted(f"{record.caption_id}/{role}", rules.only)
+        for record in admitted.records
+        for role in ROLES
+    )
     samples: list[TrainingCaption] = []
     rejects: list[Reject] = list(admitted.rejects)
     judgements: list[Judgement] = []
@@ -63,29 +67,33 @@ def make_training_texts(batch: CaptionBatch, rules: TrainingRules) -> TextWork:
     answers = {} if rules.judging is None else _answers(captions, admitted, rules.judging)
     for edited in captions:
         for text in _texts(edited, admitted.image_id(edited.record)):
-            if not is_wanted(_id_of(text), rules.only):
+            name = text.candidate_id if isinstance(text, Reject) else text.sample_id
+            if not is_wanted(name, rules.only):
                 continue
             if isinstance(text, Reject):
                 rejects.append(text)
                 continue
-            found = _judged(text, answers.get(text.caption_id), rules.judging)
-            if isinstance(found, Rejection):
-                refused = reject(edited.record, text.sample_id, TRAINING_TEXTS_STAGE, found)
+            answer = answers.get(text.caption_id)
+            verdict: Judgement | Rejection | None = None
+            if isinstance(answer, Rejection):
+                verdict = answer
+            elif rules.judging is not None and answer is not None:
+                part: Part = text.role  # type: ignore[assignment]
+                kinds: dict[Part, str] = {} if text.kind is None else {part: text.kind}
+                about = answers_about(answer, part)
+                verdict = judge_sample(text.sample_id, about, kinds, rules.judging)
+            if isinstance(verdict, Rejection):
+                refused = reject(edited.record, text.sample_id, TRAINING_TEXTS_STAGE, verdict)
                 rejects.append(refused)
                 continue
             samples.append(text)
-            judgements += [] if found is None else [found]
+            judgements += [] if verdict is None else [verdict]
     return TextWork(
         samples=tuple(samples),
         judgements=tuple(judgements),
         images=admitted.images_of(samples),
         rejects=tuple(rejects),
-        tallies=(
-            admitted.tally,
-            TRAINING_TEXTS_STAGE.tally(
-                sum(is_wanted(name, rules.only) for name in candidates), len(samples)
-            ),
-        ),
+        tallies=(admitted.tally, TRAINING_TEXTS_STAGE.tally(candidates, len(samples))),
     )
 
 
@@ -100,7 +108,7 @@ def captions_of(rules: TrainingRules, batch: CaptionBatch) -> tuple[CaptionRecor
 def _answers(
     captions: Iterable[EditedCaption], admitted: Admitted[CaptionRecord], judging: Judging
 ) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
-    """Return what judges say of captions and what was made of them, by the captions' ids."""
+    """Ask judges about captions and what was made of them, by the captions' ids."""
     return ask_judges(
         (
             JudgedTexts(
@@ -119,23 +127,6 @@ def _answers(
 
 def _made(edit: CaptionEdit | Rejection) -> str | None:
     return None if isinstance(edit, Rejection) else edit.edited.text
-
-
-def _judged(
-    text: TrainingCaption,
-    answers: tuple[JudgeAnswer, ...] | Rejection | None,
-    judging: Judging | None,
-) -> Judgement | Rejection | None:
-    """Return what judges say of one text; None where none judges."""
-    if judging is None or answers is None or isinstance(answers, Rejection):
-        return answers if isinstance(answers, Rejection) else None
-    part: Part = text.role  # type: ignore[assignment]
-    kinds: dict[Part, str] = {} if text.kind is None else {part: text.kind}
-    return judge_sample(text.sample_id, answers_about(answers, part), kinds, judging)
-
-
-def _id_of(text: TrainingCaption | Reject) -> str:
-    return text.candidate_id if isinstance(text, Reject) else text.sample_id
 
 
 def _texts(edited: EditedCaption, image_id: str | None) -> Iterator[TrainingCaption | Reject]:

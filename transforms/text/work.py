@@ -26,7 +26,6 @@ CAPTIONS_STAGE = Stage(
         **CAPTION_REASONS,
     },
 )
-Made = TypeVar("Made")
 
 
 class SourceText(Protocol):
@@ -41,8 +40,7 @@ class SourceText(Protocol):
         """Unique in the source; a sample's id is this, or this with a suffix after a slash."""
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """Every text of it."""
+    def texts(self) -> tuple[str, ...]: ...
 
 
 class ShownText(SourceText, Protocol):
@@ -50,7 +48,7 @@ class ShownText(SourceText, Protocol):
 
     @property
     def box(self) -> CornerBox | None:
-        """The part of the image that is meant; None where the whole is."""
+        """The part of the image that is meant; None for the whole."""
 
 
 Text = TypeVar("Text", bound=SourceText)
@@ -83,25 +81,23 @@ class TextWork:
     tallies: tuple[Tally, ...] = ()
 
     def rows(self, table: str, _dataset: str) -> tuple[Any, ...]:
-        """Return the rows of one of the tables, or of the rejects."""
         return getattr(self, table)
 
 
 def reject(record: SourceText, candidate_id: str, stage: Stage, rejection: Rejection) -> Reject:
-    """Return the reject of a candidate made from a text."""
     image = record.image
     return stage.reject(candidate_id, rejection, source_id=image, source_path=image)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted(Generic[Shown]):
-    """The texts of a batch that can be worked on, and the books of those that are asked for.
+    """The texts of a batch that can be worked on.
 
     Attributes:
-      records: the texts, those too that are only there because their image is asked for.
-      images: the image of each text, by the text's id; none where no folder was named.
-      rejects: those asked for that cannot be worked on.
-      tally: the books of the stage.
+      records: the texts, including those that are only there because their image is asked for.
+      images: the image of each text, by the text's id; empty if no folder was named.
+      rejects: texts asked for that cannot be worked on.
+      tally: counts of the texts asked for.
     """
 
     records: tuple[Shown, ...]
@@ -110,17 +106,10 @@ class Admitted(Generic[Shown]):
     tally: Tally
 
     def image_id(self, record: Shown) -> str | None:
-        """Return the id of a text's image; None where no folder of images was named."""
-        image = self.images.get(record.text_id)
-        return None if image is None else image.row.image_id
-
-    def source_sha256(self, record: Shown) -> str | None:
-        """Return the digest of the file of a text's image; None where no folder was named."""
-        image = self.images.get(record.text_id)
-        return None if image is None else image.source_sha256
+        image = self.image(record.text_id)
+        return None if image is None else image.image_id
 
     def image(self, text_id: str) -> ImageRow | None:
-        """Return the image of a text by its id; None where no folder of images was named."""
         image = self.images.get(text_id)
         return None if image is None else image.row
 
@@ -139,7 +128,7 @@ def admit_texts(
     *,
     language: Language = "any",
 ) -> Admitted[Shown]:
-    """Check texts, and finds their images where a folder is named.
+    """Check texts, and find their images where a folder is named.
 
     Args:
       only: ids of the samples asked for; empty asks for all.

@@ -2,9 +2,10 @@
 
 import dataclasses
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -49,11 +50,6 @@ class LintSettings:
     """Which findings the file of --errata drops; by default those that are errors."""
 
     def __post_init__(self) -> None:
-        """Check the kinds.
-
-        Raises:
-          InputError: there is no such kind of finding.
-        """
         for kind in self.errata_kinds:
             if kind not in KINDS:
                 raise InputError(
@@ -64,11 +60,7 @@ class LintSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class LintReport:
-    """What is wrong with a file or a dataset.
-
-    Attributes:
-      path: of the file, or the folder of the dataset.
-    """
+    """The findings of a file or of a dataset's folder."""
 
     path: str
     records: int
@@ -76,12 +68,13 @@ class LintReport:
 
 
 def lint_command(settings: LintSettings) -> int:
-    """Lint the paths and prints the findings; returns 1 if one is severe enough, else 0.
+    """Lint the paths and print the findings; return 1 if one is severe enough, else 0.
 
     Raises:
       EqforgeError: no path is named, a path cannot be read, or a package is missing.
     """
     from eqforge.generators.text.lints.lint import lint_records
+    from eqforge.sources.errata import write_lines
 
     if not settings.paths:
         raise InputError("name what to lint: one file of text pairs or one dataset at least")
@@ -89,30 +82,23 @@ def lint_command(settings: LintSettings) -> int:
     fatal = levels[: levels.index(settings.fail_on) + 1]
     reports: list[LintReport] = []
     for path in settings.paths:
-        counter = _Counter(ticked(_records(path, settings), None, "records", str(path)))
-        found = tuple(lint_records(counter))
-        reports.append(LintReport(path=str(path), records=counter.records, findings=found))
+        read, number = ticked(_records(path, settings), None, "records", str(path)), count()
+        # `number` counts the records as they pass.
+        found = tuple(lint_records(record for record, _ in zip(read, number, strict=False)))
+        reports.append(LintReport(path=str(path), records=next(number), findings=found))
         print(_summary(reports[-1], settings.examples))
     if settings.errata is not None:
-        _write_errata(str(settings.errata), reports, settings.errata_kinds)
+        wrong = (
+            finding
+            for report in reports
+            for finding in of_samples(
+                (f for f in report.findings if f.kind in settings.errata_kinds), Path(report.path)
+            )
+        )
+        dropped = write_lines(str(settings.errata), errata_of(wrong))
+        print(visible(f"{settings.errata}: {counted(dropped, 'records')} to drop"))
     give(reports)
     return int(any(f.severity in fatal for report in reports for f in report.findings))
-
-
-def _write_errata(url: str, reports: Iterable[LintReport], kinds: Collection[str]) -> None:
-    """Write the errata that drop the records with findings of some kinds, and says how many."""
-    from eqforge.generators.text.lints.command import errata_of, of_samples
-    from eqforge.sources.errata import write_lines
-
-    found = (
-        finding
-        for report in reports
-        for finding in of_samples(
-            (f for f in report.findings if f.kind in kinds), Path(report.path)
-        )
-    )
-    number = write_lines(url, errata_of(found))
-    print(visible(f"{url}: {counted(number, 'records')} to drop"))
 
 
 def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
@@ -126,19 +112,6 @@ def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
     return lint_records(_records(path, settings))
 
 
-class _Counter:
-    """Counts the records that pass through it."""
-
-    def __init__(self, records: "Iterator[LabelledCaptions]") -> None:
-        self._source = records
-        self.records = 0
-
-    def __iter__(self) -> "Iterator[LabelledCaptions]":
-        for record in self._source:
-            self.records += 1
-            yield record
-
-
 def _records(path: Path, settings: LintSettings) -> "Iterator[LabelledCaptions]":
     from eqforge.sources.labelled_captions import label_pair, read_labelled_captions
     from eqforge.sources.text_pairs import read_text_pairs, with_hard_positives
@@ -150,36 +123,25 @@ def _records(path: Path, settings: LintSettings) -> "Iterator[LabelledCaptions]"
 
 
 def _summary(report: LintReport, examples: int) -> str:
-    """Return the findings in words, with some examples of each kind."""
     lines = []
     for kind, (severity, meaning) in KINDS.items():
         found = [finding for finding in report.findings if finding.kind == kind]
         if found:
             lines.append(f"  {severity:<8} {kind} {len(found):,}: {meaning}")
             shown = found[:examples]
-            lines += (f"           {_place(f)}: {f.detail}" for f in shown)
+            for finding in shown:
+                twin = f", as record {finding.twin}" if finding.twin else ""
+                place = f"{finding.record_id} {finding.field}{twin}"
+                lines.append(f"           {place}: {finding.detail}")
     total = f"{report.path}: {counted(len(report.findings), 'findings')} in "
     total += counted(report.records, "records")
     return in_lines([*lines, total])
 
 
-def _place(finding: Finding) -> str:
-    """Return the record and the caption of a finding, and the record that has it already."""
-    place = f"{finding.record_id} {finding.field}"
-    return f"{place}, as record {finding.twin}" if finding.twin else place
-
-
-main = shell("eqforge lint", LintSettings, lint_command, console=DocumentOptions)
-"""Runs the command line; returns 1 if there are findings of at least the severity to fail on."""
-
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:
     """Yield an erratum for each record that has findings, with all of their kinds as the reason.
 
-    No day stands in it: the same findings give the same errata on any.
+    It holds no day: the same findings give the same errata on any.
     """
     found: dict[str, set[str]] = {}
     for finding in findings:
@@ -191,7 +153,7 @@ def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:
 
 
 def of_samples(findings: Iterable[Finding], path: Path) -> Iterator[Finding]:
-    """Yield the findings of a path under the ids of the samples that they are of.
+    """Yield the findings of a path under the ids of their samples.
 
     A pair of images is linted as two records, `SAMPLE/0` and `SAMPLE/1`, and a training caption as
     one, whose texts are a sample each. Findings of a file, or of a dataset whose rows have other
@@ -227,3 +189,9 @@ def _samples(path: Path) -> Mapping[str, list[str]] | None:
     for row in dataset.rows("samples", list(dict.fromkeys((record, "sample_id")))):
         found.setdefault(row[record], []).append(row["sample_id"])
     return found
+
+
+main = shell("eqforge lint", LintSettings, lint_command, console=DocumentOptions)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -76,5 +76,4 @@ class Finding:
     severity: Severity = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        """Set the severity of the kind."""
         object.__setattr__(self, "severity", KINDS[self.kind][0])

@@ -1,4 +1,4 @@
-"""Lints a stream of text pairs."""
+"""Lint a stream of text pairs."""
 
 import dataclasses
 import hashlib
@@ -15,7 +15,6 @@ from eqforge.generators.text.language import is_known_word
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.generators.text.lints.word_edits import (
     PartialEdit,
-    WordExchange,
     exchanged_words,
     find_partial_edits,
     stays_true,
@@ -28,8 +27,7 @@ from eqforge.sources.text_pairs import TextPair
 def lint_records(records: Iterable[TextPair | LabelledCaptions]) -> Iterator[Finding]:
     """Yield the findings of the records of one file or dataset.
 
-    A record's findings are yielded as it is read, contradictions between records at the end. The
-    same records in the same order give the same findings.
+    A record's findings are yielded as it is read, contradictions between records at the end.
 
     Source: defects found in VL-CheckList, ARO and the published hard-positive sets.
     """
@@ -59,7 +57,6 @@ _EQUAL_KINDS = {
 
 
 def captions_of(record: LabelledCaptions) -> dict[str, str]:
-    """Return a record's captions by field, without those it lacks."""
     fields = ("positive", "negative", "hard_positive", "perturbed")
     texts = ((field, getattr(record, field)) for field in fields)
     return {field: text for field, text in texts if text is not None}
@@ -73,12 +70,20 @@ def check_record(record: LabelledCaptions) -> Iterator[Finding]:
     """
     captions = captions_of(record)
     for (left, right), kind in _EQUAL_KINDS.items():
-        if left in captions and right in captions:
-            yield from _check_equal(record, kind, right, captions[left], captions[right])
+        if not (left in captions and right in captions):
+            continue
+        texts = captions[left], captions[right]
+        if texts[0] == texts[1]:
+            yield _finding(record, kind, right, texts[1])
+        elif not exchanged_words(*texts):
+            yield _finding(record, "case_or_spacing_only", right, f"{texts[0]!r} | {texts[1]!r}")
     for field, text in captions.items():
         if field != "perturbed":
-            yield from _check_articles(record, field, text)
-            yield from _check_repetition(record, field, text)
+            for edit in agree_articles(text):
+                if not _MISSING_NOUN.match(text, edit.end):
+                    yield _finding(record, "article", field, text[edit.start : edit.end + 20])
+            for match in _TWICE.finditer(text):
+                yield _finding(record, "word_twice", field, match[0])
         if field != "positive" and text != record.positive:
             yield from _check_edit(record, field, text)
 
@@ -88,68 +93,34 @@ def _finding(record: LabelledCaptions, kind: str, field: str, detail: str) -> Fi
     return Finding(record_id=record.record_id, kind=kind, field=called, detail=detail)
 
 
-def _check_equal(
-    record: LabelledCaptions, kind: str, field: str, left: str, right: str
-) -> Iterator[Finding]:
-    if left == right:
-        yield _finding(record, kind, field, right)
-    elif not exchanged_words(left, right):
-        yield _finding(record, "case_or_spacing_only", field, f"{left!r} | {right!r}")
-
-
-def _check_articles(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
-    for edit in agree_articles(text):
-        if _MISSING_NOUN.match(text, edit.end):
-            continue
-        yield _finding(record, "article", field, text[edit.start : edit.end + 20])
-
-
-def _check_repetition(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
-    for match in _TWICE.finditer(text):
-        yield _finding(record, "word_twice", field, match[0])
-
-
 def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
     exchanges = exchanged_words(record.positive, text)
     if exchanges and _first_difference_is_cut_off(record.positive, text):
         yield _finding(record, "edit_beyond_context", field, text[-60:])
     if field == "perturbed":
         return
-    if field == "negative":
-        yield from _check_meaning(record, text, exchanges)
-    is_made = record.is_made or field != "negative"
-    for word in _invented(record.positive, exchanges) if is_made else ():
-        yield _finding(record, "invented_word", field, word)
+    if field == "negative" and exchanges:
+        words, other = words_of(record.positive), words_of(text)
+        if len(words) == len(other) and sorted(words) == sorted(other):
+            yield _finding(record, "word_order_only", "negative", text)
+        elif stays_true(words, exchanges):
+            detail = "; ".join(f"{' '.join(e.before)} -> {' '.join(e.after)}" for e in exchanges)
+            yield _finding(record, "near_synonym_negative", "negative", detail)
+    if record.is_made or field != "negative":  # words that no dictionary has, unless only moved
+        made = (word for exchange in exchanges for word in exchange.after)
+        unknown = [word for word in made if word.isascii() and not is_known_word(word)]
+        given = {word.removesuffix("s") for word in words_of(record.positive)} if unknown else ()
+        for word in unknown:
+            if word.removesuffix("s") not in given:
+                yield _finding(record, "invented_word", field, word)
     lengths = sorted((len(record.positive.split()), len(text.split())))
     gap = lengths[1] - lengths[0]
     if gap >= _LENGTH_GAP_WORDS and lengths[1] >= _LENGTH_GAP_RATIO * lengths[0]:
         yield _finding(record, "length_gap", field, f"{lengths[0]} and {lengths[1]} words")
 
 
-def _check_meaning(
-    record: LabelledCaptions, negative: str, exchanges: tuple[WordExchange, ...]
-) -> Iterator[Finding]:
-    """Yield what the negative has in common with the positive: its words, or their meaning."""
-    if not exchanges:
-        return
-    words, other = words_of(record.positive), words_of(negative)
-    if len(words) == len(other) and sorted(words) == sorted(other):
-        yield _finding(record, "word_order_only", "negative", negative)
-    elif stays_true(words, exchanges):
-        detail = "; ".join(f"{' '.join(e.before)} -> {' '.join(e.after)}" for e in exchanges)
-        yield _finding(record, "near_synonym_negative", "negative", detail)
-
-
-def _invented(positive: str, exchanges: tuple[WordExchange, ...]) -> list[str]:
-    """Return the words of an edit that no dictionary has, without those it only moved."""
-    words = (word for exchange in exchanges for word in exchange.after)
-    unknown = [word for word in words if word.isascii() and not is_known_word(word)]
-    given = {word.removesuffix("s") for word in words_of(positive)} if unknown else set()
-    return [word for word in unknown if word.removesuffix("s") not in given]
-
-
 def _first_difference_is_cut_off(left: str, right: str) -> bool:
-    """Say whether CLIP reads the same tokens of two texts, since they differ only beyond them."""
+    """Return True if two texts differ only beyond the tokens that CLIP reads."""
     shared, _ = common_ends(left, right)
     if shared < CONTEXT_TOKENS - 2:  # a token has at least one character
         return False
@@ -165,7 +136,7 @@ _MADE = ("negative", "perturbed", "hard_positive")
 class SetChecks:
     """Collect what records say of their images, and check it at the end.
 
-    It holds digests and ids, not captions: some 600 bytes per record.
+    Held are digests and ids, not captions: some 600 bytes per record.
     """
 
     _pairs: dict[bytes, str] = dataclasses.field(default_factory=dict)
@@ -178,7 +149,7 @@ class SetChecks:
     _partial_edits: list[tuple[str, str, PartialEdit]] = dataclasses.field(default_factory=list)
 
     def add(self, record: LabelledCaptions) -> Iterator[Finding]:
-        """Add a record; yields the findings that it gives with the records before it."""
+        """Add a record; yield the findings that it gives with the records before it."""
         captions = captions_of(record)
         normal = {name: normalize_caption(text) for name, text in captions.items()}
         made = next((name for name in _MADE if name in captions), "positive")
@@ -241,7 +212,7 @@ class SetChecks:
 
 
 def _picture(record: LabelledCaptions) -> str:
-    """Return a key of the picture: the image, with the box if it is a part of it."""
+    """Return a key of the image, with the box if a part of it is meant."""
     box, image = record.box, picture_key(record.image, record.record_id)
     return image if box is None else f"{image}\0{box.x0},{box.y0},{box.x1},{box.y1}"
 

@@ -1,4 +1,11 @@
-"""Distinguishes edits of whole words from edits of letters inside words."""
+"""Edits of words between two texts: of whole words or inside them, and whether a text stays true.
+
+Whether an exchange keeps a caption true is decided by lists that come with the package: those made
+for captions (`caption_synonyms.tsv`), for hard positives (its full synonyms), and
+`broader_words.tsv`, in which whatever is a narrower word is also the broader one: a man is a
+person. WordNet is not asked: in the first senses of its words a girl is a woman, and a bike a
+motorcycle.
+"""
 
 import functools
 import itertools
@@ -75,7 +82,6 @@ def exchanged_words(before: str, after: str) -> tuple[WordExchange, ...]:
 
 @functools.lru_cache(maxsize=4)
 def words_of(text: str) -> tuple[str, ...]:
-    """Return the words of a text in lower case, without punctuation."""
     if is_unspaced(text):
         return tuple(text[start:end].lower() for start, end in word_spans(text))
     tokens = (match[0] for match in find_tokens(text))
@@ -108,8 +114,12 @@ def _all_partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
     is_word = not new.isascii() or is_sure_word(new)
     was_word = not old.isascii() or is_sure_word(old)
     for head, tail, before, after in _readings(old, new):
-        if is_word and was_word and _is_whole_exchange(head, tail, before, after):
-            continue
+        if is_word and was_word:  # do they differ in an ending, or in a member of a compound?
+            rest = [part for part in (head, tail) if part]
+            if before.startswith(after) or after.startswith(before):
+                continue
+            if all(len(part) >= _MIN_MEMBER and is_sure_word(part) for part in rest):
+                continue
         is_stem = not head and tail in _ENDINGS and is_word
         if not is_stem and in_dictionary(before) and in_dictionary(after):
             yield PartialEdit(
@@ -119,13 +129,6 @@ def _all_partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
                 part_after=after,
                 damaged="neither" if is_word and was_word else "before" if is_word else "after",
             )
-
-
-def _is_whole_exchange(head: str, tail: str, before: str, after: str) -> bool:
-    """Say whether two words differ as words do: in a member of a compound, or in an ending."""
-    is_form = before.startswith(after) or after.startswith(before)
-    rest = [part for part in (head, tail) if part]
-    return is_form or all(len(part) >= _MIN_MEMBER and is_sure_word(part) for part in rest)
 
 
 def _readings(old: str, new: str) -> Iterator[tuple[str, str, str, str]]:
@@ -151,11 +154,11 @@ _ARTICLES = frozenset(("a", "an", "the"))
 
 
 def stays_true(words: tuple[str, ...], exchanges: tuple[WordExchange, ...]) -> bool:
-    """Say whether a caption whose words are exchanged is true wherever the caption is.
+    """Return True if a caption with some words exchanged is true wherever the caption is.
 
-    It is if every exchange is one of articles, or of a word or phrase for a synonym of the same
-    number, for another form of the same verb ("holds", "holding"), or for a broader word. A broader
-    word does not do in a caption that denies something: "no dog" does not say "no animal".
+    Every exchange has to be one of articles, of a word or phrase for a synonym of the same number,
+    for another form of the same verb ("holds", "holding"), or for a broader word. A broader word
+    does not do in a caption that denies something: "no dog" does not say "no animal".
     """
     is_denial = not DENIALS.isdisjoint(words)
     return bool(exchanges) and all(_keeps_truth(each, is_denial) for each in exchanges)
@@ -190,13 +193,13 @@ def _is_word_kept(before: str, after: str, is_denial: bool) -> bool:
 
 
 def _is_synonym(word: str, synonym: str, pos: PartOfSpeech) -> bool:
-    """Say whether the list for captions has a synonym of a word that holds in any caption."""
+    """Return True if the list for captions has a synonym of a word that holds in any caption."""
     rows = caption_synonyms().get((pos, word), ())
     return any(row.before <= {ANY_NOUN} and not row.unless and synonym in row.words for row in rows)
 
 
 def _is_same_verb(before: str, after: str) -> bool:
-    """Say whether two words are forms of one verb, one of them the "-ing" form.
+    """Return True if two words are forms of one verb, one of them the "-ing" form.
 
     Other forms are left out: "tattooed" may be passive, and "watches" the plural of "watch".
     """

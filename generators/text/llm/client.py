@@ -34,7 +34,10 @@ def open_client(base: str, key: str, at_once: int, timeout_s: float) -> openai.A
       timeout_s: how long each try may take, to the last byte of its answer.
     """
     limits = httpx2.Limits(max_connections=at_once, max_keepalive_connections=at_once)
-    inner = httpx2.AsyncHTTPTransport(verify=_tls(), limits=limits, proxy=_proxy(base))
+    parts, proxy = urlsplit(base), None
+    if not urllib.request.proxy_bypass(parts.hostname or ""):
+        proxy = urllib.request.getproxies().get(parts.scheme)
+    inner = httpx2.AsyncHTTPTransport(verify=_tls(), limits=limits, proxy=proxy)
     transport = _Bounded(inner, timeout_s, with_key=bool(key))
     return openai.AsyncOpenAI(
         base_url=base,
@@ -88,14 +91,6 @@ async def _read(response: httpx2.Response) -> httpx2.Response:
 @functools.cache
 def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
-
-
-def _proxy(base: str) -> str | None:
-    """Return the proxy that the system names for a server."""
-    parts = urlsplit(base)
-    if urllib.request.proxy_bypass(parts.hostname or ""):
-        return None
-    return urllib.request.getproxies().get(parts.scheme)
 
 
 def without_key(text: str, key: str, name: str) -> str:

@@ -1,14 +1,14 @@
 """Batched decoding in which no record depends on its neighbours.
 
-A sampled record draws from its own generator, on the CPU. What remains is rounding: a matrix
-product of another shape may sum in another order. So every batch has the full number of rows,
-prompts are padded to a length that depends only on their own, and logits are rounded before a token
-is chosen. On one device and library version, results do not depend on order or neighbours, nor on
-the batch size, except for logits that lie within rounding of each other.
+A sampled record draws from its own generator, on the CPU. A matrix product of a different shape may
+sum in a different order, so every batch has the full number of rows, prompts are padded to a length
+that depends only on their own, and logits are rounded before a token is chosen. On one device and
+library version, results do not depend on order, neighbours or batch size, except for logits within
+rounding of each other.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,6 @@ class DecodingSettings:
     """How tokens are chosen, and when a completion ends.
 
     Attributes:
-      max_new_tokens: maximum number of tokens of a completion.
       temperature: divides the logits of sampled records; above 0.
       top_p: samples from the fewest likeliest tokens with at least this total probability, in
         (0, 1].
@@ -63,27 +62,26 @@ def complete(
 
     Args:
       model: a causal language model of transformers, in evaluation mode.
-      is_done: tells from a completion's tokens so far whether it ends there.
+      is_done: decides from a completion's tokens so far whether it ends there.
     """
     results: list[list[int]] = [[] for _ in requests]
-    for length, indices in _batches(requests, settings.batch_size):
-        rows = [requests[index] for index in indices]
-        padded = [*rows, *[rows[0]] * (settings.batch_size - len(rows))]
-        completions = _complete_batch(model, padded, length, settings, is_done)
-        for index, tokens in zip(indices, completions, strict=False):
-            results[index] = tokens
-    return results
-
-
-def _batches(requests: Sequence[Request], size: int) -> Iterator[tuple[int, list[int]]]:
-    """Yield the padded length and the request indices of each batch."""
+    size = settings.batch_size
     by_length: dict[int, list[int]] = defaultdict(list)
     for index, request in enumerate(requests):
         buckets = -(-len(request.prompt_ids) // _BUCKET_TOKENS)
         by_length[buckets * _BUCKET_TOKENS].append(index)
-    for length, indices in sorted(by_length.items()):
-        for start in range(0, len(indices), size):
-            yield length, indices[start : start + size]
+    batches = (
+        (length, indices[start : start + size])
+        for length, indices in sorted(by_length.items())
+        for start in range(0, len(indices), size)
+    )
+    for length, indices in batches:
+        rows = [requests[index] for index in indices]
+        padded = [*rows, *[rows[0]] * (size - len(rows))]
+        completions = _complete_batch(model, padded, length, settings, is_done)
+        for index, tokens in zip(indices, completions, strict=False):
+            results[index] = tokens
+    return results
 
 
 def _complete_batch(
@@ -99,7 +97,10 @@ def _complete_batch(
     ids = [[settings.pad_id] * pad + list(r.prompt_ids) for r, pad in zip(rows, pads, strict=True)]
     tokens = torch.tensor(ids, device=model.device)
     mask = torch.tensor([[0] * pad + [1] * (length - pad) for pad in pads], device=model.device)
-    generators = [_generator(row.seed) for row in rows]
+    generators = [
+        None if row.seed is None else torch.Generator(device="cpu").manual_seed(row.seed)
+        for row in rows
+    ]
     completions: list[list[int]] = [[] for _ in rows]
     open_rows = set(range(len(rows)))
     cache = None
@@ -124,16 +125,10 @@ def _complete_batch(
     return completions
 
 
-def _generator(seed: int | None) -> "torch.Generator | None":
-    import torch
-
-    return None if seed is None else torch.Generator(device="cpu").manual_seed(seed)
-
-
 def _step(
     model: Any, tokens: "torch.Tensor", mask: "torch.Tensor", cache: Any
 ) -> tuple["torch.Tensor", Any]:
-    """Run the model on new tokens; returns logits [rows, vocabulary] in float64 and the cache."""
+    """Run the model on new tokens; return logits [rows, vocabulary] in float64 and the cache."""
     positions = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -tokens.shape[1] :]
     output = model(
         input_ids=tokens,

@@ -1,7 +1,7 @@
 """A language model behind an OpenAI-compatible server: vLLM, llama.cpp, Ollama or a hosted one.
 
-The key stands in the environment variable EQFORGE_MODEL_KEY, is read where questions are sent, and
-is in no setting; where a server repeats it, it is blotted out before anything is read.
+The key is in the environment variable EQFORGE_MODEL_KEY and in no setting. If a server repeats it,
+it is blotted out before anything is read.
 """
 
 import contextlib
@@ -30,10 +30,10 @@ ENDPOINT_VERSION: Final = 1
 KEY: Final = "EQFORGE_MODEL_KEY"
 """The environment variable that holds the key."""
 TRIES = 18
-"""How often a question is sent: for about two minutes, as openai waits at most 8 s between tries
-where the server does not say how long."""
+"""How often a question is sent, over about two minutes: openai waits up to 8 s between tries unless
+the server says how long."""
 MAX_ANSWER_CHARS: Final = 20_000
-"""More of an answer is cut off."""
+"""The rest of an answer is cut off."""
 _PASSING: Final = frozenset((408, 409, 429))
 """States that pass, beside the server's errors from 500 on: openai tries again."""
 _FILTERED: Final = frozenset(("content_filter", "content_policy_violation"))
@@ -62,12 +62,12 @@ class Address:
 
 
 def is_endpoint(model: str) -> bool:
-    """Say whether a model is named by a server's address, NAME@https://... ."""
+    """Return True if a model is named by a server's address, NAME@https://... ."""
     return _ADDRESS.fullmatch(model) is not None
 
 
 def address_of(model: str) -> Address:
-    """Return the server and the model that `NAME@URL` names.
+    """Parse `NAME@URL`.
 
     Raises:
       InputError: the name is missing, or the address holds a password or a query.
@@ -124,7 +124,7 @@ class Endpoint:
         """Ask the server for its models, which costs nothing.
 
         Raises:
-          InputError: it cannot be reached, refuses the key, or does not know the model.
+          InputError: it cannot be reached, rejects the key, or does not know the model.
         """
         with self._client() as (portal, client):
             status, found = portal.call(self._request, client, "/models", None)
@@ -142,8 +142,8 @@ class Endpoint:
         """Yield the position of each question and its answer, in the order in which they come.
 
         Raises:
-          InputError: the server refuses the key or the model.
-          BuildError: it does not answer, and did not after TRIES tries.
+          InputError: the server rejects the key or the model.
+          BuildError: the server does not answer after TRIES tries.
         """
         # The next question is sent when an answer has been taken, so that few are lost. After an
         # error, or a signal, no more are sent; it is raised when those under way have come. While
@@ -177,7 +177,6 @@ class Endpoint:
 
     @contextlib.contextmanager
     def _client(self) -> "Iterator[tuple[BlockingPortal, openai.AsyncOpenAI]]":
-        """Open a client, and the thread in which its requests run."""
         from anyio.from_thread import start_blocking_portal
 
         from eqforge.generators.text.llm.client import open_client
@@ -226,7 +225,7 @@ class Endpoint:
         }
 
     def _read(self, found: Any) -> Answer:
-        """Return the answer of a response, whose fields may be missing or of any type."""
+        """Read the answer of a response, whose fields may be missing or of any type."""
         try:
             choice = found["choices"][0]
             text = choice["message"]["content"] if self.address.chat else choice["text"]
@@ -295,7 +294,7 @@ class Endpoint:
 
 
 def _key() -> str:
-    """Return the key of the environment; empty for none."""
+    """Read the key of the environment; empty for none."""
     found = os.environ.get(KEY, "").strip()
     if not found.isascii() or not found.isprintable():
         raise InputError(f"{KEY}: holds characters that no key has")
@@ -303,7 +302,7 @@ def _key() -> str:
 
 
 def _plain(said: Any) -> str:
-    """Return what a server calls itself, as far as it may stand in a row: no path of its disk."""
+    """Shorten what a server calls itself for a row: no path of its disk."""
     name = str(said)
     name = name.rstrip("/").rpartition("/")[2] if name.startswith("/") else name
     return "".join(letter for letter in name if letter.isprintable())[:100]

@@ -1,4 +1,4 @@
-"""What a language model is to the rest: questions go in, answers come out, and none is asked twice.
+"""Ask a language model: questions go in, answers come out, and none is asked twice.
 
 `CaptionWriter` runs a model of transformers, `Endpoint` asks an OpenAI-compatible server;
 `open_model` opens either by its settings.
@@ -62,21 +62,18 @@ class LanguageModel(Protocol):
 class Memory(Protocol):
     """Keeps answers, as `transforms.dataset.ledger.Ledger` does in a folder or a store."""
 
-    def recall(self, inputs: Any, kind: type[T]) -> T | None:
-        """Return what is known for JSON-like inputs, or None."""
+    def recall(self, inputs: Any, kind: type[T]) -> T | None: ...
 
-    def write(self, inputs: Any, result: Any) -> None:
-        """Keep a result for these inputs."""
+    def write(self, inputs: Any, result: Any) -> None: ...
 
 
 def ask(
     model: LanguageModel, questions: Sequence[Question], memory: Memory | None = None
 ) -> list[Answer]:
-    """Return the answers to questions, in order; each is asked once and kept when it comes.
+    """Return the answers to questions, in order; equal questions are asked once.
 
     Args:
-      questions: what to ask; equal ones are asked once.
-      memory: where answers are kept, by model and question; None keeps none.
+      memory: where answers are kept as they come, by model and question; None keeps none.
     """
     known: dict[Question, Answer] = {}
     unknown: list[Question] = []

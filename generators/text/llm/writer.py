@@ -1,6 +1,7 @@
 """The language model that settings name: one of transformers, run here, or one of a server."""
 
 import functools
+import hashlib
 import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -104,7 +105,6 @@ class CaptionWriter:
         )
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yield the position of each question and its answer."""
         by_length: dict[int, list[int]] = {}
         for position, question in enumerate(questions):
             by_length.setdefault(question.max_new_tokens, []).append(position)
@@ -117,13 +117,12 @@ class CaptionWriter:
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[tuple[str, bool]]:
-        """Return what the model writes after each prompt, up to the end of the first line.
+        """Complete each prompt up to the end of the first line.
 
-        Beside each stands whether it had no token left to come to an end.
+        Beside each text stands whether it had no token left to come to an end.
 
         Args:
           seeds: one per prompt; None takes the likeliest token at every step.
-          max_new_tokens: maximum number of tokens of a completion.
         """
         requests = [
             Request(prompt_ids=self._prompt_ids(prompt), seed=seed)
@@ -203,16 +202,9 @@ def _revision(settings: WriterSettings, model: Any) -> str:
     folder = Path(settings.model)
     if not folder.is_dir():
         return str(getattr(model.config, "_commit_hash", None) or settings.revision or "unknown")
-    digests = {
-        file.relative_to(folder).as_posix(): _file_digest(file)
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-    }
+    digests = {}
+    for file in filter(Path.is_file, folder.rglob("*")):
+        with open(file, "rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        digests[file.relative_to(folder).as_posix()] = sha256
     return f"sha256:{sha256_hex(repr(sorted(digests.items())).encode())[:16]}"
-
-
-def _file_digest(file: Path) -> str:
-    import hashlib
-
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

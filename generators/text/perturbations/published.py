@@ -69,7 +69,7 @@ def perturb_as_published(
         reason = Reason.UNCHANGED
     prefix, suffix = common_ends(before, after)
     ends = [] if before == after else [len(before) - suffix, len(after) - suffix]
-    spans = [(Span(start=prefix, end=end),) for end in ends] or [(), ()]
+    spans: list[tuple[Span, ...]] = [(Span(start=prefix, end=end),) for end in ends] or [(), ()]
     return Perturbation(
         name=name,
         mode="paper",
@@ -226,7 +226,7 @@ def _typo(
 
 
 def _swapped(rest: str, _: random.Random) -> str:
-    first, second = rest[:2]
+    first, second = rest[0], rest[1]
     new_second = first.upper() if second.isupper() else first.lower()
     new_first = second.upper() if first.isupper() else second.lower()
     return new_first + new_second + rest[2:]

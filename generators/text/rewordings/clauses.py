@@ -24,6 +24,7 @@ _MANY = frozenset(("many", "several", "some", "these", "those"))
 _PREPOSITIONS = frozenset(("at", "in", "inside", "near", "on", "outside", "under", "with"))
 _BEFORE_NOUNS = ("VBG", "VBZ", "VBP", "VB", "PRP$")
 _WITH_NOUNS = frozenset(("between", "for", "of", "with"))
+_RAILS = frozenset(("rail", "railroad", "railway", "train"))
 _NOUNS = frozenset(("being", "building", "carving", "crossing", "drawing", "painting"))
 _JOINING = frozenset(("&", ",", "and", "but", "or", "then"))
 
@@ -46,7 +47,6 @@ class Subject:
 
     @property
     def is_living(self) -> bool:
-        """Whether it names people or animals and nothing else."""
         return all(part.is_living for part in self.parts)
 
 
@@ -89,13 +89,11 @@ def with_first_verb(analysis: Analysis) -> Analysis:
     (_, last), *others = analysis.noun_phrases
     for index in range(2, last):
         if (tag := _verb_tag(analysis, index)) is not None:
-            token = dataclasses.replace(analysis.tokens[index], tag=tag)
+            tokens = list(analysis.tokens)
+            tokens[index] = dataclasses.replace(tokens[index], tag=tag)
             rest = [(index + 1, last)] if index + 1 < last else []
-            return dataclasses.replace(
-                analysis,
-                tokens=(*analysis.tokens[:index], token, *analysis.tokens[index + 1 :]),
-                noun_phrases=((0, index), *rest, *others),
-            )
+            phrases = ((0, index), *rest, *others)
+            return dataclasses.replace(analysis, tokens=tuple(tokens), noun_phrases=phrases)
     return analysis
 
 
@@ -117,10 +115,10 @@ def with_first_participle(analysis: Analysis) -> Analysis:
         return analysis
     if analysis.word(index - 2) == "of" or token.text.lower() in _NOUNS:
         return analysis
-    tokens = (*analysis.tokens[:index], dataclasses.replace(token, tag="VBG"))
-    return dataclasses.replace(
-        analysis, tokens=(*tokens, *analysis.tokens[last:]), noun_phrases=((0, index), *others)
-    )
+    tokens = list(analysis.tokens)
+    tokens[index] = dataclasses.replace(token, tag="VBG")
+    phrases = ((0, index), *others)
+    return dataclasses.replace(analysis, tokens=tuple(tokens), noun_phrases=phrases)
 
 
 def _verb_tag(analysis: Analysis, index: int) -> str | None:
@@ -136,38 +134,30 @@ def _verb_tag(analysis: Analysis, index: int) -> str | None:
     return "VBP" if be == "are" and tags == ("NNS", "NN") and is_many else None
 
 
-def _is_noun(analysis: Analysis, index: int) -> bool:
-    """Say whether a token is a noun that word lexicons take for a verb.
-
-    Such are the "tracks" of trains, and those of "with sinks" and "eating leaves".
-    """
-    before, word = analysis.word(index - 1), analysis.word(index)
-    if word == "tracks" and before in ("rail", "railroad", "railway", "train"):
-        return True
-    is_object = analysis.tag(index - 1) in _BEFORE_NOUNS or before in _WITH_NOUNS
-    return analysis.tag(index) == "VBZ" and is_object
-
-
 def finite_verbs(analysis: Analysis, start: int) -> list[int]:
     """Return the finite verbs from a token on that may be the main clause's.
 
-    Those of relative clauses, and what follows "while", "as" and the like, are left out.
+    Verbs of relative clauses, and what follows "while", "as" and the like, are left out.
     """
     found = []
     for index in range(start, len(analysis.tokens)):
         word, tag = analysis.word(index), analysis.tag(index)
         if word in _SUBORDINATING and index > start:
             break
-        joined = analysis.word(index - 1) in _JOINING and word in finite_forms()
-        if (tag in _FINITE or joined) and not _is_noun(analysis, index):
-            before = analysis.word(index - 1), analysis.tag(index - 1)
-            if before[0] not in _RELATIVE and not (tag == "VB" and before[1] in ("TO", "MD")):
-                found.append(index)
+        before, tag_before = analysis.word(index - 1), analysis.tag(index - 1)
+        if not (tag in _FINITE or (before in _JOINING and word in finite_forms())):
+            continue
+        # Nouns that word lexicons take for verbs: "with sinks", "eating leaves", "train tracks".
+        is_object = tag_before in _BEFORE_NOUNS or before in _WITH_NOUNS
+        is_noun = (tag == "VBZ" and is_object) or (word == "tracks" and before in _RAILS)
+        if is_noun or before in _RELATIVE or (tag == "VB" and tag_before in ("TO", "MD")):
+            continue
+        found.append(index)
     return found
 
 
 def is_one_sentence(analysis: Analysis) -> bool:
-    """Say whether nothing but the end of a caption ends a sentence, and all tags may be right.
+    """Return True if only the end of a caption ends a sentence, and all tags may be right.
 
     "A pink top takes", "two dogs and a cat sleep": what ends such a phrase is a verb.
     """
@@ -176,8 +166,14 @@ def is_one_sentence(analysis: Analysis) -> bool:
         return False
     if sum(tag in ("``", "''") for tag in tags) % 2:
         return False
-    if any(_may_end_in_verb(analysis, first, last) for first, last in analysis.noun_phrases):
-        return False
+    for first, last in analysis.noun_phrases:  # may it end in a verb: not "a surf board" of one man
+        verb, be = finite_forms().get(analysis.word(last - 1), (None, ""))
+        if verb is None or last - first < 2 or not analysis.tag(last - 2).startswith("NN"):
+            continue
+        opening = next(each for each in analysis.noun_phrases if analysis.tag(each[0]) != "EX")
+        is_of_one = _is_one(analysis, first, last) and _is_one(analysis, *opening)
+        if be == "is" or not is_of_one:
+            return False
     return not any(
         analysis.word(first) in ("a", "an")
         and tags[last - 1] in ("NNS", "NNPS")
@@ -188,18 +184,8 @@ def is_one_sentence(analysis: Analysis) -> bool:
     )
 
 
-def _may_end_in_verb(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a noun phrase may end in a verb: not "a surf board" of one man."""
-    verb, be = finite_forms().get(analysis.word(last - 1), (None, ""))
-    if verb is None or last - first < 2 or not analysis.tag(last - 2).startswith("NN"):
-        return False
-    opening = next(each for each in analysis.noun_phrases if analysis.tag(each[0]) != "EX")
-    is_of_one = _is_one(analysis, first, last) and _is_one(analysis, *opening)
-    return be == "is" or not is_of_one
-
-
 def _is_one(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a noun phrase names one thing, and no group or other thing is joined to it."""
+    """Return True if a noun phrase names one thing, and no group or other thing is joined to it."""
     tags = (analysis.tag(last - 2), analysis.tag(last - 1))
     is_single = analysis.word(first) in ("a", "an") and not set(tags) & {"NNS", "NNPS"}
     around = {analysis.word(first - 1), analysis.word(last)}
@@ -207,7 +193,7 @@ def _is_one(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) -> bool:
-    """Say whether a noun phrase behind "and" or a comma may stand beside the subject.
+    """Return True if a noun phrase behind "and" or a comma may stand beside the subject.
 
     "A man riding a bike and a dog": the dog rides nothing, or is ridden.
 
@@ -233,7 +219,7 @@ def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) ->
 
 
 def joins_verb(analysis: Analysis, start: int) -> bool:
-    """Say whether another verb may share the subject: "eating and drinking".
+    """Return True if another verb may share the subject: "eating and drinking".
 
     Args:
       start: index of the first token behind the verb.
@@ -250,5 +236,5 @@ def joins_verb(analysis: Analysis, start: int) -> bool:
 
 @functools.lru_cache(maxsize=65_536)
 def may_be_verb(word: str) -> bool:
-    """Say whether a word is a form of a verb that a dictionary has."""
+    """Return True if a dictionary has a word as a form of a verb."""
     return bool(lemmatizer().getLemma(word, upos="VERB", lemmatize_oov=False))

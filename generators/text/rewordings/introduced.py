@@ -1,4 +1,4 @@
-"""The noun phrase of a thing that a caption introduces: all of it, or its subject."""
+"""The noun phrase of a thing that a caption introduces, and the participles that describe it."""
 
 from collections.abc import Collection
 from typing import Final
@@ -31,7 +31,7 @@ _DRESSED = word_set("introduced.dressed")
 def is_single_phrase(
     analysis: Analysis, start: int, articles: Collection[str] = ("a", "an")
 ) -> bool:
-    """Say whether a caption is a noun phrase of one thing from a token on."""
+    """Return True if a caption is a noun phrase of one thing from a token on."""
     last = dict(analysis.noun_phrases).get(start, start)
     tags = [analysis.tag(index) for index in range(start, last)]
     if analysis.word(start) not in articles or len(tags) < 2:
@@ -42,7 +42,7 @@ def is_single_phrase(
 
 
 def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Return a noun phrase with "a" that a caption consists of, whatever it is of or joined to.
+    """Return a noun phrase with "a" that makes up a caption, whatever it is of or joined to.
 
     "A statue of a man reading a book", "a herd of zebra", "a cat and a mouse on the ground": it is
     there, whichever of its parts what follows is said of.
@@ -56,15 +56,16 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
     end = next((e for s, e in analysis.noun_phrases if s == last + 1), last)
     second = analysis.tokens[end - 1]
     joined = analysis.word(last)
-    if joined == "and" or (joined == "," and "and" in _words(analysis, end)):
+    rest = analysis.words((end, len(analysis.tokens)))
+    if joined == "and" or (joined == "," and "and" in rest):
         opener = analysis.word(last + 1)
         is_one = opener in ("a", "an", "her", "his", "its") or analysis.tag(last + 1) in (
             "NN",
             "JJ",
         )
-        if end == last or second.tag != "NN" or not is_one or "are" in _words(analysis, end):
+        if end == last or second.tag != "NN" or not is_one or "are" in rest:
             return None
-    elif joined != "of" or end == last or _names_no_thing_at(analysis, last, end):
+    elif joined != "of" or end == last or _names_no_thing(analysis, last, end):
         return None
     if not (_is_followed(analysis, end) or analysis.word(end) in (",", "and")):
         return None
@@ -84,7 +85,7 @@ def single_nominal(analysis: Analysis, start: int) -> Nominal | None:
 
 
 def whole_nominal(analysis: Analysis, start: int) -> Nominal | None:
-    """Return the noun phrase that a caption consists of from a token on, with its modifiers."""
+    """Return the noun phrase that, with its modifiers, is a caption from a token on."""
     noun = new_nominal(analysis, start)
     if noun is None or not _is_modified(analysis, noun) or finite_verbs(analysis, noun.last):
         return None
@@ -98,66 +99,42 @@ def new_nominal(analysis: Analysis, start: int) -> Nominal | None:
     noun = nominal_from(analysis, start)
     if noun is None or noun.is_framed or not (noun.is_indefinite and noun.is_determined):
         return None
-    if analysis.tokens[noun.first].text.lower() in ("one", "1") or _names_no_thing(analysis, noun):
+    if analysis.word(start) in ("one", "1") or _names_no_thing(analysis, start, noun.last):
         return None
     return noun
 
 
 def is_active(analysis: Analysis, index: int) -> bool:
-    """Say whether a token is any present participle: "leaking water", not "going to leak".
-
-    Args:
-      index: of the token; behind the last one there is none.
-    """
+    """Return True for any present participle: "leaking water", not "going to leak"."""
     word, behind = analysis.word(index), analysis.tag(index + 1)
     if analysis.tag(index) != "VBG" or word in _NO_PARTICIPLES:
         return False
     return behind in _BEHIND_PARTICIPLES
 
 
-def _words(analysis: Analysis, start: int) -> set[str]:
-    return {analysis.word(index) for index in range(start, len(analysis.tokens))}
-
-
 def _is_followed(analysis: Analysis, index: int) -> bool:
-    """Say whether a token may follow a noun phrase that is all of a caption."""
+    """Return True if a token may follow a noun phrase that is all of a caption."""
     word, tag = analysis.word(index), analysis.tag(index)
-    if _may_hide_verb(analysis, index):
-        return False
-    if word in _PREPOSITIONS or tag in ("", "."):
+    for here in range(index, len(analysis.tokens)):
+        is_form = analysis.tag(here) == "NNS" and analysis.word(here) in finite_forms()
+        if is_form and analysis.tag(here - 1) in ("CD", "NN", "NNS", "NNP"):
+            return False  # a verb may be taken for a noun: "a watch set to 12:25 sits"
+    if word in _PREPOSITIONS or tag in ("", ".") or is_active(analysis, index):
         return True
-    return _is_state(analysis, index) or is_active(analysis, index)
-
-
-def _may_hide_verb(analysis: Analysis, start: int) -> bool:
-    """Say whether a finite verb may be taken for a noun: "a watch set to 12:25 sits"."""
-    return any(
-        analysis.tag(index) == "NNS"
-        and analysis.word(index) in finite_forms()
-        and analysis.tag(index - 1) in ("CD", "NN", "NNS", "NNP")
-        for index in range(start, len(analysis.tokens))
-    )
-
-
-def _is_state(analysis: Analysis, index: int) -> bool:
-    """Say whether a token is a past participle, and no verb: not "a couple cut into a cake"."""
-    if analysis.tag(index) != "VBN" or analysis.tag(index + 1) not in _BEHIND_STATES:
+    if tag != "VBN" or analysis.tag(index + 1) not in _BEHIND_STATES:
         return False
+    # A past participle must not be a verb in the past: "a couple cut into a cake".
     noun = analysis.tokens[index - 1]
     is_thing = not names_living(noun) and noun.lemma not in _MANY
-    return analysis.word(index) in (_MADE | _DRESSED if is_thing else _DRESSED)
+    return word in (_MADE | _DRESSED if is_thing else _DRESSED)
 
 
-def _names_no_thing(analysis: Analysis, noun: Nominal) -> bool:
-    return _names_no_thing_at(analysis, noun.first, noun.last)
-
-
-def _names_no_thing_at(analysis: Analysis, first: int, last: int) -> bool:
+def _names_no_thing(analysis: Analysis, first: int, last: int) -> bool:
     return any(token.lemma in _NO_THINGS for token in analysis.tokens[first:last])
 
 
 def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
-    """Say whether what follows a noun phrase modifies it, or ends the caption."""
+    """Return True if what follows a noun phrase modifies it, or ends the caption."""
     word = analysis.word(noun.last)
     if word == "and":
         other = nominal_from(analysis, noun.last + 1)
@@ -191,16 +168,12 @@ _DOUBTFUL = frozenset((".", "POS", "HYPH", "SYM", "VBZ", "VBP", "VBD", "MD"))
 
 
 def may_describe(word: str) -> bool:
-    """Say whether a word may be a participle that describes a noun."""
+    """Return True if a word may be a participle that describes a noun."""
     return word in _STATES or word == "being" or word in participles()
 
 
 def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
-    """Return the verb of a present participle of what a picture shows, None for other words.
-
-    Args:
-      index: of the participle; what follows it has to suit the verb.
-    """
+    """Return the verb of a present participle of what a picture shows, None for other words."""
     verb = participles().get(analysis.word(index))
     if verb is None or analysis.tag(index) != "VBG":
         return None
@@ -208,7 +181,7 @@ def active_verb(analysis: Analysis, index: int) -> CaptionVerb | None:
 
 
 def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
-    """Say whether what follows a form of a verb suits it: "sitting on", not "sitting area"."""
+    """Return True if what follows a form of a verb suits it: "sitting on", not "sitting area"."""
     word, tag = analysis.word(index + 1), analysis.tag(index + 1)
     if word in ("not", "n't", "n\u2019t"):
         return False
@@ -223,16 +196,12 @@ def fits_behind(analysis: Analysis, index: int, verb: CaptionVerb) -> bool:
 
 
 def is_state(analysis: Analysis, index: int) -> bool:
-    """Say whether a past participle names a state: "topped with", "parked on"."""
+    """Return True if a past participle names a state: "topped with", "parked on"."""
     return analysis.word(index + 1) in _STATES.get(analysis.word(index), ())
 
 
 def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
-    """Say whether the word right behind a noun phrase is a participle that describes it.
-
-    Args:
-      noun: the noun phrase, which ends somewhere before it.
-    """
+    """Return True if a word behind a noun phrase is a participle that describes it."""
     word = analysis.word(index)
     if word == "being":
         return analysis.tag(index + 1) == "VBN" and analysis.tag(index + 2) in ("IN", ".", "")
@@ -245,7 +214,7 @@ def describes(analysis: Analysis, index: int, noun: Nominal) -> bool:
 
 
 def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
-    """Say whether a verb says of what a noun phrase names what it does at the moment."""
+    """Return True if what a noun phrase names can do what a verb says."""
     if noun.is_living or verb.subject == "any":
         return True
     groups = set(closed_classes("object").groups.get(noun.head.lemma, ()))
@@ -256,11 +225,12 @@ def can_do(verb: CaptionVerb, noun: Nominal) -> bool:
 
 
 def has_second_participle(analysis: Analysis, index: int) -> bool:
-    """Say whether a participle with an object is followed by another, which may be the object's.
+    """Return True if a participle is followed by another, which may be said of its object.
 
-    "A man holding a cup sitting on a bench" becomes odd with "is holding" or "who is holding". What
-    is joined by "and" or "while", or can be said of the object alone ("a plate filled with food"),
-    does not count, nor does what follows a verb without an object: "sitting on a bench reading".
+    "A man holding a cup sitting on a bench" becomes odd with "is holding" or "who is holding". A
+    second participle does not count if "and" or "while" joins it, if it can be said of the object
+    alone ("a plate filled with food"), or behind a verb without an object: "sitting on a bench
+    reading".
     """
     verb = participles().get(analysis.word(index))
     if verb is not None and (verb.takes == "none" or analysis.tag(index + 1) in ("IN", "RP")):

@@ -3,20 +3,17 @@
 Where two readings of number or head are left, or the tags cannot be right, nothing is returned.
 """
 
-import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 from eqforge.generators.text.analysis import Analysis, Token
-from eqforge.generators.text.coordination.conjuncts import is_mass
-from eqforge.generators.text.words import read_word_list, word_set
+from eqforge.generators.text.coordination.conjuncts import is_mass, listed
+from eqforge.generators.text.words import word_set
 
 Kind = Literal["person", "animal", "thing"]
 Be = Literal["is", "are"]
 
-_DATA = Path(__file__).parents[1] / "data"
 _PLURAL_TAGS = ("NNS", "NNPS")
 _PLURALS = frozenset(("cattle", "people", "police"))
 _INVARIANT = frozenset(("bison", "buffalo", "deer", "elk", "fish", "moose", "sheep"))
@@ -65,7 +62,6 @@ class Nominal:
 
     @property
     def is_living(self) -> bool:
-        """Whether the head names people or animals."""
         return self.kind != "thing"
 
 
@@ -229,13 +225,11 @@ def _join(analysis: Analysis, parts: list[_Part]) -> Nominal | None:
 
 
 def names_person(noun: Token) -> bool:
-    """Say whether a noun is one of those that name a person, whatever stands before it."""
-    return noun.lemma in _listed("person_nouns.txt")
+    return noun.lemma in listed("person_nouns.txt")
 
 
 def names_living(noun: Token) -> bool:
-    """Say whether a noun is one of those that name a person or an animal."""
-    return names_person(noun) or noun.lemma in _listed("animal_nouns.txt")
+    return names_person(noun) or noun.lemma in listed("animal_nouns.txt")
 
 
 def _kind(noun: Token) -> Kind | None:
@@ -243,9 +237,4 @@ def _kind(noun: Token) -> Kind | None:
         return None
     if names_person(noun):
         return "person"
-    return "animal" if noun.lemma in _listed("animal_nouns.txt") else "thing"
-
-
-@functools.cache
-def _listed(file: str) -> frozenset[str]:
-    return frozenset(read_word_list(_DATA / file))
+    return "animal" if noun.lemma in listed("animal_nouns.txt") else "thing"

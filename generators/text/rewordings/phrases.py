@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from eqforge.generators.text.analysis import Analysis, Range
+from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.contexts import Context, parse_context, stands_in
 from eqforge.generators.text.edits import Edit
 from eqforge.generators.text.parts import inflect_word
@@ -21,12 +21,7 @@ from eqforge.generators.text.words import is_fixed_expression, is_in_fixed_expre
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Phrase:
-    """A row of the list, in one direction.
-
-    Attributes:
-      word, replacement, tags: see above; "V" among the tags means any form of a verb.
-      where: what must stand around it.
-    """
+    """A row of the list, in one direction."""
 
     word: tuple[str, ...]
     replacement: str
@@ -35,48 +30,31 @@ class _Phrase:
 
     @property
     def is_verb(self) -> bool:
-        """Whether the first word is a verb in any form, inflected like the one it replaces."""
         return self.tags == ("V",)
-
-    @property
-    def is_longer(self) -> bool:
-        """Whether the replacement begins with the words: "laptop computer" for "laptop"."""
-        return self.replacement.startswith(f"{' '.join(self.word)} ")
 
 
 def _find(phrase: _Phrase, analysis: Analysis) -> Iterator[Edits]:
-    first, is_verb = phrase.word[0], phrase.is_verb
+    first, *rest = phrase.word
+    longer = phrase.replacement.split()  # such as "laptop computer" for "laptop"
+    is_longer = len(longer) > len(phrase.word) and longer[: len(phrase.word)] == [first, *rest]
     for index, token in enumerate(analysis.tokens):
-        if (token.lemma if is_verb else token.text.lower()) != first:
+        if (token.lemma if phrase.is_verb else token.text.lower()) != first:
+            continue
+        if phrase.tags and not token.tag.startswith(phrase.tags):
             continue
         span = (index, index + len(phrase.word))
-        if not (_is_at(analysis, index, phrase) and _fits(analysis, span, phrase)):
+        behind = analysis.words((index + 1, index + len(longer)))
+        if analysis.words((index + 1, span[1])) != tuple(rest):
             continue
-        if edits := _edits(analysis, *span, phrase):
+        if (is_longer and behind == tuple(longer[1:])) or not has_plain_spacing(analysis, *span):
+            continue
+        end = analysis.tokens[span[1] - 1].end
+        if not is_fixed_expression(" ".join(phrase.word)) and is_in_fixed_expression(
+            analysis.text, token.start, end
+        ):
+            continue
+        if stands_in(analysis, span, phrase.where) and (edits := _edits(analysis, *span, phrase)):
             yield edits
-
-
-def _is_at(analysis: Analysis, index: int, phrase: _Phrase) -> bool:
-    """Say whether a phrase stands at a token whose word is its first."""
-    token, words = analysis.tokens[index], phrase.word
-    if phrase.tags and not token.tag.startswith(phrase.tags):
-        return False
-    return _stands_at(analysis, index, words) and not (
-        phrase.is_longer and _stands_at(analysis, index, tuple(phrase.replacement.split()))
-    )
-
-
-def _stands_at(analysis: Analysis, index: int, words: tuple[str, ...]) -> bool:
-    return all(analysis.word(index + place) == word for place, word in enumerate(words) if place)
-
-
-def _fits(analysis: Analysis, span: Range, phrase: _Phrase) -> bool:
-    start, end = analysis.tokens[span[0]].start, analysis.tokens[span[1] - 1].end
-    is_fixed = not is_fixed_expression(" ".join(phrase.word)) and is_in_fixed_expression(
-        analysis.text, start, end
-    )
-    is_plain = has_plain_spacing(analysis, *span)
-    return is_plain and not is_fixed and stands_in(analysis, span, phrase.where)
 
 
 def _edits(analysis: Analysis, first: int, last: int, phrase: _Phrase) -> tuple[Edit, ...]:
@@ -107,13 +85,9 @@ def _rules() -> Iterator[Rule]:
                 tags=tuple(filter(None, row["tag"].split(","))),
                 where=parse_context(row["where"]),
             )
-            name = exchange_name(word, other)
-            yield Rule(
-                name=name,
-                reverse=exchange_name(other, word) if is_both else None,
-                ground=row["ground"],
-                find=functools.partial(_find, phrase),
-            )
+            reverse = exchange_name(other, word) if is_both else None
+            find = functools.partial(_find, phrase)
+            yield Rule(exchange_name(word, other), reverse, row["ground"], find)
 
 
 PHRASES: Final = tuple(_rules())

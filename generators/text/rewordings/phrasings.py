@@ -51,7 +51,7 @@ class Pair(NamedTuple):
 
 
 def precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
-    """Say whether a noun phrase follows, other than "last", "that" and "himself".
+    """Return True if a noun phrase follows, other than "last", "that" and "himself".
 
     Word lexicons take some verbs for nouns: "a tower with a clock atop sits".
     """
@@ -66,7 +66,7 @@ def precedes_phrase(analysis: Analysis, _: int, last: int) -> bool:
 
 
 def stands_by_itself(analysis: Analysis, _: int, last: int) -> bool:
-    """Say whether a phrase does not begin a longer one: not "each other person"."""
+    """Return True if a phrase does not begin a longer one: not "each other person"."""
     return not analysis.tag(last).startswith(("NN", "JJ", "VBN"))
 
 
@@ -111,8 +111,14 @@ _FOLDED = frozenset(("bagel", "bread", "bun", "crepe", "omelet", "pastry", "pita
 def _is_full(analysis: Analysis, first: int, last: int) -> bool:
     """Say whether what is full is named right before, and is no food with a filling."""
     is_one = analysis.tag(last) in ("DT", "CD", "PRP$") or analysis.word(last) == "lots"
-    if is_one or not precedes_phrase(analysis, first, last) or _adds_one(analysis, last):
+    if is_one or not precedes_phrase(analysis, first, last):
         return False  # "filled with a bowl", "filled with lots of"
+    start, end = last, dict(analysis.noun_phrases).get(last, last)
+    while analysis.word(end) == ",":
+        end = dict(analysis.noun_phrases).get(end + 1, start)
+    joined = end + (analysis.word(end) in ("&", "and"))
+    if joined > end and analysis.word(joined) in ("a", "an", "one", "the"):
+        return False  # "furniture and a window"
     if analysis.word(first - 1) in _BE:
         return analysis.word(first - 2) in ("that", "which")
     if not analysis.tag(first - 1).startswith("NN") or analysis.word(first - 1) == "half":
@@ -120,15 +126,6 @@ def _is_full(analysis: Analysis, first: int, last: int) -> bool:
     holder = analysis.tokens[first - 1].lemma
     is_food = bool(_FOODS & set(closed_classes("object").groups.get(holder, ())))
     return not is_food and holder not in _FOLDED
-
-
-def _adds_one(analysis: Analysis, start: int) -> bool:
-    """Say whether one thing is joined to a noun phrase: "furniture and a window"."""
-    end = next((last for first, last in analysis.noun_phrases if first == start), start)
-    while analysis.word(end) == ",":
-        end = next((last for first, last in analysis.noun_phrases if first == end + 1), start)
-    joined = end + (analysis.word(end) in ("&", "and"))
-    return joined > end and analysis.word(joined) in ("a", "an", "one", "the")
 
 
 def _is_covered_all_over(analysis: Analysis, first: int, last: int) -> bool:
@@ -161,7 +158,12 @@ def _counts(analysis: Analysis, first: int, last: int) -> bool:
         if start in (first, last) and end > last:
             head, opening = analysis.tokens[end - 1], analysis.tag(last)
             is_open = opening not in ("DT", "PRP$", "CD", "PDT")
-            return _is_plural(head) and is_open and not _adds_mass(analysis, end)
+            other = analysis.phrase_from(end + 1)
+            if other is not None and analysis.word(end) in ("&", ",", "and", "or"):
+                noun = analysis.tokens[other[1] - 1]
+                if not _is_plural(noun) and analysis.tag(other[0]) != "DT":
+                    return False  # "lots of cars and traffic"
+            return _is_plural(head) and is_open
     return False
 
 
@@ -173,14 +175,6 @@ def _counts_large(analysis: Analysis, first: int, last: int) -> bool:
 
 def _is_plural(noun: Token) -> bool:
     return noun.tag in ("NNS", "NNPS") or noun.lemma == "people"
-
-
-def _adds_mass(analysis: Analysis, end: int) -> bool:
-    """Say whether a bare singular is joined to a noun phrase: "lots of cars and traffic"."""
-    for first, last in analysis.noun_phrases:
-        if first == end + 1 and analysis.word(end) in ("&", ",", "and", "or"):
-            return not _is_plural(analysis.tokens[last - 1]) and analysis.tag(first) != "DT"
-    return False
 
 
 def _is_amount(analysis: Analysis, first: int, last: int) -> bool:
@@ -223,7 +217,7 @@ def _opens_frame(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _opens_caption(analysis: Analysis, first: int, last: int) -> bool:
-    """Say whether a whole noun opens the caption, or of it what stands before "of"."""
+    """Say whether a whole noun opens the caption, or what stands before its "of"."""
     return first == 0 and _is_whole_noun(analysis, first, last)
 
 
@@ -288,7 +282,9 @@ def _find(pair: Pair, phrase: str, analysis: Analysis) -> Iterator[Edits]:
         last = first + size
         words = " ".join(analysis.word(index) for index in range(first, last))
         ending = "s" if pair.has_plural and words == f"{phrase}s" else ""
-        if words != phrase + ending or _is_part(analysis, first, other):
+        longer = tuple(other.split())  # "inside" may be the start of "inside of"
+        is_part = len(longer) > 1 and analysis.words((first, first + len(longer))) == longer
+        if words != phrase + ending or is_part:
             continue
         if not (has_plain_spacing(analysis, first, last) and pair.fits(analysis, first, last)):
             continue
@@ -306,24 +302,12 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(r"\s+".join(map(re.escape, phrase.split())), re.IGNORECASE)
 
 
-def _is_part(analysis: Analysis, first: int, other: str) -> bool:
-    """Say whether the phrase is the start of the other: "inside" of "inside of"."""
-    longer = other.split()
-    return len(longer) > 1 and longer == [
-        analysis.word(index) for index in range(first, first + len(longer))
-    ]
-
-
 def _rules() -> Iterator[Rule]:
     for pair in _PAIRS:
         for phrase, other in ((pair.one, pair.other), (pair.other, pair.one)):
-            name = exchange_name(phrase, other)
-            yield Rule(
-                name=name,
-                reverse=exchange_name(other, phrase),
-                ground=pair.ground,
-                find=functools.partial(_find, pair, phrase),
-            )
+            reverse = exchange_name(other, phrase)
+            find = functools.partial(_find, pair, phrase)
+            yield Rule(exchange_name(phrase, other), reverse, pair.ground, find)
 
 
 PHRASINGS: Final = tuple(_rules())

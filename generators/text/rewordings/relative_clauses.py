@@ -85,7 +85,7 @@ def _drop(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _readable(analysis: Analysis) -> Iterator[tuple[Nominal, list[Nominal]]]:
-    """Yield the noun phrases that a clause may follow, each with those before it."""
+    """Yield the noun phrases that a clause may follow, each with the phrases before it."""
     if not any(may_describe(token.text.lower()) for token in analysis.tokens):
         return
     before: list[Nominal] = []
@@ -100,7 +100,7 @@ def _clause(noun: Nominal) -> tuple[str, str]:
 
 
 def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], index: int) -> bool:
-    """Say whether a token is a participle that describes a noun phrase and no other."""
+    """Return True if a token is a participle that describes a noun phrase and no other."""
     if not describes(analysis, index, noun) or has_second_participle(analysis, index):
         return False
     opening = [analysis.word(i) for i in range(min(noun.first, 3))]
@@ -109,7 +109,8 @@ def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], inde
     previous = analysis.word(noun.first - 1)
     if previous in ("and", "or", "but", ",", "than", "like", "as"):
         return False
-    if len(before) < sum(first < noun.first for first, _ in _outer_phrases(analysis)):
+    outer = (first for first, _ in analysis.noun_phrases if analysis.word(first - 1) != "of")
+    if len(before) < sum(first < noun.first for first in outer):
         return False  # phrases that cannot be read
     if analysis.word(index) in CONTENTS:
         others = [other for other in before if other.kind == "thing"]
@@ -118,12 +119,8 @@ def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], inde
     return noun.is_living and all(other.kind == "thing" for other in before)
 
 
-def _outer_phrases(analysis: Analysis) -> Iterator[tuple[int, int]]:
-    return (phrase for phrase in analysis.noun_phrases if analysis.word(phrase[0] - 1) != "of")
-
-
 def _goes_on(analysis: Analysis, index: int) -> bool:
-    """Say whether another verb or clause is joined: "and is on it", "and people are on it"."""
+    """Return True if another verb or clause is joined: "and is on it", "and people are on it"."""
     starts = {last: first for first, last in analysis.noun_phrases}
     return any(
         analysis.tag(i) in _FINITE
@@ -170,7 +167,7 @@ def _opening(analysis: Analysis) -> Subject | None:
 
 
 def _with_others(analysis: Analysis, subject: Subject) -> Subject:
-    """Return the subject of a thing with the things behind it: "a pizza with burned edges"."""
+    """Extend a thing by the things behind it: "a pizza with burned edges"."""
     others: list[Nominal] = []
     here = subject.last
     while analysis.word(here) in _BEHIND and here + 1 in dict(analysis.noun_phrases):
@@ -187,7 +184,7 @@ def _pronoun(subject: Subject) -> str:
 
 
 def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
-    """Say whether all of a caption from a token on is said of its subject."""
+    """Return True if all of a caption from a token on is said of its subject."""
     words = [token.text.lower() for token in analysis.tokens[start:]]
     if len(words) < 3 or _RELATIVES & set(words) or not is_one_sentence(analysis):
         return False
@@ -203,7 +200,7 @@ def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
 
 
 def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
-    """Say whether a token is a finite verb, in the present, of a subject."""
+    """Return True if a token is a finite verb, in the present, of a subject."""
     word, tag = analysis.word(index), analysis.tag(index)
     if word in _BE and subject.modifiers:
         return word == subject.be
@@ -219,12 +216,9 @@ def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
     return may_be_verb(word)
 
 
-RELATIVE_CLAUSES: Final = tuple(
-    Rule(name=name, reverse=reverse, ground=ground, find=find)
-    for name, reverse, ground, find in (
-        ("participle_to_relative", "relative_to_participle", _GROUND, _add),
-        ("relative_to_participle", "participle_to_relative", _GROUND, _drop),
-        ("clause_to_relative", "relative_to_clause", _OF_CAPTION, _to_noun_phrase),
-        ("relative_to_clause", "clause_to_relative", _OF_CAPTION, _to_clause),
-    )
+RELATIVE_CLAUSES: Final = (
+    Rule("participle_to_relative", "relative_to_participle", _GROUND, _add),
+    Rule("relative_to_participle", "participle_to_relative", _GROUND, _drop),
+    Rule("clause_to_relative", "relative_to_clause", _OF_CAPTION, _to_noun_phrase),
+    Rule("relative_to_clause", "clause_to_relative", _OF_CAPTION, _to_clause),
 )
