@@ -14,12 +14,9 @@ Range = tuple[int, int]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Token:
-    """A word, number or punctuation mark of a caption.
+    """A word, number or punctuation mark of a caption: caption[start:end], in code points.
 
     Attributes:
-      text: the token as it stands in the caption: caption[start:end].
-      start: offset of its first character, in code points.
-      end: offset just after its last character, in code points.
       tag: Penn Treebank part-of-speech tag, e.g. "NNS"; "SYM" where the tagger has none.
       lemma: dictionary form in lower case, e.g. "cat" for "Cats".
     """
@@ -33,12 +30,11 @@ class Token:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Analysis:
-    """What a tagger says about one caption.
+    """Tokens and noun phrases of one caption, in order and not overlapping.
 
     Attributes:
-      tokens: in order, not overlapping; together they hold every character that is not white
-        space.
-      noun_phrases: (first, last) token indices, `last` exclusive; in order, not overlapping.
+      tokens: together they hold every character that is not white space.
+      noun_phrases: (first, last) token indices, `last` exclusive.
     """
 
     text: str

@@ -53,12 +53,10 @@ _CHUNK: Final = 2_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Possible:
-    """True texts that say the same, and what a negative of them could be.
+    """True texts that say the same, at least one, and their possible negatives.
 
     Attributes:
-      name: by which its draw is seeded; unique.
-      image: the true texts of other images say how common its words are.
-      true: the true texts, at least one: each is as likely to stand beside the negative.
+      name: seeds the draw; unique.
     """
 
     name: str
@@ -197,7 +195,6 @@ def _hashed_changes(captions: Sequence[Possible], analyzer: Analyzer) -> Any:
 
 
 def _mean_hashed(captions: Sequence[Possible], hashed: Any) -> Any:
-    """Return the mean features of the true texts of each caption [captions, hashes]."""
     from scipy import sparse
 
     sizes = [len(each.true) for each in captions]

@@ -21,13 +21,7 @@ ANY_NOUN: Final = "NOUN"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Synonyms:
-    """The synonyms of a word, and where they hold.
-
-    Attributes:
-      words: in lower case, or as they are always written ("TV").
-      before: one of which has to follow; empty asks for none.
-      unless: none of which may be in the caption.
-    """
+    """The synonyms of a word, and where they hold; see above."""
 
     words: tuple[str, ...]
     before: frozenset[str]

@@ -26,12 +26,9 @@ SubjectKind = Literal["living", "mover", "posture", "any"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionVerb:
-    """A verb and its forms.
+    """A verb ("ride") and its forms ("rides", "riding").
 
     Attributes:
-      lemma: dictionary form: "ride".
-      third: third person singular: "rides".
-      participle: present participle: "riding".
       takes: whether a noun phrase follows.
       is_momentary: whether simple present and progressive are said of the same moment.
     """

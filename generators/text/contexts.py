@@ -70,7 +70,6 @@ def parse_context(text: str) -> Context:
 
 
 def stands_in(analysis: Analysis, span: Range, context: Context) -> bool:
-    """Say whether some words stand in a context."""
     return all(_holds(analysis, span, place, wanted) for place, wanted in context.items())
 
 

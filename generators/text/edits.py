@@ -22,12 +22,7 @@ class Edit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class EditedText:
-    """A text after edits, and where each edit is.
-
-    Attributes:
-      spans_before: one span per edit, in the original text; outside them nothing changes.
-      spans_after: the same edits' spans in `text`.
-    """
+    """A text after edits, and the span of each edit in the original and in this text."""
 
     text: str
     spans_before: tuple[Span, ...]

@@ -148,9 +148,8 @@ class FeatureSummary:
 
     Attributes:
       captions: number of captions that have the feature.
-      mean: over those captions; None if there are none.
-      low, high: ends of the confidence interval of the mean; None if the mean is, or if there is
-        only one image.
+      mean: over these captions; None if there are none.
+      low, high: confidence interval of the mean; None without a mean or with a single image.
     """
 
     feature: str

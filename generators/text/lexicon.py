@@ -35,7 +35,6 @@ class LexiconEntry:
     """A word or phrase and its replacement, both in lower case with single spaces.
 
     Attributes:
-      group: the list the entry belongs to, such as `color`.
       synonymy: "weak" if there are images of which only one of the two is true, else "full".
     """
 
@@ -55,8 +54,8 @@ def load_lexicon(path: str | Path | None = None) -> Lexicon:
 
     Args:
       path: a user's lexicon; None takes the words of the paper's tables, 15 relations and 23
-        attributes (its text says 14 and 24), and "riding", which the authors also replaced, and
-        counted under "riding on".
+        attributes (its text says 14 and 24), and "riding", which the authors counted under "riding
+        on".
 
     Raises:
       InputError: the file is not a valid lexicon; the message names line and column.

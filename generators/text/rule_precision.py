@@ -35,12 +35,10 @@ class Precision:
 
     @property
     def share(self) -> float:
-        """The mean of the distribution."""
         return self.right / (self.right + self.wrong)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the share."""
         return _interval(self.right, self.wrong)
 
     def of_some(self, read: int, right: int) -> "Precision":
@@ -58,7 +56,6 @@ def _interval(right: float, wrong: float) -> tuple[float, float]:
 
 
 def family_of(kind: str) -> str:
-    """Return what stands before the slash of a kind."""
     return kind.partition("/")[0]
 
 
@@ -81,7 +78,6 @@ def precision_of(part: str, kind: str, path: Path = PATH) -> Precision | None:
 
 
 def by_family(counts: Counts) -> dict[tuple[str, str], tuple[int, int]]:
-    """Sum the counts by text and family."""
     found: dict[tuple[str, str], tuple[int, int]] = {}
     for (part, kind), (read, right) in sorted(counts.items()):
         key = part, family_of(kind)
@@ -92,7 +88,6 @@ def by_family(counts: Counts) -> dict[tuple[str, str], tuple[int, int]]:
 
 @functools.cache
 def labelled(path: Path = PATH) -> Counts:
-    """Read how many texts were read and right, by text and kind."""
     _, *lines = path.read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines)
     return {(part, kind): (int(read), int(right)) for part, kind, read, right in rows}

@@ -115,7 +115,6 @@ def _plain_tag(word: str, tag: str) -> str:
 
 @functools.lru_cache(maxsize=65_536)
 def lemmatise(word: str, tag: str) -> str:
-    """Return the dictionary form of a word with the given Penn tag, in lower case."""
     lower = word.lower().replace("\u2019", "'")
     if lower == "'s":
         return "be" if tag == "VBZ" else "'s"
@@ -168,7 +167,6 @@ class SpacyTagger:
 
 
 def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
-    """Return the parser's noun chunks, not counting white-space tokens; None without a parser."""
     if not (doc.has_annotation("DEP") and doc.has_annotation("POS")):
         return None
     position = [0]

@@ -45,7 +45,6 @@ _CATEGORIES = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 
 
 def lexnames() -> str:
-    """Return the text of WordNet 3.0's file `lexnames`: number, name, syntactic category."""
     names = enumerate(_LEXNAMES.split())
     return "".join(f"{i:02}\t{name}\t{_CATEGORIES[name.split('.')[0]]}\n" for i, name in names)
 
@@ -58,7 +57,6 @@ def open_wordnet() -> "WordNetCorpusReader":
 
 @functools.lru_cache(maxsize=2)
 def wordnet_version() -> str:
-    """Return the version and digest of the WordNet in use, as stored in the row."""
     reader = open_wordnet()
     digest = hashlib.sha256()
     with WORDNET_LOCK:
@@ -114,7 +112,6 @@ def check_wordnet() -> None:
 
 
 def _folders() -> list[str]:
-    """Return the folders in which NLTK looks for its data."""
     if "nltk.data" in sys.modules:
         return list(sys.modules["nltk.data"].path)
     named = filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
@@ -124,7 +121,6 @@ def _folders() -> list[str]:
 
 
 def _find() -> Any:
-    """Return NLTK's pointer to the folder or archive that contains WordNet."""
     check_wordnet()
     import nltk
 

@@ -189,7 +189,6 @@ def count_words(text: str) -> int:
 
 
 def _words(text: str) -> list[str]:
-    """Return the case-folded words of a text; in any script, what stands between spaces."""
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     return _word_pattern().findall(_folded(text))
@@ -231,7 +230,6 @@ def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...
 
 @functools.lru_cache(maxsize=16)
 def _index(words: tuple[str, ...]) -> tuple[Mapping[tuple[str, ...], str], int]:
-    """Return the phrases of a list by their folded words, and the longest's number of words."""
     index: dict[tuple[str, ...], str] = {}
     for word in words:
         index.setdefault(_fold_all(word), word)

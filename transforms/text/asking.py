@@ -53,7 +53,6 @@ class Estimate:
         )
 
     def price(self, prices: tuple[float, float]) -> float:
-        """Return what asking once costs, at prices for a million tokens in and out."""
         return (self.tokens_in * prices[0] + self.tokens_out * prices[1]) / 1e6
 
 
@@ -106,7 +105,6 @@ class Counted:
 
     @property
     def fingerprint(self) -> str:
-        """That of the model."""
         return self.model.fingerprint
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:

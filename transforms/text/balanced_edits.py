@@ -111,7 +111,6 @@ def _possible(caption: RewordedCaption, rules: EditRules) -> PossibleEdits:
 def _negatives(
     caption: RewordedCaption, of_positive: bool, rng: random.Random, rules: EditRules
 ) -> tuple[CaptionEdit, ...] | Rejection:
-    """Return the hard negatives of all kinds, without negatives that are true of the image."""
     positive, known, analysis = caption.positive, caption.known, caption.analysis
     if isinstance(positive, Rejection):
         return positive

@@ -82,7 +82,7 @@ class Written:
 
     Attributes:
       rest: whether it writes only those for which no rule is found, else all.
-      ledger: where the model's answers are kept, so that no run asks twice.
+      ledger: keeps the model's answers, so that no run asks twice.
     """
 
     model: WriterSettings
@@ -126,14 +126,12 @@ class EditedCaption:
 
     @property
     def true(self) -> tuple[str, ...]:
-        """The caption, and its hard positive where it has one."""
         if isinstance(self.positive, CaptionEdit):
             return self.record.caption, self.positive.edited.text
         return (self.record.caption,)
 
     @property
     def base(self) -> str:
-        """The text that the negative is an edit of."""
         if self.of_positive and isinstance(self.positive, CaptionEdit):
             return self.positive.edited.text
         return self.record.caption
@@ -141,10 +139,9 @@ class EditedCaption:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RewordedCaption:
-    """A caption and what its hard negative is made from.
+    """A caption with its hard positive, and what its hard negative is made from.
 
     Attributes:
-      positive: its hard positive, or why it has none.
       known: words of the image's captions, which are never put in.
       true: what the image's captions and hard positives say.
     """
@@ -291,7 +288,6 @@ def _positive(analysis: Analysis, caption_id: str, rules: EditRules) -> CaptionE
 def _rewordings(
     analysis: Analysis, swap: Swap | Rejection, lexicon: Lexicon | None
 ) -> Iterator[CaptionEdit]:
-    """Yield every rewording of a caption, by rules and by the user's lexicon."""
     if isinstance(swap, Swap):
         yield CaptionEdit(kind=f"swap/{swap.level}", edited=swap.edited)
     for found in find_rewordings(analysis):

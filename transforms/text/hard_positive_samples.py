@@ -59,7 +59,6 @@ class HardPositiveRules:
 def published_samples(
     foil: FoilRecord, lexicon: Lexicon
 ) -> tuple[HardPositiveSample, ...] | Rejection:
-    """Make the samples of the published rule from a record, or return why there are none."""
     samples = []
     for row in replace_as_published(foil.record, foil.kind, foil.group, lexicon):
         edit = word_edit(row.caption, row.hard_positive)
@@ -131,7 +130,6 @@ def corrected_sample(foil: FoilRecord, rules: HardPositiveRules) -> Outcome:
 
 
 def swapped_sample(pair: TextPair, rules: HardPositiveRules) -> Outcome:
-    """Swap the positive of a text pair around "and", as in SWAP."""
     swap = swap_phrases(pair.positive)
     if isinstance(swap, Rejection) and not rules.published:
         (analysis,) = tagger_of(rules.edits.spacy_model).analyse([pair.positive])

@@ -115,7 +115,6 @@ def captions_of(rules: HardPositiveRules, batch: TextsBatch) -> tuple[CaptionRec
 def _judged(
     works: Iterable[_Made], admitted: Admitted[Text], judging: Judging
 ) -> dict[str, Judgement | Rejection]:
-    """Ask judges about the samples; return their verdicts by the samples' ids."""
     samples = [
         (made.record, found)
         for made in works
@@ -167,7 +166,6 @@ def check_balance(captions: object, model: str | None) -> None:
 
 
 def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[str, int]:
-    """Draw the negatives of all captions together; return their places."""
     captions = (
         admit_texts(_captions(batch), LIMITS, None, language=rules.language).records
         for batch in batches
@@ -176,7 +174,6 @@ def draw_texts(batches: Iterable[TextsBatch], rules: HardPositiveRules) -> dict[
 
 
 def with_drawn(batches: Iterable[TextsBatch], drawn: Mapping[str, int]) -> Iterator[TextsBatch]:
-    """Yield batches with what was drawn for their captions."""
     for batch in batches:
         names = [record.caption_id for record in _captions(batch)]
         yield replace(batch, drawn={name: drawn[name] for name in names if name in drawn})

@@ -111,21 +111,18 @@ class TextSources:
             raise InputError(f"--kinds {unknown[0]}: expected {' or '.join(FOLDERS)}")
 
     def vl_checklist_files(self) -> Iterator[tuple[Kind, str, Path]]:
-        """Yield kind, group and path of each file of VL-CheckList that is read."""
         for kind, groups in PUBLISHED_GROUPS.items():
             if self.vl_checklist is not None and kind in self.kinds:
                 folder = self.vl_checklist / FOLDERS[kind]
                 yield from ((kind, name, folder / f"{name}.json") for name in groups)
 
     def folders(self) -> Iterator[tuple[Path, Iterable[Path]]]:
-        """Yield each source that may be a folder, with its files."""
         if self.pairs is not None:
             yield self.pairs, pair_files(self.pairs)
         if self.captions is not None:
             yield self.captions, caption_files(self.captions)
 
     def texts(self) -> Iterator[Text]:
-        """Yield what the source says, in the order of its files."""
         for kind, group, path in self.vl_checklist_files():
             for record in read_vl_checklist(path):
                 yield FoilRecord(kind=kind, group=group, record=record)

@@ -38,7 +38,6 @@ class PerturbationRules:
 
 @lru_cache(maxsize=2)
 def tagger_of(spacy_model: str | None) -> Tagger:
-    """Load a tagger, once in every process."""
     return load_tagger(spacy_model)
 
 

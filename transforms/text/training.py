@@ -108,7 +108,6 @@ def captions_of(rules: TrainingRules, batch: CaptionBatch) -> tuple[CaptionRecor
 def _answers(
     captions: Iterable[EditedCaption], admitted: Admitted[CaptionRecord], judging: Judging
 ) -> dict[str, tuple[JudgeAnswer, ...] | Rejection]:
-    """Ask judges about captions and what was made of them, by the captions' ids."""
     return ask_judges(
         (
             JudgedTexts(

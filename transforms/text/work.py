@@ -114,7 +114,6 @@ class Admitted(Generic[Shown]):
         return None if image is None else image.row
 
     def images_of(self, rows: Iterable[Any]) -> tuple[ImageRow, ...]:
-        """Return the images that some rows refer to, each once."""
         used = {row.image_id for row in rows}
         by_id = {image.row.image_id: image.row for image in self.images.values()}
         return tuple(image for image_id, image in by_id.items() if image_id in used)
@@ -159,7 +158,6 @@ def admit_texts(
 def _check(
     record: ShownText, settings: CaptionSettings, images: ImageFolder | None, language: Language
 ) -> FoundImage | Rejection | None:
-    """Return why a text cannot be worked on, or its image where a folder is named."""
     for text in record.texts:
         rejection = lint_caption(text.strip(), settings)
         if rejection is not None:

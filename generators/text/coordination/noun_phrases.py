@@ -119,7 +119,6 @@ def _without_shared_opener(analysis: Analysis, left: Range, right: Range) -> Ran
 
 
 def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
-    """Check that what follows the right side belongs to both, or to neither."""
     tag, word = analysis.tag(right[1]), analysis.word(right[1])
     is_subject = _opens_caption(analysis, left)
     rest = analysis.tokens[right[1] :]
@@ -160,7 +159,6 @@ def _check_behind(analysis: Analysis, left: Range, right: Range) -> None:
 
 
 def _check_before(analysis: Analysis, left: Range, right: Range) -> None:
-    """Check that the right side is joined to the left one, and to nothing before it."""
     tag, word = analysis.tag(left[0] - 1), analysis.word(left[0] - 1)
     if word == "of":  # its noun has to apply to both sides: "a mixture of A and B"
         holder = analysis.tokens[max(left[0] - 2, 0)]

@@ -75,7 +75,6 @@ def closed_classes(kind: ClassKind) -> ClosedClasses:
 
 
 def read_rows(name: str, kind: ClassKind) -> list[dict[str, str]]:
-    """Read the rows of a kind of a table in the folder `data`."""
     return [row for row in read_table(name) if row["kind"] == kind]
 
 

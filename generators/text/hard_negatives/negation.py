@@ -111,7 +111,6 @@ def _verb_edits(analysis: Analysis) -> Iterator[Edit]:
 
 
 def _no_there(analysis: Analysis, verb: int) -> Iterator[Edit]:
-    """Deny what follows "there is" or "there are": "no dog" for "a dog"."""
     token, behind = analysis.tokens[verb], analysis.word(verb + 1)
     if token.text.lower() not in ("is", "are"):
         return
@@ -181,7 +180,6 @@ def _with_edits(analysis: Analysis) -> Iterator[Edit]:
 
 
 def _no_quantity(analysis: Analysis, end: int) -> Iterator[Edit]:
-    """Deny the quantity that opens a caption: "No cars" for "A couple of cars"."""
     phrase = analysis.phrase_around(end)
     if phrase is None or analysis.tag(phrase[1] - 1) != "NNS":
         return

@@ -1,7 +1,4 @@
-"""Places in a caption whose words can be replaced, and the edits that replace them.
-
-Adjectives, numbers, prepositions and verbs are found here, nouns in `objects`.
-"""
+"""Adjectives, numbers, prepositions and verbs of a caption that can be replaced, and the edits."""
 
 import functools
 import itertools
@@ -27,12 +24,7 @@ from eqforge.schemas.records.scores import Rejection
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Place:
-    """Tokens of a caption and their possible replacements.
-
-    Attributes:
-      first, last: the tokens, `last` exclusive.
-      words: words or phrases, inflected, in lower case; at least one.
-    """
+    """Tokens of a caption and their possible replacements, inflected and in lower case."""
 
     first: int
     last: int
@@ -47,11 +39,10 @@ def replace_at(
     known: frozenset[str],
     none: str,
 ) -> HardNegative | Rejection:
-    """Draw a place and a word, and makes the replacement.
+    """Draw a place and a word, and make the replacement; `none` is the reason without a place.
 
     Args:
       known: words not to put in, in lower case; the caption's own words are not put in either.
-      none: the reason to give if there is no place.
     """
     options = list(places)
     if not options:
@@ -66,7 +57,6 @@ def replace_at(
 def every_replacement(
     analysis: Analysis, kind: NegativeKind, places: Iterable[Place], known: frozenset[str]
 ) -> Iterator[HardNegative]:
-    """Yield all replacements among which `replace_at` draws, in the order of their places."""
     for place, words in _open(analysis, places, known):
         yield from (_replaced(analysis, kind, place, word) for word in words)
 
@@ -158,7 +148,6 @@ _POSSESSIVES = frozenset(("his", "her", "its", "their", "one", "both"))
 
 
 def preposition_places(analysis: Analysis) -> Iterator[Place]:
-    """Yield the prepositions before visible objects, with their replacements."""
     taken = 0
     for index in range(len(analysis.tokens)):
         named = _prepositions().get(analysis.word(index), ()) if index >= taken else ()
@@ -197,7 +186,6 @@ def _prepositions() -> Mapping[str, tuple[tuple[str, ...], ...]]:
 
 
 def verb_places(analysis: Analysis) -> Iterator[Place]:
-    """Yield the verbs with their replacements, in the same form."""
     for index, token in enumerate(analysis.tokens):
         in_phrase = any(first <= index < last for first, last in analysis.noun_phrases)
         if token.tag not in _VERB_TAGS or in_phrase or _is_idiom(analysis, index):

@@ -55,7 +55,6 @@ class Foil:
 
     @property
     def detail(self) -> str:
-        """The words of both captions, for a rejection."""
         return f"{' '.join(self.words)} | {' '.join(self.negative_words)}"
 
 
@@ -79,7 +78,6 @@ class RewordedFoil:
 
     @property
     def hard_positive(self) -> str:
-        """The caption reworded."""
         return self.edited.text
 
 
@@ -154,7 +152,6 @@ def _repair(record: VlChecklistRecord) -> tuple[str, str, tuple[str, ...]]:
 def reword_by_rules(
     record: VlChecklistRecord, tagger: Tagger, rng: random.Random
 ) -> RewordedFoil | Rejection:
-    """Return a record's caption with its foiled words reworded, or why that is not possible."""
     caption, negative, repairs = _repair(record)
     foil = find_foil(caption, negative)
     if foil is None:

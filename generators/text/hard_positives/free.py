@@ -22,12 +22,7 @@ _DIRECTIONS = ("IN", "RB", "RP", ".", ",", "CC")
 def reword_caption(
     analysis: Analysis, lexicon: Lexicon
 ) -> Iterator[tuple[EditedText, LexiconEntry]]:
-    """Yield a free caption with each of its words of the lexicon replaced, one at a time.
-
-    Args:
-      lexicon: words and replacements; entries of the groups color, size, state, action and
-        spatial are used where the word's tag fits.
-    """
+    """Yield a free caption with each of its words of the lexicon replaced, one at a time."""
     usable = _usable(lexicon)
     indices = {token.start: index for index, token in enumerate(analysis.tokens)}
     for start, end, word in find_words(analysis.text, tuple(usable)):
@@ -48,7 +43,6 @@ def reword_caption(
 
 @functools.lru_cache(maxsize=4)
 def _usable(lexicon: Lexicon) -> dict[str, LexiconEntry]:
-    """Return the entries that keep their sense in any caption, by word."""
     usable: dict[str, LexiconEntry] = {}
     for entry in with_inflections(lexicon):
         if entry.synonymy == "full" and entry.group in _TAGS and entry.word not in AMBIGUOUS:

@@ -57,7 +57,6 @@ class PublishedTriple:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """The row's place in the published order."""
         return published_place(self.kind, self.group, self.index, self.pass_number)
 
 

@@ -102,11 +102,6 @@ def lint_command(settings: LintSettings) -> int:
 
 
 def lint_file(path: Path, settings: LintSettings) -> Iterator[Finding]:
-    """Yield the findings of a file of text pairs or of a dataset.
-
-    Raises:
-      EqforgeError: it cannot be read, or a package is missing.
-    """
     from eqforge.generators.text.lints.lint import lint_records
 
     return lint_records(_records(path, settings))

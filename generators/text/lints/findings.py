@@ -59,7 +59,6 @@ class Finding:
     """One defect of one record.
 
     Attributes:
-      record_id: the id of the record.
       kind: a key of KINDS.
       field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed";
         "other_caption" where that of a second image stands in place of a negative.

@@ -120,7 +120,6 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
 
 
 def _first_difference_is_cut_off(left: str, right: str) -> bool:
-    """Return True if two texts differ only beyond the tokens that CLIP reads."""
     shared, _ = common_ends(left, right)
     if shared < CONTEXT_TOKENS - 2:  # a token has at least one character
         return False

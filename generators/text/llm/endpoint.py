@@ -46,7 +46,6 @@ class Address:
     """A model of a server.
 
     Attributes:
-      name: the model, as the server calls it.
       base: the server's address up to `/v1`.
       chat: whether it is asked in its chat template, or given the bare prompt to go on with.
     """
@@ -57,7 +56,6 @@ class Address:
 
     @property
     def url(self) -> str:
-        """Where questions are sent."""
         return f"{self.base}/chat/completions" if self.chat else f"{self.base}/completions"
 
 
@@ -92,10 +90,9 @@ def address_of(model: str) -> Address:
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """A model of a server.
+    """Asks a model of a server.
 
     Attributes:
-      address: the server and the model.
       at_once: how many requests are under way at a time.
       timeout_s: how long a request may take.
       temperature, top_p: how answers with a seed are drawn.
@@ -285,7 +282,6 @@ class Endpoint:
 
     @property
     def title(self) -> str:
-        """What error messages call it."""
         return f"the language model {self._said}"
 
     def _denied(self, status: int) -> str:
@@ -294,7 +290,6 @@ class Endpoint:
 
 
 def _key() -> str:
-    """Read the key of the environment; empty for none."""
     found = os.environ.get(KEY, "").strip()
     if not found.isascii() or not found.isprintable():
         raise InputError(f"{KEY}: holds characters that no key has")

@@ -41,12 +41,7 @@ _MAX_SWAP_WORDS: Final = 15
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
-    """A prompt with one gap for the caption.
-
-    Attributes:
-      template: the text; `{example}` stands for the caption.
-      max_new_tokens: maximum number of tokens of an answer, as in the paper.
-    """
+    """A prompt in which `{example}` stands for the caption, with the paper's limit of tokens."""
 
     name: PromptName
     template: str
@@ -131,8 +126,6 @@ class Asking:
     """How a model is asked, and which answers are taken.
 
     Attributes:
-      run_seed: the seed of the run.
-      prompts: what it may be asked for; SWAP is for captions with "and".
       sample: whether the first answer is sampled too.
       retries: how many more answers to ask for if one is rejected.
     """
@@ -174,7 +167,6 @@ class Rewrite:
     """A caption as a language model rewrote it.
 
     Attributes:
-      edited: the caption with the model's one edit, and the spans of the edit before and after.
       attempt: number of answers rejected before this one.
       seed: of this answer; None if the likeliest tokens were taken.
       model: the model and its version.
@@ -246,7 +238,6 @@ def rewrite_captions(
 def _edited(
     analysis: Analysis, prompt: PromptName, answer: Answer, taken: Taken
 ) -> EditedText | str:
-    """Return the caption as an answer has it, or why the answer is rejected."""
 
     def check(line: str) -> EditedText:
         if taken == "raw":

@@ -53,15 +53,14 @@ class Perturbation:
     """A caption after one perturbation.
 
     Attributes:
-      version: version of the rules of that mode.
+      version: version of the rules of the mode.
       text: the perturbed caption; the caption itself if nothing was applied.
       applied: whether `text` differs from the caption, in more than letter case (corrected mode)
         or at all (paper mode).
       words_changed: whether its words differ from the caption's, not only their case, spacing and
-        punctuation. Rows where they do not are left out of every contrast, and counted.
-      reason: why not, if `applied` is false.
-      spans_before: the parts of the caption that were edited.
-      spans_after: the same parts in `text`; outside them the two are equal.
+        punctuation. Other rows are left out of every contrast, and counted.
+      reason: why it is not applied.
+      spans_before, spans_after: the edited parts of the caption and of `text`.
     """
 
     name: str

@@ -66,7 +66,6 @@ def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | 
 
 
 def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffle the words within each group of three, counted from the start."""
 
     def draw(words: list[str]) -> list[str]:
         return [word for group in _trigrams(words) for word in _shuffled(group, rng)]
@@ -75,7 +74,6 @@ def shuffle_within_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit
 
 
 def shuffle_trigrams(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffle the groups of three words, counted from the start."""
 
     def draw(words: list[str]) -> list[str]:
         groups = _trigrams(words)

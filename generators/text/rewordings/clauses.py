@@ -31,11 +31,9 @@ _JOINING = frozenset(("&", ",", "and", "but", "or", "then"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subject:
-    """What opens a caption: a noun phrase, or two with "and" between them.
+    """The noun phrase that opens a caption, or two with "and" between them, up to token `last`.
 
     Attributes:
-      last: index after its last token.
-      parts: its noun phrases, one or two.
       modifiers: the things in phrases of place or clothing behind it: "in a hat", "on a bench".
       be: the form of "be" that agrees.
     """
@@ -68,7 +66,6 @@ def read_subject(analysis: Analysis) -> Subject | None:
 
 
 def _modifiers(analysis: Analysis, noun: Nominal) -> Iterator[Nominal]:
-    """Yield the things that prepositions behind a living being name."""
     here = noun.last
     while noun.is_living and analysis.word(here) in _PREPOSITIONS:
         found = nominal_from(analysis, here + 1)
@@ -236,5 +233,4 @@ def joins_verb(analysis: Analysis, start: int) -> bool:
 
 @functools.lru_cache(maxsize=65_536)
 def may_be_verb(word: str) -> bool:
-    """Return True if a dictionary has a word as a form of a verb."""
     return bool(lemmatizer().getLemma(word, upos="VERB", lemmatize_oov=False))

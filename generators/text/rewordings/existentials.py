@@ -137,7 +137,6 @@ def _with_there(analysis: Analysis, noun: Nominal) -> tuple[Edit, Edit]:
 
 
 def _subject(analysis: Analysis) -> Nominal | None:
-    """Return the indefinite subject of a caption whose only verb, behind it, is "is" or "are"."""
     noun = new_nominal(analysis, 0)
     if noun is None or analysis.word(noun.last) != noun.be:
         return None

@@ -143,7 +143,6 @@ def _to_present(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _is_said_of_subject(analysis: Analysis, index: int, verb: CaptionVerb, be: str) -> bool:
-    """Return True if a participle is all that a caption says of its subject."""
     subject = read_subject(analysis)
     if subject is None or subject.last != index or subject.be != be:
         return False
@@ -188,7 +187,6 @@ def _add_article(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _lacks_article(analysis: Analysis, last: int) -> bool:
-    """Return True if the noun phrase that opens a caption is a single thing without an article."""
     tags = [analysis.tag(index) for index in range(last)]
     head = analysis.tokens[last - 1]
     if not all(tag in ("NN", "JJ", "VBN", "VBG") for tag in tags) or tags[-1] != "NN":
@@ -270,7 +268,6 @@ def _subject_and_verb(analysis: Analysis) -> tuple[Subject | None, int]:
 
 
 def _fits(analysis: Analysis, subject: Subject, verb: CaptionVerb, be: str, index: int) -> bool:
-    """Return True if a verb form says of a subject what it does in the picture."""
     opener = {token.lemma for token in analysis.tokens[: subject.last]}
     if be != subject.be and not opener & _EITHER:
         return False

@@ -31,7 +31,6 @@ _DRESSED = word_set("introduced.dressed")
 def is_single_phrase(
     analysis: Analysis, start: int, articles: Collection[str] = ("a", "an")
 ) -> bool:
-    """Return True if a caption is a noun phrase of one thing from a token on."""
     last = dict(analysis.noun_phrases).get(start, start)
     tags = [analysis.tag(index) for index in range(start, last)]
     if analysis.word(start) not in articles or len(tags) < 2:
@@ -134,7 +133,6 @@ def _names_no_thing(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def _is_modified(analysis: Analysis, noun: Nominal) -> bool:
-    """Return True if what follows a noun phrase modifies it, or ends the caption."""
     word = analysis.word(noun.last)
     if word == "and":
         other = nominal_from(analysis, noun.last + 1)
@@ -168,7 +166,6 @@ _DOUBTFUL = frozenset((".", "POS", "HYPH", "SYM", "VBZ", "VBP", "VBD", "MD"))
 
 
 def may_describe(word: str) -> bool:
-    """Return True if a word may be a participle that describes a noun."""
     return word in _STATES or word == "being" or word in participles()
 
 

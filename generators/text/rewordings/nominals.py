@@ -36,7 +36,6 @@ class Nominal:
     """A noun phrase with its "of" phrases.
 
     Attributes:
-      first, last: its tokens, `last` exclusive.
       head: the noun that what follows is said of: "people" in "a picture of a group of people".
       kind: what the head names; None for a living being that may be either.
       be: the form of "be" behind the phrase as a subject.

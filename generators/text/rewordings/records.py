@@ -35,7 +35,6 @@ class Rule:
 
 
 def exchange_name(phrase: str, other: str) -> str:
-    """Return the name of the rule that replaces one phrase by another."""
     return f"{phrase}_as_{other}".replace(" ", "_").replace("-", "_")
 
 
@@ -53,18 +52,15 @@ def has_plain_spacing(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def insertion(analysis: Analysis, index: int, words: str) -> Edit:
-    """Return the edit that inserts words before a token."""
     start = analysis.tokens[index].start
     return Edit(start=start, end=start, replacement=f"{words} ")
 
 
 def deletion(analysis: Analysis, first: int, last: int) -> Edit:
-    """Return the edit that removes tokens and the space behind them."""
     tokens = analysis.tokens
     return Edit(start=tokens[first].start, end=tokens[last].start, replacement="")
 
 
 def replacement(analysis: Analysis, first: int, last: int, words: str) -> Edit:
-    """Return the edit that replaces tokens by words."""
     tokens = analysis.tokens
     return Edit(start=tokens[first].start, end=tokens[last - 1].end, replacement=words)

@@ -85,7 +85,6 @@ def _drop(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _readable(analysis: Analysis) -> Iterator[tuple[Nominal, list[Nominal]]]:
-    """Yield the noun phrases that a clause may follow, each with the phrases before it."""
     if not any(may_describe(token.text.lower()) for token in analysis.tokens):
         return
     before: list[Nominal] = []
@@ -184,7 +183,6 @@ def _pronoun(subject: Subject) -> str:
 
 
 def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
-    """Return True if all of a caption from a token on is said of its subject."""
     words = [token.text.lower() for token in analysis.tokens[start:]]
     if len(words) < 3 or _RELATIVES & set(words) or not is_one_sentence(analysis):
         return False
@@ -200,7 +198,6 @@ def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:
 
 
 def _agrees(analysis: Analysis, subject: Subject, index: int) -> bool:
-    """Return True if a token is a finite verb, in the present, of a subject."""
     word, tag = analysis.word(index), analysis.tag(index)
     if word in _BE and subject.modifiers:
         return word == subject.be

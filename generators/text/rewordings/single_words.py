@@ -58,7 +58,6 @@ def _find_synonyms(pos: PartOfSpeech, analysis: Analysis) -> Iterator[Edits]:
 
 
 def _is_exchanged(analysis: Analysis, index: int, word: str) -> bool:
-    """Return True if a synonym is as usual as the word where it stands."""
     token = analysis.tokens[index]
     pair = (token.lemma, word)
     before, behind = analysis.word(index - 1), analysis.word(index + 1)
@@ -127,7 +126,6 @@ def _leave_out_colored(analysis: Analysis) -> Iterator[Edits]:
 
 
 def _is_plain(analysis: Analysis, index: int) -> bool:
-    """Return True if a colour is that of a thing, alone before its noun."""
     token = analysis.tokens[index]
     phrase = next((p for p in analysis.noun_phrases if p[0] <= index < p[1] - 1), None)
     if phrase is None:
@@ -177,7 +175,6 @@ def _find_numbers(forms: dict[str, str], is_first: bool, analysis: Analysis) -> 
 
 
 def _counts(analysis: Analysis, number: int, last: int) -> bool:
-    """Return True if a number counts what a noun phrase names."""
     head = analysis.tokens[last - 1]
     if head.tag not in ("NNS", "NNPS") and head.lemma not in ("people", "sheep", "deer"):
         return False
