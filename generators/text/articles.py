@@ -58,11 +58,7 @@ def article_for(word: str) -> str | None:
 
 
 def agree_articles(text: str) -> tuple[Edit, ...]:
-    """Return the edits that make every "a" and "an" in a text agree with the next word.
-
-    Letter case is kept. A capital "A" inside a sentence, or any after a word such as "letter", is a
-    label and stays.
-    """
+    """Make every "a" and "an" agree with the next word; labels ("letter a", "team A") stay."""
     if not _ANY_ARTICLE.search(text):
         return ()
     tokens = list(find_tokens(text))

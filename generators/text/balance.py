@@ -53,11 +53,7 @@ _CHUNK: Final = 2_000
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Possible:
-    """True texts that say the same, at least one, and their possible negatives.
-
-    Attributes:
-      name: seeds the draw; unique.
-    """
+    """True texts that say the same, at least one, and their possible negatives."""
 
     name: str
     image: str
@@ -66,13 +62,7 @@ class Possible:
 
 
 def draw_negatives(captions: Sequence[Possible], seed: int) -> list[int]:
-    """Return the place of the negative that each caption gets, or NO_NEGATIVE.
-
-    The result does not depend on the order of the captions.
-
-    Args:
-      captions: all captions of the dataset, which together decide what looks true.
-    """
+    """Return the place of each caption's negative, or NO_NEGATIVE; their order does not matter."""
     if not captions:
         return []
     order = sorted(range(len(captions)), key=lambda place: captions[place].name)
@@ -213,11 +203,7 @@ def _hash(analyzer: Analyzer) -> Any:
 
 
 def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
-    """Return how true each feature looks: the weights that make the captions likeliest.
-
-    Args:
-      starts: the place of each caption's first negative [captions].
-    """
+    """Return how true each feature looks; `starts` are places of first negatives [captions]."""
     from scipy.optimize import minimize  # type: ignore[import-untyped]
 
     counted = np.repeat(counts, np.diff(starts, append=changes.shape[0]))
@@ -241,11 +227,10 @@ def _weights(changes: Any, starts: Numbers, counts: Numbers) -> Numbers:
 
 
 def _chances(looks: Numbers, starts: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the probability that each negative is drawn, and the loss of each caption.
+    """Return the probability of each negative, and the loss of each caption.
 
     Args:
       looks: how much truer than its caption each negative looks [negatives].
-      starts: the place of each caption's first negative [captions].
     """
     sizes = np.diff(starts, append=len(looks))
     most = np.maximum(np.maximum.reduceat(looks, starts), 0)

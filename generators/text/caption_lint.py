@@ -65,11 +65,7 @@ def lint_pair(text_0: str, text_1: str) -> Rejection | None:
 
 
 def normalize_caption(text: str) -> str:
-    """Return the same string for captions that say the same.
-
-    Applies canonical Unicode normalisation and case folding, collapses white space, and strips
-    final punctuation such as full stops and question marks.
-    """
+    """Fold Unicode, case and white space, and strip final punctuation."""
     folded = unicodedata.normalize("NFD", unicodedata.normalize("NFD", text).casefold())
     spaced = " ".join(unicodedata.normalize("NFC", folded).split())
     return spaced.rstrip(_FINAL_PUNCTUATION + " ")

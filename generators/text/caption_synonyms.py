@@ -28,12 +28,7 @@ class Synonyms:
     unless: frozenset[str]
 
     def hold(self, following: Set[str], there: Set[str]) -> bool:
-        """Return True where these synonyms can stand for the word.
-
-        Args:
-          following: what follows the word: text and lemma, and `ANY_NOUN` before a noun.
-          there: the texts and lemmas of the caption's words.
-        """
+        """Return True where they can stand for the word; `following` and `there` hold lemmas too."""
         is_followed = not self.before or not self.before.isdisjoint(following)
         return is_followed and self.unless.isdisjoint(there)
 

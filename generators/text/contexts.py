@@ -49,11 +49,7 @@ Context = Mapping[str, _Wanted]
 
 
 def parse_context(text: str) -> Context:
-    """Parse a context as it is written, by place.
-
-    Raises:
-      ValueError: there is no such place.
-    """
+    """Parse a context as it is written, by place; raise ValueError for an unknown place."""
     found = {}
     for part in filter(None, text.split(";")):
         place, _, wanted = part.partition(":")
@@ -161,11 +157,7 @@ def fitting_words(analysis: Analysis, span: Range, kind: ClassKind, name: str) -
 
 
 def is_excluded(analysis: Analysis, span: Range, kind: ClassKind, name: str, other: str) -> bool:
-    """Return True if some words exclude others in their place: "red" excludes "blue".
-
-    Args:
-      name: what the words are in the classes.
-    """
+    """Return True if words, called `name` in the classes, exclude others: "red" excludes "blue"."""
     senses = closed_classes(kind).senses
     own, others = senses.get(name, frozenset()), senses.get(other, frozenset())
     contexts = _contexts(kind)

@@ -30,14 +30,7 @@ class EditedText:
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> EditedText:
-    """Apply edits whose offsets all refer to the original text.
-
-    Args:
-      edits: ordered by position and not overlapping; they may touch.
-
-    Raises:
-      ValueError: an edit extends beyond the text, or starts before the previous one ends.
-    """
+    """Apply edits to the original text; ValueError if they overlap, or are out of order."""
     parts: list[str] = []
     before: list[Span] = []
     after: list[Span] = []

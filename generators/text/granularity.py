@@ -163,18 +163,12 @@ def summarise_granularity(
     measured: Iterable[tuple[str, Granularity]],
     *,
     seed: int,
-    confidence: float = 0.95,
     resamples: int = 1_000,
 ) -> list[FeatureSummary]:
     """Return a summary per feature, in the order of `Granularity`'s fields.
 
-    The interval is a percentile bootstrap over images: the captions of one image are correlated, so
-    an interval over captions would be too narrow. Images are resampled in order of their ids, so
-    the order of the captions affects at most the last digits of the sums.
-
-    Args:
-      confidence: level of the interval, in (0, 1).
-      resamples: number of bootstrap resamples; more than 100.
+    The 95 % interval is a percentile bootstrap over images: captions of one image are correlated,
+    so an interval over captions would be too narrow. Images are resampled in order of their ids.
     """
     images: dict[str, npt.NDArray[np.float64]] = {}
     for image_id, features in measured:
@@ -189,8 +183,7 @@ def summarise_granularity(
         ]
     rows = np.stack([images[image_id] for image_id in sorted(images)])
     means = _resample(rows, np.random.default_rng(seed), resamples)
-    tail = (1.0 - confidence) / 2
-    low, high = _percentiles(means, tail), _percentiles(means, 1.0 - tail)
+    low, high = _percentiles(means, 0.025), _percentiles(means, 0.975)
     totals = rows.sum(axis=0)
     return [
         FeatureSummary(

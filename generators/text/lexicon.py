@@ -32,11 +32,7 @@ COLUMNS = ("kind", "group", "word", "replacement", "synonymy", "source")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LexiconEntry:
-    """A word or phrase and its replacement, both in lower case with single spaces.
-
-    Attributes:
-      synonymy: "weak" if there are images of which only one of the two is true, else "full".
-    """
+    """A word or phrase and its replacement in lower case, "weak" if an image may show only one."""
 
     kind: Kind
     group: str
@@ -79,14 +75,14 @@ def _parse(lines: Sequence[str], file: str) -> Lexicon:
     if not rows or tuple(rows[0]) != COLUMNS:
         found = "an empty file" if not rows else shown(" ".join(rows[0]))
         raise InputError(f"{file}: line 1: expected the columns {' '.join(COLUMNS)}, found {found}")
-    entries = tuple(_entry(row, f"{file}: line {line}") for line, row in enumerate(rows[1:], 2))
-    seen: set[tuple[str, str, str]] = set()
-    for line, entry in enumerate(entries, start=2):
+    entries: dict[tuple[str, str, str], LexiconEntry] = {}
+    for line, row in enumerate(rows[1:], start=2):
+        entry = _entry(row, f"{file}: line {line}")
         key = (entry.kind, entry.group, entry.word)
-        if key in seen:
+        if key in entries:
             raise InputError(f"{file}: line {line}: {shown(' '.join(key))} appears twice")
-        seen.add(key)
-    return entries
+        entries[key] = entry
+    return tuple(entries.values())
 
 
 def _entry(row: list[str], where: str) -> LexiconEntry:

@@ -61,11 +61,9 @@ def family_of(kind: str) -> str:
 
 @functools.cache
 def precision_of(part: str, kind: str, path: Path = PATH) -> Precision | None:
-    """Return the precision of a kind or family; None if nothing of its family was read.
+    """Return the precision of a kind or family of a part; None if nothing of its family was read.
 
-    Args:
-      part: the text that the kind is of, `hard_positive` or `hard_negative`.
-      kind: how it was made; an unread kind has the precision of its family.
+    The part is `hard_positive` or `hard_negative`. An unread kind has the precision of its family.
     """
     counts, family = labelled(path), family_of(kind)
     there = by_family(counts).get((part, family))

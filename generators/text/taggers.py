@@ -49,14 +49,7 @@ _NOUN_LEMMAS = {"leaves": "leaf"}  # not "leave", which lemminflect returns firs
 
 
 def load_tagger(spacy_model: str | None = None) -> Tagger:
-    """Return the spaCy tagger if a model is given, else the lexicon tagger.
-
-    Args:
-      spacy_model: name of an installed spaCy package, or the folder of a saved pipeline.
-
-    Raises:
-      InputError: the pipeline cannot be loaded, or gives no part-of-speech tags.
-    """
+    """Return the lexicon tagger, or that of an installed spaCy package or a pipeline's folder."""
     return LexiconTagger() if spacy_model is None else SpacyTagger(spacy_model)
 
 
@@ -242,9 +235,6 @@ def repair_tags(words: Sequence[str], tags: Sequence[str]) -> list[str]:
     A lexicon has the most frequent tag in newspapers: there "sink" and "bear" are verbs. Captions
     are in the present tense and mostly noun phrases. One pass goes from left to right, so that the
     tags before a word are repaired already.
-
-    Args:
-      tags: Penn Treebank tags by lexicon and suffix.
     """
     repaired = ["", "", *tags, ""]
     for i, word in enumerate(words, start=2):

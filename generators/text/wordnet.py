@@ -71,12 +71,6 @@ def setup_wordnet(report: Callable[[str], None] = print) -> str:
 
     If it is missing, it is downloaded with NLTK. If that fails, Debian's package is fetched and
     unpacked, without root, into eqforge's cache.
-
-    Args:
-      report: called with a line for each step.
-
-    Raises:
-      InputError: both ways failed; the message says why and what to do by hand.
     """
     try:
         return str(_find())
@@ -103,21 +97,19 @@ def check_wordnet() -> None:
     """Look for WordNet without NLTK, whose import takes 2 s."""
     if find_spec("nltk") is None:
         raise MissingExtra("nltk", "text")
-    folders = (str(cache_folder() / "nltk_data"), *_folders())
-    places = [Path(folder) / "corpora" for folder in folders]
     if (DEBIAN_FOLDER / "data.noun").is_file():
         return
+    folders = [str(cache_folder() / "nltk_data")]
+    if "nltk.data" in sys.modules:
+        folders += sys.modules["nltk.data"].path
+    else:  # where NLTK looks for its data
+        ours = (os.path.expanduser("~"), sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
+        machines = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
+        folders += filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
+        folders += (f"{parent}/nltk_data" for parent in (*ours, *machines))
+    places = [Path(folder) / "corpora" for folder in folders]
     if not any((place / name.partition("/")[0]).exists() for place in places for name in _NAMES):
         raise InputError("WordNet is not on this machine: run `eqforge setup wordnet`")
-
-
-def _folders() -> list[str]:
-    if "nltk.data" in sys.modules:
-        return list(sys.modules["nltk.data"].path)
-    named = filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
-    ours = (os.path.expanduser("~"), sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
-    machines = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-    return [*named, *(f"{parent}/nltk_data" for parent in (*ours, *machines))]
 
 
 def _find() -> Any:

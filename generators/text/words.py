@@ -13,7 +13,7 @@ import functools
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from eqforge.core.errors import InputError
@@ -68,13 +68,7 @@ Span = tuple[int, int]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class WordEdit:
-    """The smallest word-by-word edit that turns text 0 into text 1.
-
-    Attributes:
-      distance: words inserted, deleted or replaced; 0 or more.
-      spans_0: the words of text 0 that are deleted or replaced; neighbours share one span.
-      spans_1: the words of text 1 that are inserted or replace them, likewise.
-    """
+    """The smallest word-by-word edit from text 0 to text 1; neighbouring words share one span."""
 
     distance: int
     spans_0: tuple[Span, ...]
@@ -85,9 +79,6 @@ def read_word_list(path: Path) -> tuple[str, ...]:
     """Read a word list: UTF-8, one word or phrase per line; `#` starts a comment.
 
     Blank lines and repeated words are skipped. Order is kept.
-
-    Raises:
-      InputError: the file cannot be read, is not UTF-8, has a line without a word, or no word.
     """
     try:
         lines = read_input(path).split(b"\n")
@@ -113,9 +104,6 @@ def read_word_list(path: Path) -> tuple[str, ...]:
 
 def find_words(text: str, words: tuple[str, ...]) -> list[tuple[int, int, str]]:
     """Find the words and phrases of a list in a text, as whole words in any letter case.
-
-    Args:
-      words: words or phrases; what separates a phrase's words in the text does not matter.
 
     Returns:
       Start, end and the word as written in the list, in text order. At each position the longest
@@ -174,7 +162,18 @@ def word_spans(text: str) -> list[Span]:
     runs = [match.span() for match in pattern.finditer(text)]
     if not is_unspaced(text):
         return runs
-    return [word for run in runs for word in _words_of(text, run)]
+    from icu4py.breakers import WordBreaker
+
+    words = []
+    for start, end in runs:
+        if not _UNSPACED.search(text, start, end):
+            words.append((start, end))
+            continue
+        for piece in WordBreaker(text[start:end], "root"):  # its offsets count UTF-16 code units
+            if _word_pattern().match(piece):
+                words.append((start, start + len(piece)))
+            start += len(piece)
+    return words
 
 
 def is_unspaced(text: str) -> bool:
@@ -200,20 +199,6 @@ def _letters(text: str) -> str:
     if text.isascii():  # the same, and five times as fast
         return text.lower().encode().translate(None, _NOT_LETTERS).decode()
     return "".join(_words(text)).replace("'", "")
-
-
-def _words_of(text: str, run: Span) -> Iterator[Span]:
-    """Yield the words of a run of letters: the run itself, unless its script has no spaces."""
-    from icu4py.breakers import WordBreaker
-
-    start, end = run
-    if not _UNSPACED.search(text, start, end):
-        yield run
-        return
-    for piece in WordBreaker(text[start:end], "root"):  # its offsets count UTF-16 code units
-        if _word_pattern().match(piece):
-            yield start, start + len(piece)
-        start += len(piece)
 
 
 def _joined(spans: list[Span], ranges: list[tuple[int, int]]) -> tuple[Span, ...]:

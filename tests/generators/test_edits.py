@@ -28,10 +28,6 @@ def test_a_replacement_leaves_punctuation_and_spacing_alone() -> None:
     assert edited.spans_after == (Span(start=0, end=2), Span(start=3, end=8))
 
 
-def test_no_edits_change_nothing() -> None:
-    assert apply_edits("a cat", []).text == "a cat"
-
-
 @given(texts_with_edits())
 def test_edits_are_undone_by_their_inverse(case: tuple[str, list[Edit]]) -> None:
     text, edits = case

@@ -23,7 +23,10 @@ from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.texts import HardPositiveSample
 from eqforge.sources.text_pairs import TextPair
 from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+from tests.cases import cases_of
 from tests.undone import invert
+
+cases = cases_of(__file__)
 
 
 class _Texts(NamedTuple):
@@ -60,29 +63,7 @@ def _reason(kind: Kind, group: str, positive: str, negative: str) -> str:
 
 @pytest.mark.parametrize(
     ("kind", "group", "positive", "negative", "hard_positive"),
-    [
-        # the foiled word alone, where the published rule also cuts into "covered"
-        ("attribute", "color", "covered red barn", "covered tan barn", "covered crimson barn"),
-        # the foiled word, not the first of the lexicon
-        ("attribute", "size", "long bus on large lot", "short bus on large lot",
-         "lengthy bus on large lot"),
-        # once, though the word stands elsewhere too
-        ("attribute", "color", "red car by red wall", "tan car by red wall",
-         "crimson car by red wall"),
-        ("attribute", "color", "man on a white chair", "man on a red chair",
-         "man on an ivory chair"),
-        ("attribute", "state", "an old man", "a young man", "an aged man"),
-        ("relation", "spatial", "cup IN sink", "cup out of sink", "cup within sink"),
-        ("relation", "spatial", "pole in front of bus by car", "pole in front of bus far from car",
-         "pole in front of bus near car"),
-        ("relation", "action", "man sitting on top of wall", "man eating wall",
-         "man seated on top of wall"),
-        ("relation", "action", "man holds bat", "man throwing bat", "man grasps bat"),
-        ("relation", "action", "man riding on horse", "man washing horse",
-         "man traveling on horse"),
-        ("relation", "action", "sleeve wearing sleeve", "sleeve entering sleeve",
-         "sleeve in sleeve"),
-    ],
+    cases("the_foiled_word_is_replaced_and_nothing_else"),
 )  # fmt: skip
 def test_the_foiled_word_is_replaced_and_nothing_else(
     kind: Kind, group: str, positive: str, negative: str, hard_positive: str
@@ -118,23 +99,7 @@ def test_an_article_that_the_negative_lost_is_put_back() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "group", "positive", "negative", "reason"),
-    [
-        ("relation", "action", "man holding bat", "man holding bat", "negative_equals_positive"),
-        ("relation", "spatial", "leaf in front of vase", "leaf behind vase",
-         "foil_not_in_lexicon"),
-        ("relation", "spatial", "hands in front of cloth", "hands out of front of cloth",
-         "fixed_expression"),
-        ("relation", "action", "man holding onto oar", "man facing oar", "fixed_expression"),
-        ("relation", "action", "man wearing out shoes", "man eating shoes", "foil_not_in_lexicon"),
-        ("attribute", "color", "glass of red wine", "glass of tan wine", "fixed_expression"),
-        ("attribute", "size", "small sheep", "tiny sheep", "negative_is_synonym"),
-        ("attribute", "size", "big ripple", "huge ripple", "negative_is_synonym"),
-        ("attribute", "size", "small sheep", "little sheep", "negative_is_synonym"),
-        ("relation", "action", "man holds bat", "man holding bat", "negative_is_synonym"),
-        ("attribute", "color", "blue blue sky", "red blue sky", "repeated_word"),
-        ("attribute", "color", "pink dog", "tan dog", "foil_not_in_lexicon"),
-        ("relation", "spatial", "horse in plain", "horse out of plaout of", "foil_not_in_lexicon"),
-    ],
+    cases("what_cannot_be_reworded_is_refused_with_a_reason"),
 )  # fmt: skip
 def test_what_cannot_be_reworded_is_refused_with_a_reason(
     kind: Kind, group: str, positive: str, negative: str, reason: str

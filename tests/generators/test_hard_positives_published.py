@@ -12,7 +12,10 @@ from eqforge.generators.text.hard_positives.published import (
 )
 from eqforge.generators.text.lexicon import Kind, load_lexicon
 from eqforge.sources.vl_checklist import VlChecklistRecord, read_vl_checklist
+from tests.cases import cases_of
 from tests.generators.published import published_order
+
+cases = cases_of(__file__)
 
 
 def _record(positive: str, negative: str) -> VlChecklistRecord:
@@ -26,66 +29,20 @@ def _hard_positives(kind: Kind, group: str, positive: str, negative: str) -> lis
     return [(triple.caption, triple.hard_positive) for triple in triples]
 
 
-def test_attributes_are_replaced_inside_words_too() -> None:
-    """The published defect: str.replace of the first word of the lexicon, anywhere."""
-    assert _hard_positives("attribute", "color", "covered red barn", "covered tan barn") == [
-        ("covered red barn", "covecrimson crimson barn")
-    ]
+@pytest.mark.parametrize(
+    ("kind", "group", "positive", "negative", "caption", "hard_positive"),
+    cases("records_are_replaced_with_the_defects_of_the_published_rule"),
+)
+def test_records_are_replaced_with_the_defects_of_the_published_rule(
+    kind: Kind, group: str, positive: str, negative: str, caption: str, hard_positive: str | None
+) -> None:
+    made = [] if hard_positive is None else [(caption, hard_positive)]
+    assert _hard_positives(kind, group, positive, negative) == made
 
 
-def test_attributes_replace_the_first_word_of_the_lexicon_not_the_foiled_one() -> None:
-    found = _hard_positives("attribute", "size", "long bus on large lot", "short bus on large lot")
-    assert found == [("long bus on large lot", "long bus on big lot")]
-
-
-def test_attributes_need_exactly_one_missing_word_of_the_lexicon() -> None:
-    assert _hard_positives("attribute", "color", "pink dog", "tan dog") == []
-    assert _hard_positives("attribute", "color", "red and white dog", "tan dog") == []
-
-
-def test_relations_in_capitals_are_put_in_lower_case() -> None:
-    assert _hard_positives("relation", "spatial", "cup IN sink", "cup out of sink") == [
-        ("cup in sink", "cup within sink")
-    ]
-    assert _hard_positives("relation", "action", "man WEARING hat", "man eating hat") == [
-        ("man wearing hat", "man in hat")
-    ]
-    assert _hard_positives("relation", "spatial", "cup IN THE sink", "cup nearby sink") == []
-
-
-def test_every_relation_is_put_in_lower_case_but_no_attribute() -> None:
-    assert _hard_positives("relation", "action", "woman WEARING A cap", "woman eating cap") == [
-        ("woman wearing a cap", "woman in a cap")
-    ]
-    assert _hard_positives("relation", "spatial", "cup near THE sink", "cup off THE sink") == [
-        ("cup near the sink", "cup next to the sink")
-    ]
-    assert _hard_positives("attribute", "color", "top OF red car", "top OF tan car") == [
-        ("top OF red car", "top OF crimson car")
-    ]
-
-
-def test_the_first_pass_replaces_the_first_in_and_the_second_those_in_lower_case() -> None:
-    """A caption that both passes take, as the published files have it."""
+def test_a_relation_with_in_in_both_cases_is_taken_by_both_passes() -> None:
     found = _hard_positives("relation", "spatial", "hole in the IN house", "hole in the off house")
-    assert found == [
-        ("hole in the in house", "hole within the in house"),
-        ("hole in the in house", "hole within the in house"),
-    ]
-
-
-def test_wearing_in_capitals_goes_before_any_word_of_the_lexicon() -> None:
-    caption = "man wearing tie WEARING hat"
-    assert _hard_positives("relation", "action", caption, "man") == [
-        ("man wearing tie wearing hat", "man wearing tie in hat")
-    ]
-
-
-def test_relations_are_kept_whatever_the_negative_says() -> None:
-    assert _hard_positives("relation", "action", "man riding horse", "man riding horse") == [
-        ("man riding horse", "man traveling on horse")
-    ]
-    assert _hard_positives("relation", "action", "riding crop held in hand", "crop") == []
+    assert found == [("hole in the in house", "hole within the in house")] * 2
 
 
 @functools.cache

@@ -9,41 +9,19 @@ from pathlib import Path
 import pytest
 
 from eqforge.generators.text.language import known_words, refuse_language
+from tests.cases import cases_of
 
-ENGLISH = (
-    "white snow",
-    "A man in a red kimono eats sushi and miso soup.",
-    "SKATEBOARDER DOING AN OLLIE",
-    "Zebras, giraffes & an okapi",
-    "a woman's café latte",
-    "man WEARING khakis",
-    "tv",
-    "x",
-    "Zzz",
-    "42",
-    "!?",
-    "\U0001f600",
-    "",
+cases = cases_of(__file__)
+
+
+@pytest.mark.parametrize(
+    "text", [*cases("what_is_english_or_says_too_little_is_taken"), "dog " * 2000]
 )
-OTHERS = {
-    "Eine Frau zeigt einem Mann eine Weinflasche.": "de",
-    "ein hund liegt auf dem sofa": "de",
-    "Un chien saute dans l'air pour attraper un frisbee volant.": "fr",
-    "une fille aux bras croisés": "fr",
-    "Un hombre monta una bicicleta roja por la calle.": "es",
-    "两只红色的狗在沙滩上奔跑。": "zh",
-    "赤い車が道路を走っている。": "ja",
-    "한 남자가 빨간 자전거를 탄다": "ko",
-    "Мужчина в красной рубашке едет на велосипеде по улице.": "ru",
-}
-
-
-@pytest.mark.parametrize("text", ENGLISH)
 def test_what_is_english_or_says_too_little_is_taken(text: str) -> None:
     assert refuse_language(text) is None
 
 
-@pytest.mark.parametrize(("text", "language"), OTHERS.items())
+@pytest.mark.parametrize(("text", "language"), cases("another_language_is_refused_by_name"))
 def test_another_language_is_refused_by_name(text: str, language: str) -> None:
     refused = refuse_language(text)
     assert refused is not None
@@ -98,19 +76,3 @@ def test_short_captions_of_eight_languages_are_told_from_english() -> None:
 
     assert len(rows) == 200
     assert len(taken) <= 1, taken
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Barack Obama",
-        "Golden Gate Bridge",
-        "Rio de Janeiro",
-        "A woman eats croissants in un café in Paris",
-        "A sign reads 停 on a street",
-        "a blue van",
-        "dog " * 2000,
-    ],
-)
-def test_names_and_words_of_another_language_are_no_other_language(text: str) -> None:
-    assert refuse_language(text) is None

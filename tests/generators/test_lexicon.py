@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.text.lexicon import LexiconEntry, load_lexicon, select
+from eqforge.generators.text.lexicon import LexiconEntry, load_lexicon, with_inflections
+from eqforge.generators.text.parts import inflect_word
 
 HEADER = "kind\tgroup\tword\treplacement\tsynonymy\tsource\n"
 
@@ -15,17 +16,6 @@ def test_the_lexicon_holds_the_words_of_tables_4_to_6_and_riding() -> None:
     assert len(relations - {"wears", "riding"}) == 14
     groups = Counter(entry.group for entry in load_lexicon() if entry.kind == "attribute")
     assert groups == {"action": 6, "color": 7, "size": 5, "state": 5}
-
-
-def test_weak_synonyms_are_marked() -> None:
-    weak = {entry.word for entry in load_lexicon() if entry.synonymy == "weak"}
-    assert weak == {"above", "wearing", "wears", "silver", "smiling"}
-
-
-def test_select_keeps_the_order_of_the_file() -> None:
-    words = [entry.word for entry in select(load_lexicon(), "attribute", "size")]
-    assert words == ["large", "small", "long", "big", "huge"]
-    assert len(select(load_lexicon(), "relation")) == 16
 
 
 def test_a_user_brings_another_lexicon(tmp_path: Path) -> None:
@@ -72,3 +62,29 @@ def test_a_bad_lexicon_is_one_error_that_names_line_and_column(
 def test_a_missing_lexicon_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         load_lexicon(tmp_path / "none.tsv")
+
+
+def test_words_are_inflected_by_the_dictionary() -> None:
+    assert inflect_word("stroll", "VBZ") == "strolls"
+    assert inflect_word("tiny", "JJS") == "tiniest"
+    assert inflect_word("chestnut", "JJR") is None
+
+
+def test_entries_inflect_where_both_sides_do() -> None:
+    forms = {
+        (entry.group, entry.word): entry.replacement for entry in with_inflections(load_lexicon())
+    }
+    assert forms["action", "holds"] == "grasps"
+    assert forms["action", "held"] == "grasped"
+    assert forms["action", "rides on"] == "travels on"
+    assert forms["size", "largest"] == "biggest"
+    assert ("action", "sits") not in forms  # "seated" has no such form
+    assert ("color", "whiter") not in forms
+
+
+def test_the_given_entries_stay_first_and_none_stands_twice() -> None:
+    lexicon = load_lexicon()
+    expanded = with_inflections(lexicon)
+    assert [entry for entry in expanded if "inflected" not in entry.source] == list(lexicon)
+    keys = [(entry.kind, entry.group, entry.word) for entry in expanded]
+    assert len(set(keys)) == len(keys)

@@ -1,5 +1,4 @@
 import json
-import random
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -20,8 +19,11 @@ from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.labelled_captions import LabelledCaptions
 from eqforge.sources.text_pairs import TextPair
 from eqforge.sources.vl_checklist import read_vl_checklist
+from tests.cases import cases_of
 from tests.generators.published import published_order
 from tests.statuses import status_of
+
+cases = cases_of(__file__)
 
 main = status_of(command)
 
@@ -48,76 +50,23 @@ def _kinds(*pairs: TextPair) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("pair", "kind", "field"),
-    [
-        (_pair("red car", "red car"), "negative_equals_positive", "negative"),
-        (_pair("red car", "tan car", "red car"), "unchanged", "hard_positive"),
-        (_pair("red car", "tan car", "tan car"), "hard_positive_equals_negative", "hard_positive"),
-        (_pair("red car", "Red  car."), "case_or_spacing_only", "negative"),
-        (_pair("red car", "tan car", "red  car"), "case_or_spacing_only", "hard_positive"),
-        (_pair("a red car", "an red bus"), "article", "negative"),
-        (_pair("red car", "snurbly car"), "invented_word", "negative"),
-        (_pair("a man", "a man in a very long coat"), "length_gap", "negative"),
-        (_pair("cats on a mat", "dogs on the the mat"), "word_twice", "negative"),
-        (_pair("a dog in the park", "The park, in a dog."), "word_order_only", "negative"),
-        (_pair("一只狗追一只猫", "一只猫追一只狗"), "word_order_only", "negative"),
-        (_pair("a cat on a sofa", "a cat on the couch"), "near_synonym_negative", "negative"),
-        (_pair("two women", "two people"), "near_synonym_negative", "negative"),
-        (_pair("a man near a car", "a man next to a car"), "near_synonym_negative", "negative"),
-        (_pair("a dog chases a cat", "a dog chasing a cat"), "near_synonym_negative", "negative"),
-        (_pair("no large dog", "no big dog"), "near_synonym_negative", "negative"),
-        (_pair("a hillside", "a hill"), "near_synonym_negative", "negative"),
-    ],
+    ("positive", "negative", "hard_positive", "kind", "field"),
+    cases("defects_of_one_record_are_found"),
 )
-def test_defects_of_one_record_are_found(pair: TextPair, kind: str, field: str) -> None:
-    assert _kinds(pair) == [("0", kind, field)]
+def test_defects_of_one_record_are_found(
+    positive: str, negative: str, hard_positive: str | None, kind: str, field: str
+) -> None:
+    assert _kinds(_pair(positive, negative, hard_positive)) == [("0", kind, field)]
 
 
 @pytest.mark.parametrize(
-    "pair",
-    [
-        _pair("red car", "tan car", "crimson car"),
-        _pair("a man walking", "a man talking", "a man strolling"),
-        _pair("a wet-suit", "a dry-suit"),
-        _pair("three dogs", "two dogs"),
-        _pair("a man on a bike", "a woman on a bike"),
-        _pair("a person on a bike", "a man on a bike"),
-        _pair("no dog here", "no animal here"),
-        _pair("a dog isnt here", "an animal isnt here"),
-        _pair("a yard lacking dogs", "a yard lacking animals"),
-        _pair("a girl", "two people"),
-        _pair("a man with a watch", "a man who watches"),
-        _pair("a tattooed man", "a tattooing man"),
-        _pair("a parasailer and two men", "two parasailers and a man"),
-        _pair("the sign that that man holds", "the sign that this man holds"),
-        _pair("a cat in a on wallpaper", "a dog in a on wallpaper"),
-        _pair("un café", "un thé"),
-        # published rows of SugarCrepe, NaturalBench and VL-CheckList, which once had a finding
-        _pair("he looks at himself", "she looks at herself", "him and her"),
-        _pair("a man in a suit", "men in suits"),
-        _pair("a singer onstage", "a singer offstage"),
-        _pair("two guys on their cellphone", "two cellphones on a guy"),
-        _pair("a right-handed batter", "a left-handed batter"),
-        _pair("a dog has ears", "a dog mouses ears"),
-        _pair("a man at a place", "a labradoodle at a skatepark"),
-        _pair("an Xbox", "an historic SUV"),
-        _pair("tattooed man", "tattooing man"),
-        _pair("a hill", "a hillside"),  # a hillside is a hill, not the reverse
-        # one member of a compound for another, also where no dictionary has the result
-        *(
-            _pair(f"a {man}", f"a {woman}")
-            for man, woman in (
-                ("fireman", "firewoman"),
-                ("repairmen", "repairwomen"),
-                ("snowwoman", "snowman"),
-                ("gunman", "gunwoman"),
-                ("busboys", "busgirls"),
-            )
-        ),
-    ],
+    ("positive", "negative", "hard_positive"),
+    cases("sound_records_have_no_finding"),
 )
-def test_sound_records_have_no_finding(pair: TextPair) -> None:
-    assert _kinds(pair) == []
+def test_sound_records_have_no_finding(
+    positive: str, negative: str, hard_positive: str | None
+) -> None:
+    assert _kinds(_pair(positive, negative, hard_positive)) == []
 
 
 def test_a_perturbed_caption_may_be_garbled_but_not_unchanged() -> None:
@@ -353,16 +302,12 @@ def test_the_exit_status_follows_the_severity(
     assert "0 findings in 1 record" in capsys.readouterr().out
 
 
-def test_unreadable_input_is_exit_status_2(
+def test_unreadable_input_or_none_is_exit_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(tmp_path / "none.json")]) == 2
     assert "none.json: cannot be read" in capsys.readouterr().err
-
-
-def test_no_file_at_all_is_exit_status_2(capsys: pytest.CaptureFixture[str]) -> None:
-    """A pattern that matches nothing must not pass."""
-    assert main([]) == 2
+    assert main([]) == 2  # a pattern that matches nothing must not pass
     assert "name what to lint" in capsys.readouterr().err
 
 
@@ -412,12 +357,6 @@ def test_the_known_defects_of_the_published_set_are_found(
             )
         }
         assert {f.record_id for f in found if f.kind == "edit_inside_word"} == damaged
-
-
-def test_findings_do_not_depend_on_what_else_is_in_the_process() -> None:
-    pairs = [_pair("red car", f"{word} car", pair_id=word) for word in ("tan", "snurbly", "red")]
-    random.Random(1).shuffle(pairs)
-    assert list(lint_records(pairs)) == list(lint_records(tuple(pairs)))
 
 
 def test_what_is_true_of_one_part_of_an_image_may_be_false_of_another() -> None:

@@ -40,7 +40,10 @@ from eqforge.generators.text.llm.validate import (
 )
 from eqforge.generators.text.llm.writer import CaptionWriter, WriterSettings
 from eqforge.generators.text.taggers import load_tagger
+from tests.cases import cases_of
 from tests.optional import optional
+
+cases = cases_of(__file__)
 
 torch = optional("torch")
 optional("transformers")
@@ -257,12 +260,11 @@ def test_the_revision_follows_the_weights(model_folder: Path, writer: CaptionWri
     assert again.fingerprint != writer.fingerprint  # another temperature
 
 
-def test_a_device_that_is_not_there_is_an_input_error(model_folder: Path) -> None:
+def test_a_device_or_model_that_is_not_there_is_an_input_error(
+    model_folder: Path, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match="device=gpu: "):
         CaptionWriter(WriterSettings(model=str(model_folder), device="gpu"))
-
-
-def test_a_model_that_is_not_there_is_an_input_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be loaded"):
         CaptionWriter(WriterSettings(model=str(tmp_path)))
 
@@ -280,34 +282,9 @@ def _checked(caption: str, answer: str, prompt: PromptName = "replace") -> str:
 @pytest.mark.parametrize(
     ("caption", "answer", "result"),
     [
-        ("A big dog, wet.", "A large dog, wet.", "A large dog, wet."),
-        # what models do besides: capitals, full stops, spacing, quotation marks, explanations
+        *cases("a_replacement_is_one_edit_and_nothing_else"),
         ("a big dog .", "A large dog.\n\nI replaced big.", "a large dog ."),
-        ("Dogs run", '"hounds run"', "Hounds run"),
-        ("a big dog", "an enormous dog", "an enormous dog"),
-        ("a skate board ramp", "a skateboard ramp", "a skateboard ramp"),
-        ("a big dog", "a big dog.", "unchanged"),
         ("a big dog", "\n \n", "empty"),
-        ("a big dog on a mat", "a large dog on a rug", "several_edits"),
-        ("a field that ha sheep", "a meadow that has sheep", "several_edits"),
-        ("a big dog", "a big dog runs", "not_a_replacement"),
-        ("a big dog", "a dog", "not_a_replacement"),
-        ("a dog", "a very big and old hound", "too_long"),
-        ("one two three four", "five", "too_long"),
-        ("a big dog", "a lurgify dog", "invented_word"),
-        ("a big dog", "output a large dog", "several_edits"),
-        ("holding a cup", "grasping a mug", "several_edits"),
-        # what English wants
-        ("a big dog", "a enormous dog", "wrong_article"),
-        ("an old dog", "an big dog", "wrong_article"),
-        ("there's a dog", "there is a dog", "there is a dog"),
-        ("it isn't big", "it is not big", "it is not big"),
-        ("A BIG DOG", "a large dog", "A LARGE DOG"),
-        ("A big dog", "A LARGE DOG", "A large dog"),
-        ("A man watches TV", "A man watches television", "A man watches television"),
-        # what the rules know to be false
-        ("a woman is eating", "a man is eating", "made_false"),
-        ("two dogs on a mat", "three dogs on a mat", "made_false"),
     ],
 )
 def test_a_replacement_is_one_edit_and_nothing_else(caption: str, answer: str, result: str) -> None:
@@ -326,15 +303,7 @@ def test_the_prompts_for_verbs_and_prepositions_want_verbs_and_prepositions() ->
 
 @pytest.mark.parametrize(
     ("caption", "answer", "result"),
-    [
-        ("A cat and a dog.", "a dog and a cat", "A dog and a cat."),
-        ("a sink, toilet and shower", "a sink, shower and toilet", "a sink, shower and toilet"),
-        ("three giraffes and two antelope", "two antelopes and three giraffes",
-         "not_a_permutation"),
-        ("a cat and a dog on a mat", "a mat and a dog on a cat", "not_a_swap"),
-        ("a cat and a dog", "A cat and a dog", "unchanged"),
-        ("a dog and cat and cow", "a dog and cow and cat", "a dog and cow and cat"),
-    ],
+    cases("a_swap_exchanges_what_stands_around_one_and"),
 )  # fmt: skip
 def test_a_swap_exchanges_what_stands_around_one_and(
     caption: str, answer: str, result: str

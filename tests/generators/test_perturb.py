@@ -147,13 +147,6 @@ def test_a_spacy_pipeline_serves_as_well(pipeline_folder: Path) -> None:
             check_spans(caption, result)
 
 
-def test_an_unknown_name_is_a_key_error() -> None:
-    (analysis,) = load_tagger().analyse(["a cat"])
-    for mode in (PerturbationSettings(), PAPER):
-        with pytest.raises(KeyError):
-            perturb("no_such_name", analysis, 0, mode)
-
-
 @pytest.mark.usefixtures("wordnet")
 def test_another_process_with_another_hash_seed_perturbs_alike() -> None:
     captions = ["A big dog sits near the red couch, on a rug.", "Two kids' t-shirts\nare wet!"]

@@ -19,6 +19,9 @@ from eqforge.generators.text.words import (
     word_edit,
     word_spans,
 )
+from tests.cases import cases_of
+
+cases = cases_of(__file__)
 
 UP_AND_DOWN = ("up", "down", "upward", "downward", "towards")
 TEXTS = st.text(alphabet=st.characters(exclude_categories=[]), max_size=40)
@@ -107,17 +110,7 @@ def test_ascii_words_are_what_a_plain_pattern_finds(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [
-        ("两只红色的狗在沙滩上奔跑。", "两 只 红色 的 狗 在 沙滩 上 奔跑"),
-        ("赤い車が道路を走っている", "赤い 車 が 道路 を 走 って いる"),
-        ("แมวสีดำสองตัวนั่งอยู่บนโซฟา", "แมว สี ดำ สอง ตัว นั่ง อยู่ บน โซฟา"),
-        ("ឆ្មាអង្គុយលើកម្រាល", "ឆ្មា អង្គុយ លើ កម្រាល"),
-        ("한 남자가 빨간 자전거를 탄다", "한 남자가 빨간 자전거를 탄다"),
-        ("رجل يركب دراجة حمراء", "رجل يركب دراجة حمراء"),
-        ("Drei Haustüren, weiß-blau", "Drei Haustüren weiß blau"),
-        ("一个USB插头 \U0001f600 don't", "一个 USB 插头 don't"),
-        ("\U00020bb7野家の猫", "\U00020bb7 野家 の 猫"),
-    ],
+    cases("words_of_scripts_without_spaces_are_told_by_a_dictionary"),
 )
 def test_words_of_scripts_without_spaces_are_told_by_a_dictionary(text: str, expected: str) -> None:
     assert [text[start:end] for start, end in word_spans(text)] == expected.split()

@@ -87,9 +87,8 @@ class Counted:
     """A server's model whose answers are counted as they come.
 
     Attributes:
-      ticker: shows how many answers came.
       expected: how many answers there will be, if each is taken.
-      check: raises an error where all that was asked, and is about to be, is more than is allowed.
+      check: raises an error if more is asked than is allowed.
       works: whether the server is known to answer what it is asked.
     """
 
@@ -108,12 +107,7 @@ class Counted:
         return self.model.fingerprint
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yield what the model does, if it may be asked so much.
-
-        Raises:
-          InputError: the server refuses everything, as the form of the questions is wrong for it;
-            also what `check` raises.
-        """
+        """Yield the model's answers; InputError if the server refuses all of them, or `check` does."""
         self.asked += _estimate(questions)
         self.check(self.asked)
         first = 0 if self.works else FIRST
@@ -154,13 +148,7 @@ def ask_ahead(
     found: Estimate,
     check: Callable[[Estimate], None],
 ) -> Counted:
-    """Ask all that editing captions will ask, so that every answer is known; return the counts.
-
-    Args:
-      found: what was counted before; where answers are known, the server has given some.
-      check: see `Counted`; answers that are not taken may be asked for more often than was counted,
-        where they are known already or answer equal captions.
-    """
+    """Ask all that editing captions will ask, so that every answer is known; return the counts."""
     ticker = Ticker(found.questions, "answers", task="language model")
     counted = Counted(
         model=model, ticker=ticker, expected=found.questions, check=check, works=found.known > 0

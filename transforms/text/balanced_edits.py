@@ -36,24 +36,16 @@ _STEP: Final = "balanced_edits"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PossibleEdits:
-    """A caption and every hard negative that it could get.
-
-    Attributes:
-      edited: the caption; its negative says why there is none.
-      negatives: the hard negatives; empty where there is none.
-    """
+    """A caption, whose negative says why there is none, and every hard negative it could get."""
 
     edited: EditedCaption
     negatives: tuple[CaptionEdit, ...] = ()
 
 
 def draw_captions(batches: Iterable[Iterable[CaptionRecord]], rules: EditRules) -> dict[str, int]:
-    """Return the place of the negative that each caption gets, by the caption's id.
+    """Draw the place of each caption's negative; captions without negatives are left out.
 
-    Captions without negatives are left out. The texts of all negatives are held in memory.
-
-    Args:
-      batches: all captions of a dataset; the captions of an image are in one batch.
+    The texts of all negatives are held in memory. Captions of an image come in one batch.
     """
     possible = (each for batch in batches for each in possible_edits(batch, rules))
     captions = [

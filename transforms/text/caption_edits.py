@@ -65,7 +65,7 @@ class CaptionEdit:
 
     Attributes:
       kind: how it was edited, such as `swap/noun_phrase`, `replace/color` or `replace_object`.
-      original, replacement: the words exchanged by a lexicon; None otherwise.
+      original, replacement: the words exchanged by a lexicon.
       generator: name and version of what made the edit; a model's with its revision and seed.
     """
 
@@ -78,12 +78,7 @@ class CaptionEdit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Written:
-    """How a language model writes hard positives.
-
-    Attributes:
-      rest: whether it writes only those for which no rule is found, else all.
-      ledger: keeps the model's answers, so that no run asks twice.
-    """
+    """How a language model writes hard positives: all, or the rest for which no rule is found."""
 
     model: WriterSettings
     asking: Asking
@@ -96,9 +91,8 @@ class EditRules:
     """How captions are edited.
 
     Attributes:
-      lexicon: the user's words and replacements of hard positives, beside the rules; None for none.
-      kinds: hard negatives that are tried: negation last, and which of the others is drawn for a
-        caption is up to its seed.
+      lexicon: the user's words and replacements of hard positives, beside the rules.
+      kinds: hard negatives that are tried; the seed draws one, negation last.
       written: how a language model writes hard positives; None uses rules.
     """
 
@@ -201,11 +195,7 @@ def _picture(record: CaptionRecord) -> str:
 def positives_of(
     captions: Iterable[CaptionRecord], rules: EditRules, model: LanguageModel | None = None
 ) -> list[CaptionEdit | Rejection]:
-    """Return the hard positive of each caption alone, or why it has none.
-
-    Args:
-      model: the language model; None opens that of the rules.
-    """
+    """Return the hard positive of each caption alone, or why it has none."""
     records = list(captions)
     return _positives(records, _analyses(records, rules), rules, model)
 

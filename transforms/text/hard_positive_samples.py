@@ -43,7 +43,6 @@ class HardPositiveRules:
       published: whether the published rule is followed, defects included.
       lexicon: words and their replacements, in paper mode; that of corrected mode is in `edits`.
       allow_weak: whether weak synonyms are used, in corrected mode with a lexicon.
-      edits: how free captions are edited, and with which tagger.
     """
 
     published: bool

@@ -50,12 +50,7 @@ LIMITS = CaptionSettings(max_tokens=None)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Made:
-    """What was made of one record.
-
-    Attributes:
-      candidates: the ids of the samples that could be.
-      outcomes: the samples, or why there is none.
-    """
+    """What was made of one record: ids of possible samples, and samples or why there is none."""
 
     record: Text
     candidates: tuple[str, ...]
@@ -149,11 +144,7 @@ def _judged(
 
 
 def check_balance(captions: object, model: str | None) -> None:
-    """Check that hard negatives are made here, and can be drawn together.
-
-    Raises:
-      InputError: the source brings its own, or a language model writes.
-    """
+    """Check that hard negatives are made here by rules, and can be drawn together."""
     if captions is None:
         raise InputError(
             "--balance text draws the hard negatives that rules make of --captions; the other "
@@ -225,19 +216,15 @@ def _make(
                 outcome = free_sample(edited[record.caption_id])
                 true.append(record.caption)
             outcomes[record.text_id] = outcome
-        reconciled = _reconciled(outcomes, [text for text in true if text is not None])
-        yield from (_one(record, reconciled[record.text_id]) for record in group)
-
-
-def _reconciled(outcomes: dict[str, Outcome], true: list[str]) -> dict[str, Outcome]:
-    """Return the outcomes of one image by id, with a rejection for each contradiction."""
-    samples = {
-        name: found for name, found in outcomes.items() if isinstance(found, HardPositiveSample)
-    }
-    refusals = guarded(lambda: reconcile_image(samples, true))
-    if isinstance(refusals, Rejection):
-        return outcomes | dict.fromkeys(samples, refusals)
-    return outcomes | refusals
+        samples = {
+            name: each for name, each in outcomes.items() if isinstance(each, HardPositiveSample)
+        }
+        true_texts = [text for text in true if text is not None]
+        refusals = guarded(partial(reconcile_image, samples, true_texts))
+        if isinstance(refusals, Rejection):
+            refusals = dict.fromkeys(samples, refusals)
+        outcomes.update(refusals)
+        yield from (_one(record, outcomes[record.text_id]) for record in group)
 
 
 def _one(record: Text, outcome: Outcome) -> _Made:

@@ -61,13 +61,7 @@ class ImageTexts:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextsBatch:
-    """Images that are worked on together.
-
-    Attributes:
-      images: what is said of each.
-      drawn: the places of the negatives that captions get, as `balanced_edits` draws them; None
-        where each caption's own seed decides.
-    """
+    """Images that are worked on together; `drawn` are the negatives that `balanced_edits` draws."""
 
     images: tuple[ImageTexts, ...]
     drawn: Mapping[str, int] | None = None
@@ -95,11 +89,7 @@ class TextSources:
     language model."""
 
     def check_sources(self) -> None:
-        """Check that exactly one source is named, and kinds that it has.
-
-        Raises:
-          InputError: it is not so.
-        """
+        """Check that exactly one source is named, and kinds that it has."""
         sources = (self.vl_checklist, self.pairs, self.captions)
         if sum(each is not None for each in sources) != 1:
             raise InputError(

@@ -53,13 +53,7 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NegativeWriting:
-    """How a language model writes hard negatives.
-
-    Attributes:
-      rest: whether it writes only those for which no rule is found, else all.
-      retries: how often an answer that is not taken is asked for again.
-      ledger: where the model's answers are kept, so that no run asks twice.
-    """
+    """How a language model writes hard negatives: all, or the rest for which no rule is found."""
 
     model: WriterSettings
     rest: bool
@@ -144,11 +138,7 @@ def write_negatives(
     """Ask a language model for negatives of captions; return them by the captions' ids.
 
     The first answer takes the likeliest tokens, each further one is drawn with a seed from the
-    run's, the caption's id and the number of the try.
-
-    Args:
-      known: all captions of their images; a negative says what none of them says.
-      model: the model; None opens that of the settings.
+    run's, the caption's id and the number of the try. A negative says what no `known` caption says.
     """
     true: dict[str, set[str]] = {}
     for each in known:

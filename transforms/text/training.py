@@ -130,26 +130,19 @@ def _made(edit: CaptionEdit | Rejection) -> str | None:
 
 def _texts(edited: EditedCaption, image_id: str | None) -> Iterator[TrainingCaption | Reject]:
     record = edited.record
-    yield _row(edited, image_id, "original", record.caption, None)
-    for role, made in (("hard_positive", edited.positive), ("hard_negative", edited.negative)):
+    for role, made in zip(ROLES, (None, edited.positive, edited.negative), strict=True):
+        name = f"{record.caption_id}/{role}"
         if isinstance(made, Rejection):
-            yield reject(record, f"{record.caption_id}/{role}", TRAINING_TEXTS_STAGE, made)
-        else:
-            yield _row(edited, image_id, role, made.edited.text, made)
-
-
-def _row(
-    edited: EditedCaption, image_id: str | None, role: str, text: str, made: CaptionEdit | None
-) -> TrainingCaption:
-    record = edited.record
-    return TrainingCaption(
-        sample_id=f"{record.caption_id}/{role}",
-        caption_id=record.caption_id,
-        image=record.image,
-        image_id=image_id,
-        split=record.split,
-        role=role,
-        text=text,
-        kind=None if made is None else made.kind,
-        generator=None if made is None else made.generator,
-    )
+            yield reject(record, name, TRAINING_TEXTS_STAGE, made)
+            continue
+        yield TrainingCaption(
+            sample_id=name,
+            caption_id=record.caption_id,
+            image=record.image,
+            image_id=image_id,
+            split=record.split,
+            role=role,
+            text=record.caption if made is None else made.edited.text,
+            kind=None if made is None else made.kind,
+            generator=None if made is None else made.generator,
+        )

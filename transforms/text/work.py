@@ -64,14 +64,7 @@ class CaptionBatch:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextWork:
-    """What has been made from a batch.
-
-    Attributes:
-      samples: rows of the samples table.
-      captions: rows of the captions table, for datasets that have one.
-      judgements: what judges say of the samples, where there are judges.
-      images: the images of the captions.
-    """
+    """The rows made from a batch, by table."""
 
     samples: tuple[Any, ...] = ()
     captions: tuple[Any, ...] = ()
@@ -91,13 +84,10 @@ def reject(record: SourceText, candidate_id: str, stage: Stage, rejection: Rejec
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Admitted(Generic[Shown]):
-    """The texts of a batch that can be worked on.
+    """The texts of a batch that can be worked on, and rejects of those asked for.
 
-    Attributes:
-      records: the texts, including those that are only there because their image is asked for.
-      images: the image of each text, by the text's id; empty if no folder was named.
-      rejects: texts asked for that cannot be worked on.
-      tally: counts of the texts asked for.
+    Some records are only there because their image is asked for. Images are by text id, and none
+    without a folder.
     """
 
     records: tuple[Shown, ...]
@@ -127,12 +117,7 @@ def admit_texts(
     *,
     language: Language = "any",
 ) -> Admitted[Shown]:
-    """Check texts, and find their images where a folder is named.
-
-    Args:
-      only: ids of the samples asked for; empty asks for all.
-      language: what the texts have to be written in.
-    """
+    """Check texts, and find their images where a folder is named; `only` names wanted ids."""
     admitted: list[Shown] = []
     found: dict[str, FoundImage] = {}
     rejects: list[Reject] = []

@@ -212,9 +212,6 @@ def refuse_shared_modifiers(analysis: Analysis, left: Range, right: Range) -> No
 
     In "clay and gold vases" some vases are clay, in "a plastic bat and ball" both may be plastic:
     an exchange would take from one side what belongs to it. Form alone decides.
-
-    Args:
-      left: the left noun phrase, without a determiner shared by both.
     """
     for side in (left, right):
         core = _core(analysis, side)

@@ -35,12 +35,7 @@ _ARO = re.compile(r"(the .+?)( and )(the .+)", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Swap:
-    """A caption whose sides around an "and" are exchanged.
-
-    Attributes:
-      edited: the caption after the swap, and the spans of both sides before and after; the span of
-        an article before the left side comes first if it had to change.
-    """
+    """A caption whose sides around an "and" are exchanged; a changed article is its first span."""
 
     edited: EditedText
     level: Level
@@ -132,9 +127,6 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
 
     In "standing and lying on a beach" only the verbs are joined: the place applies to both. What
     follows other verbs may be the object or the place of both ("riding and washing elephants").
-
-    Args:
-      conjunction: index of the "and"; a verb follows it.
     """
     start, end = conjunction, conjunction - (analysis.tag(conjunction - 1) == ",")
     while start > 0 and not _is_border(analysis, start - 1):
@@ -165,11 +157,7 @@ def join_verb_phrases(analysis: Analysis, conjunction: int) -> Conjuncts:
 
 
 def join_adjectives(analysis: Analysis, conjunction: int) -> Conjuncts:
-    """Return the adjectives around an "and", with words that modify them ("light blue").
-
-    Args:
-      conjunction: index of the "and"; an adjective stands on both sides.
-    """
+    """Return the adjectives around an "and", with words that modify them ("light blue")."""
     start = conjunction - 1
     while analysis.word(start - 1) in _SHADES or analysis.tag(start - 1) == "RB":
         start -= 1

@@ -110,11 +110,7 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
 
 
 def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
-    """Exchange two adjectives of one kind that stand before different nouns.
-
-    "a black cat and a white dog" becomes "a white cat and a black dog": colours are exchanged with
-    colours, and sizes with sizes.
-    """
+    """Exchange two adjectives of one kind, such as colours, that stand before different nouns."""
     places = [
         (phrase, index)
         for phrase in analysis.noun_phrases
@@ -185,9 +181,7 @@ def make_hard_negative(
 ) -> HardNegative | Rejection:
     """Return a hard negative of one kind, or why the caption has none.
 
-    Args:
-      known: words of other captions of the image, from `known_words`; they are never put in, since
-        what another caption names is likely to be in the image.
+    Words of other captions of the image (`known`) are never put in: they are likely in the image.
     """
     if reason := unclear_reason(analysis):
         is_affirmed = kind == "negation" and reason == "already_negated"

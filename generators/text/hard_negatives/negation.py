@@ -59,24 +59,21 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
 def affirm(analysis: Analysis) -> HardNegative | Rejection:
     """Take back the one denial of a caption: "a man without a hat", "with a hat"."""
     denied = [i for i, token in enumerate(analysis.tokens) if token.text.lower() in DENIALS]
-    edit = _affirmed(analysis, denied[0]) if len(denied) == 1 else None
-    if edit is None:
+    if len(denied) != 1:
         return Rejection(reason="already_negated")
+    (index,) = denied
+    token, word, tag = analysis.tokens[index], analysis.word(index), analysis.tag(index + 1)
+    end, replacement = token.end, match_case("with", token.text)
+    if word != "without" or not (analysis.word(index + 1) in ("a", "an") or tag == "NNS"):
+        is_denied = (word, tag) in (("no", "NNS"), ("not", "VBG"))
+        if not is_denied or analysis.tag(index - 1) == "DT":  # "a No bicycles sign"
+            return Rejection(reason="already_negated")
+        following = analysis.tokens[index + 1]
+        end, replacement = following.start, ""
+        if token.start in sentence_capitals(analysis):
+            end, replacement = following.end, raised(following.text)
+    edit = Edit(start=token.start, end=end, replacement=replacement)
     return HardNegative(kind="negation", edited=apply_edits(analysis.text, [edit]))
-
-
-def _affirmed(analysis: Analysis, index: int) -> Edit | None:
-    token, behind = analysis.tokens[index], analysis.word(index + 1)
-    word = token.text.lower()
-    if word == "without" and (behind in ("a", "an") or analysis.tag(index + 1) == "NNS"):
-        return Edit(start=token.start, end=token.end, replacement=match_case("with", token.text))
-    is_denied = (word, analysis.tag(index + 1)) in (("no", "NNS"), ("not", "VBG"))
-    if not is_denied or analysis.tag(index - 1) == "DT":  # "a No bicycles sign"
-        return None
-    following = analysis.tokens[index + 1]
-    if token.start in sentence_capitals(analysis):
-        return Edit(start=token.start, end=following.end, replacement=raised(following.text))
-    return Edit(start=token.start, end=following.start, replacement="")
 
 
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:

@@ -39,11 +39,7 @@ def replace_at(
     known: frozenset[str],
     none: str,
 ) -> HardNegative | Rejection:
-    """Draw a place and a word, and make the replacement; `none` is the reason without a place.
-
-    Args:
-      known: words not to put in, in lower case; the caption's own words are not put in either.
-    """
+    """Draw a place and a word that is not known, and replace; `none` is the reason without a place."""
     options = list(places)
     if not options:
         return Rejection(reason=none)

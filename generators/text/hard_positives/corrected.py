@@ -60,13 +60,7 @@ class Foil:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RewordedFoil:
-    """A caption of VL-CheckList, its rewording and its negative.
-
-    Attributes:
-      caption, hard_negative: both after the repairs.
-      repairs: keys of REPAIRS.
-      entry: the entry of the lexicon; None where rules reworded.
-    """
+    """A caption of VL-CheckList, its rewording and its negative, after the repairs."""
 
     caption: str
     hard_negative: str
@@ -214,13 +208,7 @@ def reword_foil(
     *,
     allow_weak: bool = True,
 ) -> RewordedFoil | Rejection:
-    """Return a record's caption with its foiled words replaced, or why that is not possible.
-
-    Args:
-      group: the name of its file, such as `color`.
-      lexicon: the whole lexicon, with inflections if wanted.
-      allow_weak: whether entries marked as weak synonyms are used.
-    """
+    """Return a record's caption with its foiled words replaced, or why that is not possible."""
     caption, negative, repairs = _repair(record)
     foil = find_foil(caption, negative)
     if foil is None:

@@ -35,14 +35,10 @@ _FILES = [(kind, group) for kind, groups in PUBLISHED_GROUPS.items() for group i
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublishedTriple:
-    """One row of the published set.
+    """One row of the published set: where its record stands, and its three texts.
 
     Attributes:
-      group: the name of its VL-CheckList file.
       pass_number: 0, or 1 for the relations of the second pass.
-      index: position of the record in its file.
-      image: the image's path in VL-CheckList.
-      hard_positive: the caption after the replacement.
     """
 
     kind: Kind
@@ -75,11 +71,7 @@ def record_id(record: VlChecklistRecord, kind: Kind, group: str) -> str:
 def replace_as_published(
     record: VlChecklistRecord, kind: Kind, group: str, lexicon: Lexicon
 ) -> list[PublishedTriple]:
-    """Return the rows that the published rule makes from a record: none, one, or two.
-
-    Args:
-      group: the name of its file, such as `color`.
-    """
+    """Return the rows that the published rule makes from a record: none, one, or two."""
     entries = select(lexicon, kind, group)
     positive, negative = record.positives[0], record.negatives[0]
     if kind == "attribute":

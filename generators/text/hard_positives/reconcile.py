@@ -24,20 +24,13 @@ class Texts(Protocol):
 def reconcile_image(
     candidates: Mapping[str, Texts], true_captions: Iterable[str] = ()
 ) -> dict[str, Rejection]:
-    """Return which hard positives of one image to drop, and why; the others are kept.
+    """Return which hard positives of one image to drop, by id, and why.
 
     A candidate is dropped if two of its own texts say the same. Of the rest, a candidate is dropped
     if an earlier one has the same caption and negative, if its negative is a true caption of the
     image (a candidate's, or one of `true_captions`), or if its hard positive is a negative of
     another candidate. Texts are compared by `what_is_said`. The result does not depend on the order
     of the arguments.
-
-    Args:
-      candidates: all hard positives of one image, by id.
-      true_captions: other captions known to be true of the image.
-
-    Returns:
-      Rejections by candidate id, in order of id.
     """
     said = {
         name: [what_is_said(t) for t in (texts.caption, texts.hard_positive, texts.hard_negative)]

@@ -68,11 +68,7 @@ class LintReport:
 
 
 def lint_command(settings: LintSettings) -> int:
-    """Lint the paths and print the findings; return 1 if one is severe enough, else 0.
-
-    Raises:
-      EqforgeError: no path is named, a path cannot be read, or a package is missing.
-    """
+    """Lint the paths and print the findings; return 1 if one is severe enough, else 0."""
     from eqforge.generators.text.lints.lint import lint_records
     from eqforge.sources.errata import write_lines
 

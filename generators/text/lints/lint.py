@@ -95,7 +95,7 @@ def _finding(record: LabelledCaptions, kind: str, field: str, detail: str) -> Fi
 
 def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Finding]:
     exchanges = exchanged_words(record.positive, text)
-    if exchanges and _first_difference_is_cut_off(record.positive, text):
+    if exchanges and _is_cut_off(record.positive, text):
         yield _finding(record, "edit_beyond_context", field, text[-60:])
     if field == "perturbed":
         return
@@ -119,7 +119,8 @@ def _check_edit(record: LabelledCaptions, field: str, text: str) -> Iterator[Fin
         yield _finding(record, "length_gap", field, f"{lengths[0]} and {lengths[1]} words")
 
 
-def _first_difference_is_cut_off(left: str, right: str) -> bool:
+def _is_cut_off(left: str, right: str) -> bool:
+    """Return True if two texts differ only beyond the tokens that CLIP reads."""
     shared, _ = common_ends(left, right)
     if shared < CONTEXT_TOKENS - 2:  # a token has at least one character
         return False
@@ -166,22 +167,16 @@ class SetChecks:
             )
         self._pairs.setdefault(exact, record.record_id)
         self._normal_pairs.setdefault(near, record.record_id)
-        self._remember(record, normal)
-        yield from self._add_edits(record)
-
-    def _remember(self, record: LabelledCaptions, normal: dict[str, str]) -> None:
-        image, record_id = _picture(record), record.record_id
-        self._true.setdefault(_digest(image, normal["positive"]), record_id)
+        record_id = record.record_id
+        self._true.setdefault(_digest(picture, normal["positive"]), record_id)
         negative, called = normal.get("negative"), record.called("negative")
         if negative is not None:
-            self._false.setdefault(_digest(image, negative), record_id)
+            self._false.setdefault(_digest(picture, negative), record_id)
             if negative != normal["positive"]:
-                self._negatives.append((_digest(image, negative), record_id, called))
+                self._negatives.append((_digest(picture, negative), record_id, called))
         if "hard_positive" in normal and normal["hard_positive"] != negative:
-            digest = _digest(image, normal["hard_positive"])
+            digest = _digest(picture, normal["hard_positive"])
             self._hard_positives.append((digest, record_id, "hard_positive"))
-
-    def _add_edits(self, record: LabelledCaptions) -> Iterator[Finding]:
         for name in ("negative", "hard_positive") if record.is_made else ("hard_positive",):
             text, called = getattr(record, name), record.called(name)
             for exchange in () if text is None else exchanged_words(record.positive, text):

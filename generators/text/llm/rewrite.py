@@ -145,10 +145,9 @@ class Asking:
         return PROMPTS[random.Random(seed).choice(others)]
 
     def question(self, caption_id: str, caption: str, attempt: int = 0) -> Question | None:
-        """Return what is asked at an attempt, the first being 0; None where no prompt applies.
+        """Return what is asked at an attempt, from 0 on; None where no prompt applies.
 
-        The first answer takes the likeliest tokens, unless it is sampled; each further one is
-        sampled with a seed of its own.
+        The first answer takes the likeliest tokens, unless sampled; others have a seed of their own.
         """
         prompt = self.prompt_of(caption_id, caption)
         if not prompt.applies_to(caption):
@@ -181,12 +180,7 @@ class Rewrite:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RewriteRefusal:
-    """Why a caption has no rewrite.
-
-    Attributes:
-      reason: a key of REWRITE_REFUSALS, for the last answer.
-      answer: the last answer, or the server's words where it refused.
-    """
+    """Why a caption has no rewrite: a key of REWRITE_REFUSALS, for the last answer."""
 
     prompt: PromptName
     reason: str

@@ -96,12 +96,7 @@ def first_valid(
 ) -> EditedText:
     """Return what a check makes of the first line of an answer that it does not reject.
 
-    Args:
-      check: returns the caption as a line has it, or raises.
-      is_cut: whether the answer ends in the middle of its last line.
-
-    Raises:
-      InvalidRewrite: all lines are rejected; the reason is that of the first.
+    An answer that is cut loses its last line. If all lines are rejected, the first error is raised.
     """
     errors: list[InvalidRewrite] = []
     lines = lines_of(answer.rpartition("\n")[0] if is_cut else answer, caption)
@@ -116,11 +111,7 @@ def first_valid(
 
 
 def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedText:
-    """Return the caption with the one edit of a line of an answer.
-
-    Raises:
-      InvalidRewrite: the answer is not the caption with one edit of the prompt's kind.
-    """
+    """Return the caption with the one edit of a line of an answer, or raise InvalidRewrite."""
     tokens = [token for token in analysis.tokens if is_word(token)]
     words = [token.text.lower() for token in tokens]
     line = line.lower() if line.isupper() else line
@@ -148,11 +139,7 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
 
 
 def take_rewrite(caption: str, line: str) -> EditedText:
-    """Return a line of an answer with whatever it changes, as the authors took it.
-
-    Raises:
-      InvalidRewrite: it is empty, says the same word by word, or is no text like the caption.
-    """
+    """Return a line with whatever it changes, as the authors took it, or raise InvalidRewrite."""
     longest = MAX_TIMES_AS_LONG * len(caption) + 20
     words, new_words = (
         [t for match in find_tokens(text) if any(map(str.isalnum, t := match[0].lower()))]

@@ -52,11 +52,7 @@ class WriterSettings:
 
 @functools.lru_cache(maxsize=2)
 def open_model(settings: WriterSettings) -> LanguageModel:
-    """Return a language model, opened once in every process; a server is not asked anything.
-
-    Raises:
-      InputError: the model cannot be loaded, or its address is wrong.
-    """
+    """Open a language model, once in every process; a server is not asked anything."""
     if not is_endpoint(settings.model):
         return CaptionWriter(settings)
     return Endpoint(
@@ -69,11 +65,7 @@ def open_model(settings: WriterSettings) -> LanguageModel:
 
 
 class CaptionWriter:
-    """Completes prompts with a causal language model from transformers.
-
-    Raises:
-      InputError: the model or its tokenizer cannot be loaded.
-    """
+    """Completes prompts with a causal language model from transformers."""
 
     def __init__(self, settings: WriterSettings) -> None:
         self.settings = settings
@@ -117,12 +109,9 @@ class CaptionWriter:
     def complete(
         self, prompts: Sequence[str], seeds: Sequence[int | None], max_new_tokens: int
     ) -> list[tuple[str, bool]]:
-        """Complete each prompt up to the end of the first line.
+        """Complete each prompt up to the end of the first line; say whether it ran out of tokens.
 
-        Beside each text stands whether it had no token left to come to an end.
-
-        Args:
-          seeds: one per prompt; None takes the likeliest token at every step.
+        A seed of None takes the likeliest token at every step.
         """
         requests = [
             Request(prompt_ids=self._prompt_ids(prompt), seed=seed)

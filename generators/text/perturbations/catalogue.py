@@ -43,13 +43,7 @@ def add_statement(analysis: Analysis, statement: str) -> list[Edit] | Reason:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a caption is perturbed in one way.
-
-    Attributes:
-      edit: returns the edits of a caption, or why there are none.
-      published: returns the text that the published code makes; None for a perturbation that paper
-        mode leaves out.
-    """
+    """Make a caption's edits, or a reason for none; and the published text, for paper mode."""
 
     edit: Callable[[Analysis, random.Random, PerturbationSettings], list[Edit] | Reason]
     published: Callable[[Analysis, random.Random], str] | None = None
@@ -113,14 +107,6 @@ _DEFAULTS = PerturbationSettings()
 def perturb(
     name: str, analysis: Analysis, seed: int, settings: PerturbationSettings = _DEFAULTS
 ) -> Perturbation:
-    """Apply one perturbation to a caption.
-
-    Args:
-      seed: for this caption and perturbation; `perturb_all` derives it.
-
-    Raises:
-      KeyError: the mode has no perturbation of that name.
-    """
     rules, rng = PERTURBATIONS[name], random.Random(seed)
     if settings.mode == "paper":
         if rules.published is None:
@@ -145,11 +131,7 @@ def perturb(
 def perturb_all(
     analysis: Analysis, record_id: str, run_seed: int, settings: PerturbationSettings = _DEFAULTS
 ) -> list[Perturbation]:
-    """Return all perturbations of a caption, in the order of `PERTURBATIONS`.
-
-    Args:
-      record_id: the caption's id, which seeds each perturbation together with its name and version.
-    """
+    """Return all perturbations of a caption, each seeded by its name and the record's id."""
     version = VERSIONS[settings.mode]
     names = names_of(settings.mode)
     seeds = (derive_seed(run_seed, record_id, f"perturb/{name}", version) for name in names)

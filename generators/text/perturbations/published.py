@@ -52,12 +52,7 @@ def perturb_as_published(
     analysis: Analysis,
     rng: random.Random,
 ) -> Perturbation:
-    """Return what the published code would have sent to the model instead of a caption.
-
-    Args:
-      published: returns the published code's text for a caption.
-      rng: draws the orders of the shuffles; nothing else is random.
-    """
+    """Return what the published code would have sent to the model instead of a caption."""
     before, reason = analysis.text, None
     try:
         after = published(analysis, rng)
@@ -189,17 +184,6 @@ def _space_tokens(gap: str, *, is_first: bool) -> list[tuple[str, str]]:
     return [(rest, "_SP")] if rest else []
 
 
-def _changed_spans(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """Return the span that differs in each of two texts; none if they are equal."""
-    if before == after:
-        return (), ()
-    prefix, suffix = common_ends(before, after)
-    return (
-        (Span(start=prefix, end=len(before) - suffix),),
-        (Span(start=prefix, end=len(after) - suffix),),
-    )
-
-
 # --- typos: the published code uses the package `typo` 0.1.7 (ranvijaykumar/typo, MIT), class
 # StrErrer, and src/perturbations/perturbation_types/typos.py
 
@@ -226,23 +210,15 @@ def _typo(
 
 
 def _swapped(rest: str, _: random.Random) -> str:
-    first, second = rest[0], rest[1]
-    new_second = first.upper() if second.isupper() else first.lower()
-    new_first = second.upper() if first.isupper() else second.lower()
-    return new_first + new_second + rest[2:]
+    return _cased_as(rest[1], rest[0]) + _cased_as(rest[0], rest[1]) + rest[2:]
 
 
-def _mistyped(rest: str, rng: random.Random) -> str:
-    neighbour = _neighbour(rest[0], rng)
-    return (neighbour.upper() if rest[0].isupper() else neighbour.lower()) + rest[1:]
+def _cased_as(character: str, place: str) -> str:
+    return character.upper() if place.isupper() else character.lower()
 
 
 def _neighbour(character: str, rng: random.Random) -> str:
-    """Return a neighbouring key; a character that has none itself, for "9" sometimes "10".
-
-    Raises:
-      KeyError: a digit outside 0 to 9 was drawn and the numeric pad with it.
-    """
+    """Return a neighbouring key, for "9" sometimes "10"; KeyError for digits of other scripts."""
     if character.isdecimal():
         if rng.choice([True, False]):
             return rng.choice(NEIGHBOURING_NUMPAD_DIGITS[character])
@@ -258,4 +234,6 @@ def _neighbour(character: str, rng: random.Random) -> str:
 swap_characters = _typo(r"(?=\w{2})", _swapped)
 drop_character = _typo(r"\w", lambda rest, _: rest[1:], least=2)
 add_character = _typo(r"\w", lambda rest, rng: _neighbour(rest[0], rng) + rest)
-hit_nearby_key = _typo(r"\w", _mistyped)
+hit_nearby_key = _typo(
+    r"\w", lambda rest, rng: _cased_as(_neighbour(rest[0], rng), rest[0]) + rest[1:]
+)

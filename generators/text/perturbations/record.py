@@ -36,13 +36,7 @@ class Reason(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class PerturbationSettings:
-    """How captions are perturbed.
-
-    Attributes:
-      mode: "corrected", or "paper" for what the published code does.
-      max_synonyms: words of a caption that are replaced at most, the paper's k; 1 or more.
-        Corrected mode only: the published code always replaces one.
-    """
+    """How captions are perturbed; `max_synonyms` is the paper's k, which paper mode ignores."""
 
     mode: Mode = "corrected"
     max_synonyms: int = 1

@@ -92,12 +92,7 @@ def find_words(text: str) -> tuple[Place, ...]:
 def _rearrange(
     analysis: Analysis, places: Sequence[Place], draw: Callable[[list[str]], list[str]]
 ) -> list[Edit] | Reason:
-    """Return the edits that put the words at some places in a random order.
-
-    Args:
-      draw: returns the same words in a new list, in a random order; called until the order reads
-        differently, up to `_ATTEMPTS` times.
-    """
+    """Return the edits that put words in an order of `draw` that reads differently."""
     capitals = sentence_capitals(analysis)
     written = [analysis.text[start:end] for start, end in places]
     words = written.copy()

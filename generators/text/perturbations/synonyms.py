@@ -66,11 +66,7 @@ def words_there(tokens: Sequence[Token]) -> set[str]:
 def synonyms_at(
     tokens: Sequence[Token], index: int, pos: PartOfSpeech, there: set[str]
 ) -> tuple[tuple[str, str], ...]:
-    """Return the words that can replace a token, as listed and in the token's form.
-
-    Args:
-      there: the texts, in lower case, and lemmas of the caption's words, which are left out.
-    """
+    """Return words that can replace a token and are not `there`: as listed, and in its form."""
     token = tokens[index]
     listed = caption_synonyms()
     rows = listed.get((pos, token.text.lower()))
@@ -90,22 +86,14 @@ def synonyms_at(
 
 
 def replacement_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
-    """Return the edits that replace a token and make an article before it agree.
-
-    Args:
-      replacement: inflected, in lower case; it takes the letter case of the token.
-    """
+    """Replace a token by an inflected word in its letter case, and make its article agree."""
     token = tokens[index]
     edit = Edit(start=token.start, end=token.end, replacement=cased(replacement, tokens, index))
     return [*article_edits(tokens, index, replacement), edit]
 
 
 def article_edits(tokens: Sequence[Token], index: int, replacement: str) -> list[Edit]:
-    """Return the edit of an "a" or "an" right before a token, if it has to agree anew.
-
-    Args:
-      replacement: the words that will stand in the token's place.
-    """
+    """Return the edit of an "a" or "an" right before a token, if it has to agree anew."""
     article = tokens[index - 1] if index > 0 else None
     if article is None or article.text.lower() not in ("a", "an"):
         return []
@@ -135,10 +123,7 @@ def match_case(replacement: str, replaced: str) -> str:
 
 
 def _following(tokens: Sequence[Token], index: int, pos: PartOfSpeech) -> set[str]:
-    """Return text and lemma of the noun that an adjective describes, or else of the next word.
-
-    Before a noun `ANY_NOUN` is added.
-    """
+    """Return text and lemma of the noun that an adjective describes, or of the next word."""
     first = index + 1
     place = first
     while pos == "a" and place < len(tokens) and tokens[place].tag in _BEFORE_NOUNS:
@@ -174,13 +159,10 @@ _HAS_SENTENCES: Final = re.compile(r"[.!?\u2026]\W*\w")
 
 
 def sentence_capitals(analysis: Analysis) -> dict[int, bool]:
-    """Return the words with the capital of their sentence, and whether they keep it elsewhere.
+    """Find words with the capital of their sentence; True for names, acronyms and "I".
 
     Captions in capitals throughout, or with one in every word, have no such words. A name behind a
     full stop need not start a sentence ("St. Louis") and is left out.
-
-    Returns:
-      By the first character of the word: whether it is a name, an acronym or "I".
     """
     found: dict[int, bool] = {}
     if analysis.text.isupper() or analysis.text.istitle():

@@ -190,12 +190,9 @@ def _is_one(analysis: Analysis, first: int, last: int) -> bool:
 
 
 def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) -> bool:
-    """Return True if a noun phrase behind "and" or a comma may stand beside the subject.
+    """Return True if a noun phrase behind a verb, such as "and a dog", may be another subject.
 
     "A man riding a bike and a dog": the dog rides nothing, or is ridden.
-
-    Args:
-      start: index of the first token behind the verb.
     """
     for index in range(start, len(analysis.tokens)):
         if analysis.word(index) not in ("&", ",", "and", "or"):
@@ -216,11 +213,7 @@ def may_have_second_subject(analysis: Analysis, subject: Subject, start: int) ->
 
 
 def joins_verb(analysis: Analysis, start: int) -> bool:
-    """Return True if another verb may share the subject: "eating and drinking".
-
-    Args:
-      start: index of the first token behind the verb.
-    """
+    """Return True if another verb may share the subject: "eating and drinking"."""
     return any(
         analysis.word(i) in ("&", "and", "or")
         and (

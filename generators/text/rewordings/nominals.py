@@ -119,11 +119,7 @@ def nominals(analysis: Analysis) -> Iterator[Nominal]:
 
 
 def joined_start(analysis: Analysis, first: int) -> int:
-    """Return where a noun phrase starts whose adjectives are joined: "a black and white cat".
-
-    Args:
-      first: the start of the phrase in the analysis, which may be behind the "and".
-    """
+    """Return where a noun phrase starts whose adjectives are joined: "a black and white cat"."""
     here = first
     if analysis.word(first - 1) in ("and", "&"):
         here = first - 1

@@ -37,11 +37,7 @@ _DEGREES: Final = word_set("phrasings.degrees")
 
 
 class Pair(NamedTuple):
-    """Two phrases in lower case, the source that says they mean the same, and where either fits.
-
-    Attributes:
-      has_plural: whether both are nouns, of which the plurals are exchanged as well.
-    """
+    """Two phrases in lower case, the source that says they mean the same, and where either fits."""
 
     one: str
     other: str

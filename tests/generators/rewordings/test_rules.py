@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.edits import apply_edits
 from eqforge.generators.text.rewordings.records import Rewording
-from eqforge.generators.text.rewordings.rules import RULES, find_rewordings
+from eqforge.generators.text.rewordings.rules import FAMILIES, KINDS, RULES, find_rewordings
 from eqforge.generators.text.taggers import load_tagger
 from tests.generators.rewordings.reworded import analysed
 from tests.undone import invert
@@ -26,6 +26,7 @@ def _rewordings(caption: str) -> Iterator[Rewording]:
 
 
 def test_each_rule_is_known_by_its_name_and_is_the_reverse_of_its_reverse() -> None:
+    assert len(RULES) == sum(map(len, FAMILIES.values())) == len(set(KINDS.values()))
     for name, rule in RULES.items():
         assert rule.name == name
         assert rule.ground.endswith(".")
@@ -56,6 +57,11 @@ def test_a_pipelines_tags_and_phrases_are_taken_as_well(pipeline_folder: Path) -
     found = [apply_edits(analysis.text, made.edits).text for made in find_rewordings(analysis)]
 
     assert "A dog is sitting on the mat" in found
+
+
+def _by(rule: str, caption: str) -> list[str]:
+    found = [each for each in find_rewordings(analysed(caption)) if each.rule == rule]
+    return [apply_edits(caption, each.edits).text for each in found]
 
 
 def test_capitals_stay_capitals() -> None:
@@ -89,11 +95,6 @@ WORDS = st.sampled_from(
 @given(st.text(max_size=40) | st.lists(WORDS, max_size=14).map(" ".join))
 def test_edits_stay_apart_and_can_be_undone(caption: str) -> None:
     list(_rewordings(caption))
-
-
-def _by(rule: str, caption: str) -> list[str]:
-    found = [each for each in find_rewordings(analysed(caption)) if each.rule == rule]
-    return [apply_edits(caption, each.edits).text for each in found]
 
 
 def test_coco_captions_come_back(data_folder: Path) -> None:
