@@ -107,7 +107,7 @@ class Counted:
         return self.model.fingerprint
 
     def answers(self, questions: Sequence[Question]) -> Iterator[tuple[int, Answer]]:
-        """Yield the model's answers; InputError if the server refuses all of them, or `check` does."""
+        """Yield the model's answers; InputError if the server refuses all of them."""
         self.asked += _estimate(questions)
         self.check(self.asked)
         first = 0 if self.works else FIRST

@@ -39,7 +39,7 @@ def replace_at(
     known: frozenset[str],
     none: str,
 ) -> HardNegative | Rejection:
-    """Draw a place and a word that is not known, and replace; `none` is the reason without a place."""
+    """Draw a place and a word that is not known; `none` is the reason without a place."""
     options = list(places)
     if not options:
         return Rejection(reason=none)

@@ -147,7 +147,7 @@ class Asking:
     def question(self, caption_id: str, caption: str, attempt: int = 0) -> Question | None:
         """Return what is asked at an attempt, from 0 on; None where no prompt applies.
 
-        The first answer takes the likeliest tokens, unless sampled; others have a seed of their own.
+        The first answer takes the likeliest tokens, unless sampled; others have seeds of their own.
         """
         prompt = self.prompt_of(caption_id, caption)
         if not prompt.applies_to(caption):
