@@ -182,7 +182,13 @@ def summarise_granularity(
             for name in FEATURES
         ]
     rows = np.stack([images[image_id] for image_id in sorted(images)])
-    means = _resample(rows, np.random.default_rng(seed), resamples)
+    rng, chance = np.random.default_rng(seed), np.full(len(rows), 1.0 / len(rows))
+    step = max(1, _CELLS // len(rows))
+    drawn = [
+        rng.multinomial(len(rows), chance, size=min(step, resamples - done)) @ rows
+        for done in range(0, resamples, step)
+    ]
+    means = _means(np.concatenate(drawn))  # [resamples, features], images with replacement
     low, high = _percentiles(means, 0.025), _percentiles(means, 0.975)
     totals = rows.sum(axis=0)
     return [
@@ -195,19 +201,6 @@ def summarise_granularity(
         )
         for i, name in enumerate(FEATURES)
     ]
-
-
-def _resample(
-    rows: npt.NDArray[np.float64], rng: np.random.Generator, resamples: int
-) -> npt.NDArray[np.float64]:
-    """Return feature means, [resamples, features], over images drawn with replacement."""
-    chance = np.full(len(rows), 1.0 / len(rows))
-    step = max(1, _CELLS // len(rows))
-    totals = [
-        rng.multinomial(len(rows), chance, size=min(step, resamples - done)) @ rows
-        for done in range(0, resamples, step)
-    ]
-    return _means(np.concatenate(totals))
 
 
 def _means(totals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -3,6 +3,7 @@
 import functools
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from eqforge.core.errors import InputError, MissingExtra
@@ -33,7 +34,6 @@ def find_noun_phrases(tags: Sequence[str]) -> tuple[tuple[int, int], ...]:
 
 
 if TYPE_CHECKING:
-    from spacy.language import Language
     from spacy.tokens import Doc
 
 LEXICON_TAGGER_VERSION = 1
@@ -128,7 +128,19 @@ class SpacyTagger:
     """
 
     def __init__(self, model: str) -> None:
-        self._nlp = _load_pipeline(model)
+        try:
+            import spacy
+        except ImportError as error:
+            raise MissingExtra("spacy", "text") from error
+        try:
+            self._nlp = spacy.load(model)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"spaCy cannot load {model!r}: name an installed package, such as en_core_web_sm, "
+                f"or the folder of a saved pipeline ({error})"
+            ) from error
+        if not any(token.tag_ for token in self._nlp("A cat sits on a mat.")):
+            raise InputError(f"the spaCy pipeline {model!r} gives no part-of-speech tags")
         meta = self._nlp.meta
         self.name = (
             f"spacy/{SPACY_TAGGER_VERSION} "
@@ -141,7 +153,11 @@ class SpacyTagger:
     def _from_doc(self, doc: "Doc") -> Analysis:
         tokens = [token for token in doc if not token.is_space]
         tags = [token.tag_ or "SYM" for token in tokens]
-        phrases = _parsed_noun_phrases(doc)
+        phrases = find_noun_phrases(tags)
+        if doc.has_annotation("DEP") and doc.has_annotation("POS"):  # it has a parser
+            position = [0, *accumulate(not token.is_space for token in doc)]
+            chunks = ((position[chunk.start], position[chunk.end]) for chunk in doc.noun_chunks)
+            phrases = tuple((first, last) for first, last in chunks if first < last)
         return Analysis(
             text=doc.text,
             tokens=tuple(
@@ -154,36 +170,9 @@ class SpacyTagger:
                 )
                 for token, tag in zip(tokens, tags, strict=True)
             ),
-            noun_phrases=find_noun_phrases(tags) if phrases is None else phrases,
+            noun_phrases=phrases,
             tagger=self.name,
         )
-
-
-def _parsed_noun_phrases(doc: "Doc") -> tuple[tuple[int, int], ...] | None:
-    if not (doc.has_annotation("DEP") and doc.has_annotation("POS")):
-        return None
-    position = [0]
-    for token in doc:
-        position.append(position[-1] + (not token.is_space))
-    chunks = ((position[chunk.start], position[chunk.end]) for chunk in doc.noun_chunks)
-    return tuple((first, last) for first, last in chunks if first < last)
-
-
-def _load_pipeline(model: str) -> "Language":
-    try:
-        import spacy
-    except ImportError as error:
-        raise MissingExtra("spacy", "text") from error
-    try:
-        nlp = spacy.load(model)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"spaCy cannot load {model!r}: name an installed package, such as en_core_web_sm, "
-            f"or the folder of a saved pipeline ({error})"
-        ) from error
-    if not any(token.tag_ for token in nlp("A cat sits on a mat.")):
-        raise InputError(f"the spaCy pipeline {model!r} gives no part-of-speech tags")
-    return nlp
 
 
 # Words that captions use differently from newspapers.

@@ -99,17 +99,20 @@ def check_wordnet() -> None:
         raise MissingExtra("nltk", "text")
     if (DEBIAN_FOLDER / "data.noun").is_file():
         return
-    folders = [str(cache_folder() / "nltk_data")]
-    if "nltk.data" in sys.modules:
-        folders += sys.modules["nltk.data"].path
-    else:  # where NLTK looks for its data
-        ours = (os.path.expanduser("~"), sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
-        machines = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-        folders += filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
-        folders += (f"{parent}/nltk_data" for parent in (*ours, *machines))
+    folders = (str(cache_folder() / "nltk_data"), *_folders())
     places = [Path(folder) / "corpora" for folder in folders]
     if not any((place / name.partition("/")[0]).exists() for place in places for name in _NAMES):
         raise InputError("WordNet is not on this machine: run `eqforge setup wordnet`")
+
+
+def _folders() -> list[str]:
+    """Return the folders in which NLTK looks for its data."""
+    if "nltk.data" in sys.modules:
+        return list(sys.modules["nltk.data"].path)
+    named = filter(None, os.environ.get("NLTK_DATA", "").split(os.pathsep))
+    ours = (os.path.expanduser("~"), sys.prefix, f"{sys.prefix}/share", f"{sys.prefix}/lib")
+    machines = ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
+    return [*named, *(f"{parent}/nltk_data" for parent in (*ours, *machines))]
 
 
 def _find() -> Any:

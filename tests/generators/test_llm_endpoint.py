@@ -20,7 +20,10 @@ from eqforge.generators.text.llm.endpoint import KEY, Endpoint, address_of, is_e
 from eqforge.generators.text.llm.model import Answer, Question, ask
 from eqforge.generators.text.llm.writer import WriterSettings, open_model
 from eqforge.transforms.dataset.ledger import Ledger
+from tests.cases import cases_of
 from tests.chat_server import MODEL, ChatServer, Say
+
+cases = cases_of(__file__)
 
 SECRET = "sk-secret-0123456789"
 
@@ -71,13 +74,7 @@ def test_an_address_names_model_server_and_form() -> None:
 
 @pytest.mark.parametrize(
     ("model", "message"),
-    [
-        ("http://localhost:8000/v1", "name the model before the address"),
-        ("m@http://me:secret@host/v1", "put the key into the environment variable"),
-        ("http://me:secret@host/v1", "put the key into the environment variable"),
-        ("m@https://host/v1?key=secret", "put the key into the environment variable"),
-        ("m@https://", "name the model before the address"),
-    ],
+    cases("an_address_that_cannot_be_used_is_one_message_without_secrets"),
 )
 def test_an_address_that_cannot_be_used_is_one_message_without_secrets(
     model: str, message: str

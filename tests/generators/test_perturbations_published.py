@@ -86,15 +86,7 @@ def test_a_failure_of_the_code_leaves_the_caption_as_it_was() -> None:
 @pytest.mark.usefixtures("wordnet")
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
-    [
-        ("synonym_noun", "A man, riding.", "A adult male , riding ."),
-        ("synonym_noun", 'The dog\'s "tail"', "The domestic dog 's `` tail ''"),
-        ("synonym_adj", "A black cat. It sleeps.", "A blackness cat . It sleeps ."),
-        ("synonym_adj", "A red cat  runs", "A redness cat runs"),
-        ("synonym_noun", "they run", "they run"),
-        ("distraction_true", "A cat on a mat.", "A cat on a mat and true it true."),
-        ("distraction_false", "..a cat \n", "a cat \n and false is false."),
-    ],
+    cases("words_are_changed_as_by_the_published_code"),
 )
 def test_words_are_changed_as_by_the_published_code(name: str, text: str, expected: str) -> None:
     assert published(name, text).text == expected

@@ -21,9 +21,8 @@ _SOMEONE = frozenset(("someone", "somebody", "something", "anyone", "everyone", 
 _OF_SOME = frozenset(("that", "which", "who"))
 _SOME = word_set("negation.some")
 _ALL = frozenset(("all", "always", "and", "both", "each", "every", "only", "together"))
-_GROUPS = word_set(
-    "negation.groups"
-)  # "no couple of men" and "no picture of a man" would say something else
+# "No couple of men" and "no picture of a man" would say something else.
+_GROUPS = word_set("negation.groups")
 _SEVERAL = frozenset(("many", "multiple", "numerous", "several", "some", "various"))
 _PLURALS = frozenset(("people", "cattle", "sheep", "police"))
 _HAD = frozenset(("contain", "feature", "have", "include", "show"))

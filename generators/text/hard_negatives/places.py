@@ -124,9 +124,8 @@ def attribute_places(analysis: Analysis) -> Iterator[Place]:
 
 
 _VERB_TAGS = ("VB", "VBD", "VBG", "VBN", "VBP", "VBZ")
-_PLACED = word_set(
-    "places.placed"
-)  # verbs behind which "on" and "in" tell where: not that of "waiting on a bus"
+# Verbs behind which "on" and "in" say where: not that of "waiting on a bus".
+_PLACED = word_set("places.placed")
 _OF_BODY = frozenset(("back", "belly", "feet", "head", "knees", "legs", "side", "stomach"))
 _BEFORE = frozenset(("down", "just", "out", "over", "right", "up"))
 _PARTICLES = word_set("places.particles")

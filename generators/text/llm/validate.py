@@ -41,7 +41,6 @@ _QUOTATION_MARKS: Final = ('""', "''", "\u201c\u201d")
 _FALSE: Final[tuple[NegativeKind, ...]] = (
     *("replace_object", "replace_attribute", "replace_relation"),
 )
-"""Kinds of hard negatives that replace, as the prompts do."""
 
 REWRITE_REFUSALS: dict[str, str] = {
     "not_applicable": "The prompt is not for such captions: SWAP is for those with 'and' and "

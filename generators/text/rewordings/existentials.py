@@ -122,12 +122,11 @@ def _from_place(analysis: Analysis) -> Iterator[Edits]:
     noun = _subject(analysis)
     if noun is None:
         return
-    opening = analysis.words((noun.last + 1, noun.last + 4))
-    is_place = opening[0] in PLACES if opening else False
-    is_place = is_place and analysis.phrase_from(noun.last + 2) is not None  # "in a box"
-    if opening[:2] == ("in", "front"):
-        is_place = opening[2:] == ("of",)
-    if is_place:
+    here = noun.last + 1
+    is_place = analysis.word(here) in PLACES and analysis.phrase_from(here + 1) is not None
+    if analysis.words((here, here + 2)) == ("in", "front"):
+        is_place = analysis.word(here + 2) == "of"
+    if is_place:  # "in a box"
         yield _with_there(analysis, noun)
 
 
