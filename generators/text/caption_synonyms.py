@@ -1,10 +1,10 @@
 """Words that mean the same in a caption: a list made by hand, for which WordNet is not needed.
 
-A row of `caption_synonyms.tsv` has a word, what says the same, and on what conditions. `before`
-names what has to follow: of an adjective the noun that it describes, else the next word; `NOUN` is
-any noun. `unless` names what the caption must not have. The first row of a word whose conditions
-hold is taken; its synonyms are empty where the word is better kept. A word that is no dictionary
-form, such as "clothes", stands for this form alone, and its synonyms are taken as they are.
+In `caption_synonyms.tsv`, `before` names what has to follow a word: for an adjective the noun that
+it describes, else the next word; `NOUN` is any noun. `unless` names what the caption must not have.
+The first row of a word whose conditions hold is taken; its synonyms are empty where the word is
+better kept. A word that is no dictionary form, such as "clothes", stands for this form alone, and
+its synonyms are taken as they are.
 """
 
 import functools

@@ -1,15 +1,11 @@
 """Verbs of what a picture shows, and how each is used in captions.
 
-The table has the columns
-
-    verb    object    subject    simple
-
-`object` is `none` where no noun phrase follows the verb ("sitting on"), `object` where one has to
-("holding a cup"), and `both` where one may. `subject` is `living` where things that are said to do
-it mean something else ("a shelf holds books"), `mover` where those that cannot move do ("a bridge
-crosses a river"), `posture` where only movable things do ("a cup sits on a table", but not "a house
-sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is riding" are said of the same
-moment.
+In the table, `object` is `none` where no noun phrase follows the verb ("sitting on"), `object`
+where one has to ("holding a cup"), and `both` where one may. `subject` is `living` where things
+that are said to do it mean something else ("a shelf holds books"), `mover` where things that cannot
+move do ("a bridge crosses a river"), `posture` where only movable things do ("a cup sits on a
+table", but not "a house sits on a hill"), and `any`. `simple` is `yes` where "rides" and "is
+riding" say the same of a picture.
 """
 
 import functools
@@ -26,12 +22,7 @@ SubjectKind = Literal["living", "mover", "posture", "any"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CaptionVerb:
-    """A verb ("ride") and its forms ("rides", "riding").
-
-    Attributes:
-      takes: whether a noun phrase follows.
-      is_momentary: whether simple present and progressive are said of the same moment.
-    """
+    """A verb ("ride") and its forms ("rides", "riding"); see above."""
 
     lemma: str
     third: str

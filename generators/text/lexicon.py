@@ -7,8 +7,8 @@ with this header:
 
 `kind` is `relation` or `attribute`; `group` is the name of the VL-CheckList file the entry is for
 (`spatial`, `action`, `color`, `size`, `state`), or any other name; `synonymy` is `full`, or `weak`
-if the replacement says less or more than the word ("silver", "metallic"); `source` says where the
-entry comes from. Order matters within a group: the published rule takes the first match.
+if the replacement says less or more than the word ("silver", "metallic"). Order matters within a
+group: the published rule takes the first match.
 """
 
 from collections.abc import Iterator, Sequence

@@ -54,10 +54,9 @@ def load_tagger(spacy_model: str | None = None) -> Tagger:
 
 
 class LexiconTagger:
-    """Tags with textblob's word lexicon (pattern.en), repaired by rules for captions.
+    """Tag with textblob's word lexicon (pattern.en), repaired by rules for captions.
 
-    Tokens come from `tokenizer`, tags from lexicon, suffix and `repair_tags`, lemmas from
-    lemminflect, noun phrases from the tags. Needs no data beyond the wheels.
+    Lemmas come from lemminflect, noun phrases from the tags. Needs no data beyond the wheels.
     """
 
     def __init__(self) -> None:
@@ -177,20 +176,12 @@ class SpacyTagger:
 
 # Words that captions use differently from newspapers.
 CAPTION_TAGS = {
-    "bear": "NN",
-    "bears": "NNS",
-    "broccoli": "NN",
+    **dict.fromkeys(("bear", "broccoli", "monitor", "sink", "skate", "stop"), "NN"),
+    **dict.fromkeys(("t-shirt", "urinal"), "NN"),
+    **dict.fromkeys(("bears", "skis"), "NNS"),
+    **dict.fromkeys(("skiing", "surfing"), "VBG"),
     "close": "JJ",
     "cut": "VBN",
-    "monitor": "NN",
-    "sink": "NN",
-    "skate": "NN",
-    "skiing": "VBG",
-    "skis": "NNS",
-    "stop": "NN",
-    "surfing": "VBG",
-    "t-shirt": "NN",
-    "urinal": "NN",
 }
 PUNCTUATION_TAGS = {
     **dict.fromkeys((".", "!", "?"), "."),

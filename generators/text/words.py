@@ -1,10 +1,9 @@
 """Whole words of a text: finds those of a list, and the word edit between two texts.
 
 A word is a run of letters, digits, marks and underscores of any script, with apostrophes inside
-it: "don't" and "façade" are one word each, however their accents are encoded; "pick-up" is two.
-In scripts without spaces between words, such as Chinese, Japanese, Thai, Lao, Khmer and Burmese,
-ICU segments them with its dictionaries: "红色的狗" is three. Two words are the same if they are
-equal after Unicode normalisation and case folding.
+it: "don't" and "façade" are one word each, "pick-up" is two. In scripts without spaces between
+words, ICU segments them with its dictionaries: "红色的狗" is three. Two words are the same if they
+are equal after Unicode normalisation and case folding.
 """
 
 import csv

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.articles import agree_articles
-from eqforge.generators.text.edits import apply_edits
+from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import (
     NEGATIVE_KINDS,
     NEGATIVE_REFUSALS,
-    HardNegative,
     NegativeKind,
     closed_classes,
     read_rows,
@@ -38,7 +37,7 @@ def _analysis(caption: str) -> Analysis:
     return TAGGER.analyse([caption])[0]
 
 
-def _negatives(analysis: Analysis, seed: int) -> list[HardNegative | Rejection]:
+def _negatives(analysis: Analysis, seed: int) -> list[EditedText | Rejection]:
     """One result per kind, of which each draws from a seed of its own."""
     return [
         make_hard_negative(analysis, kind, random.Random(f"{seed}/{kind}"))
@@ -52,7 +51,7 @@ def _outcomes(kind: NegativeKind, caption: str, known: frozenset[str] = frozense
         make_hard_negative(_analysis(caption), kind, random.Random(seed), known)
         for seed in range(60)
     ]
-    return {r.edited.text if isinstance(r, HardNegative) else r.reason for r in results}
+    return {r.text if isinstance(r, EditedText) else r.reason for r in results}
 
 
 @pytest.mark.parametrize(
@@ -178,14 +177,15 @@ def test_another_process_with_another_hash_seed_makes_the_same_negatives() -> No
 
 def _check(caption: str, seed: int) -> collections.Counter[str]:
     counts: collections.Counter[str] = collections.Counter()
-    for result in _negatives(_analysis(caption), seed):
+    results = _negatives(_analysis(caption), seed)
+    for kind, result in zip(NEGATIVE_KINDS, results, strict=True):
         if isinstance(result, Rejection):
             assert result.reason in NEGATIVE_REFUSALS
             counts["refused"] += 1
             continue
-        counts[result.kind] += 1
-        assert result.edited.text != caption
-        undone = apply_edits(result.edited.text, invert(caption, result.edited))
+        counts[kind] += 1
+        assert result.text != caption
+        undone = apply_edits(result.text, invert(caption, result))
         assert undone.text == caption
     return counts
 
@@ -212,8 +212,8 @@ def test_coco_captions_get_negatives_with_agreeing_articles(data_folder: Path) -
         if agree_articles(caption):
             continue
         for result in _negatives(_analysis(caption), index):
-            if isinstance(result, HardNegative):
-                assert agree_articles(result.edited.text) == (), result.edited.text
+            if isinstance(result, EditedText):
+                assert agree_articles(result.text) == (), result.text
     assert counts.total() == 6 * len(captions)
     assert counts["replace_object"] > 0.55 * len(captions)
     assert counts["negation"] > 0.8 * len(captions)

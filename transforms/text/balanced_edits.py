@@ -113,8 +113,8 @@ def _negatives(
     if isinstance(known, Rejection):
         return known
     return tuple(
-        CaptionEdit(kind=made.kind, edited=made.edited)
+        CaptionEdit(kind=kind, edited=made)
         for kind in rules.kinds
         for made in find_hard_negatives(analysis, kind, rng, known)
-        if what_is_said(made.edited.text) not in caption.true
+        if what_is_said(made.text) not in caption.true
     )

@@ -14,7 +14,6 @@ from eqforge.generators.text.coordination.swap import Swap, swap_coordination
 from eqforge.generators.text.edits import EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import (
     NEGATIVE_KINDS,
-    HardNegative,
     NegativeKind,
 )
 from eqforge.generators.text.hard_negatives.make import known_words, make_hard_negative
@@ -308,8 +307,8 @@ def _negative(caption: RewordedCaption, rules: EditRules) -> CaptionEdit | Rejec
     reasons: list[str] = []
     for kind in (kind for tier in tiers for kind in rng.sample(tier, len(tier))):
         made = make_hard_negative(analysis, kind, rng, known)
-        if isinstance(made, HardNegative) and what_is_said(made.edited.text) not in true:
-            return CaptionEdit(kind=made.kind, edited=made.edited)
-        reason = TRUE_OF_IMAGE if isinstance(made, HardNegative) else made.reason
+        if isinstance(made, EditedText) and what_is_said(made.text) not in true:
+            return CaptionEdit(kind=kind, edited=made)
+        reason = TRUE_OF_IMAGE if isinstance(made, EditedText) else made.reason
         reasons.append(f"{kind}: {reason}")
     return Rejection(reason=NO_HARD_NEGATIVE, detail=", ".join(sorted(reasons)))

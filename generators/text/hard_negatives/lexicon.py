@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from eqforge.generators.text.edits import EditedText
 from eqforge.generators.text.words import read_table
 
 ClassKind = Literal["object", "attribute", "relation", "verb"]
@@ -101,11 +100,3 @@ NEGATIVE_REFUSALS: dict[str, str] = {
     "nothing_to_negate": "The caption has no verb and no noun phrase that can be negated.",
 }
 """The closed list of reasons why a caption has no hard negative, each in one sentence."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class HardNegative:
-    """A caption that an edit has made false."""
-
-    kind: NegativeKind
-    edited: EditedText

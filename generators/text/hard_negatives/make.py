@@ -8,20 +8,16 @@ from typing import Final
 
 from eqforge.generators.text.analysis import Analysis, Range, find_tokens
 from eqforge.generators.text.coordination.conjuncts import PRONOUNS, is_living
-from eqforge.generators.text.edits import apply_edits, exchange_phrases
-from eqforge.generators.text.hard_negatives.lexicon import (
-    HardNegative,
-    NegativeKind,
-    closed_classes,
-)
+from eqforge.generators.text.edits import EditedText, apply_edits, exchange_phrases
+from eqforge.generators.text.hard_negatives.lexicon import NegativeKind, closed_classes
 from eqforge.generators.text.hard_negatives.negation import affirm, negate
 from eqforge.generators.text.hard_negatives.objects import object_places
 from eqforge.generators.text.hard_negatives.places import (
     Place,
     attribute_places,
-    every_replacement,
+    open_places,
     preposition_places,
-    replace_at,
+    replace_words,
     verb_places,
 )
 from eqforge.generators.text.perturbations.synonyms import match_case, replacement_edits
@@ -40,7 +36,7 @@ _PORTABLE = word_set("swap.portable")
 _QUANTIFIERS = word_set("swap.quantifiers")
 
 
-def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
+def swap_objects(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
     """Exchange two neighbouring noun phrases whose relation has a direction.
 
     "a dog chasing two cats" becomes "two cats chasing a dog", and "a cup on a book" "a book on a
@@ -53,8 +49,7 @@ def swap_objects(analysis: Analysis, rng: random.Random) -> HardNegative | Rejec
     options = [pair for pair in pairs if _changes_meaning(analysis, *pair)]
     if not options:
         return Rejection(reason="same_meaning")
-    edited = apply_edits(analysis.text, exchange_phrases(analysis, *rng.choice(options)))
-    return HardNegative(kind="swap_object", edited=edited)
+    return apply_edits(analysis.text, exchange_phrases(analysis, *rng.choice(options)))
 
 
 def _object_pairs(analysis: Analysis) -> Iterator[tuple[Range, Range]]:
@@ -109,7 +104,7 @@ def _changes_meaning(analysis: Analysis, left: Range, right: Range) -> bool:
     return bool(words & _ASYMMETRIC) and ("behind" in words or bool(carries))
 
 
-def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
+def swap_attributes(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
     """Exchange two adjectives of one kind, such as colours, that stand before different nouns."""
     places = [
         (phrase, index)
@@ -137,7 +132,7 @@ def swap_attributes(analysis: Analysis, rng: random.Random) -> HardNegative | Re
         for index, word in zip((left, right), words, strict=True)
         for edit in replacement_edits(analysis.tokens, index, word)
     ]
-    return HardNegative(kind="swap_attribute", edited=apply_edits(analysis.text, edits))
+    return apply_edits(analysis.text, edits)
 
 
 def _are_exchangeable(analysis: Analysis, left: int, right: int) -> bool:
@@ -168,7 +163,7 @@ _REPLACED: Final[Mapping[NegativeKind, tuple[Callable[[Analysis], Iterator[Place
 """Where each kind replaces words, and the reason if there is no place."""
 
 _CHANGED: Final[
-    Mapping[NegativeKind, Callable[[Analysis, random.Random], HardNegative | Rejection]]
+    Mapping[NegativeKind, Callable[[Analysis, random.Random], EditedText | Rejection]]
 ] = {"swap_object": swap_objects, "swap_attribute": swap_attributes, "negation": negate}
 """The other kinds."""
 
@@ -178,7 +173,7 @@ _POSSIBLE: Final = frozenset(("may", "might"))
 
 def make_hard_negative(
     analysis: Analysis, kind: NegativeKind, rng: random.Random, known: frozenset[str] = frozenset()
-) -> HardNegative | Rejection:
+) -> EditedText | Rejection:
     """Return a hard negative of one kind, or why the caption has none.
 
     Words of other captions of the image (`known`) are never put in: they are likely in the image.
@@ -188,23 +183,29 @@ def make_hard_negative(
         made = affirm(analysis) if is_affirmed else Rejection(reason=reason)
     elif kind in _REPLACED:
         places_of, none = _REPLACED[kind]
-        made = replace_at(analysis, kind, places_of(analysis), rng, known, none)
+        places = list(places_of(analysis))
+        if options := open_places(analysis, places, known):
+            place, words = rng.choice(options)
+            made = replace_words(analysis, place, rng.choice(words))
+        else:
+            made = Rejection(reason="all_known" if places else none)
     else:
         made = _CHANGED[kind](analysis, rng)
-    return _in_its_capitals(analysis, made) if isinstance(made, HardNegative) else made
+    return _in_its_capitals(analysis, made) if isinstance(made, EditedText) else made
 
 
 def find_hard_negatives(
     analysis: Analysis, kind: NegativeKind, rng: random.Random, known: frozenset[str] = frozenset()
-) -> Iterator[HardNegative]:
+) -> Iterator[EditedText]:
     """Yield every replacement of a kind, or one exchange or negation drawn among the possible."""
     if kind not in _REPLACED:
-        if isinstance(made := make_hard_negative(analysis, kind, rng, known), HardNegative):
+        if isinstance(made := make_hard_negative(analysis, kind, rng, known), EditedText):
             yield made
     elif unclear_reason(analysis) is None:
         places_of, _ = _REPLACED[kind]
-        for made in every_replacement(analysis, kind, places_of(analysis), known):
-            yield _in_its_capitals(analysis, made)
+        for place, words in open_places(analysis, places_of(analysis), known):
+            for word in words:
+                yield _in_its_capitals(analysis, replace_words(analysis, place, word))
 
 
 def unclear_reason(analysis: Analysis) -> str | None:
@@ -219,10 +220,8 @@ def unclear_reason(analysis: Analysis) -> str | None:
     return "already_negated" if is_denial else None
 
 
-def _in_its_capitals(analysis: Analysis, made: HardNegative) -> HardNegative:
-    if not analysis.text.isupper():
-        return made
-    return replace(made, edited=replace(made.edited, text=made.edited.text.upper()))
+def _in_its_capitals(analysis: Analysis, made: EditedText) -> EditedText:
+    return replace(made, text=made.text.upper()) if analysis.text.isupper() else made
 
 
 def known_words(captions: Iterable[str]) -> frozenset[str]:

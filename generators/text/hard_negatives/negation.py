@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.caption_verbs import participles
 from eqforge.generators.text.coordination.conjuncts import is_mass
-from eqforge.generators.text.edits import Edit, apply_edits
-from eqforge.generators.text.hard_negatives.lexicon import HardNegative, closed_classes
+from eqforge.generators.text.edits import Edit, EditedText, apply_edits
+from eqforge.generators.text.hard_negatives.lexicon import closed_classes
 from eqforge.generators.text.perturbations.synonyms import match_case, raised, sentence_capitals
 from eqforge.generators.text.words import DENIALS, word_set
 from eqforge.schemas.records.scores import Rejection
@@ -39,7 +39,7 @@ _QUANTITIES = tuple(
 """What opens a caption of several things, none of which its negation has."""
 
 
-def negate(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
+def negate(analysis: Analysis, rng: random.Random) -> EditedText | Rejection:
     """Negate a verb, a "with", or the first noun phrase of a caption without either.
 
     "a man is sitting" becomes "a man is not sitting", "a dog runs" "a dog does not run", "a man
@@ -51,11 +51,10 @@ def negate(analysis: Analysis, rng: random.Random) -> HardNegative | Rejection:
     options = [*_verb_edits(analysis), *_with_edits(analysis)] or [*_phrase_edits(analysis)]
     if not options:
         return Rejection(reason="nothing_to_negate")
-    edited = apply_edits(analysis.text, [rng.choice(options)])
-    return HardNegative(kind="negation", edited=edited)
+    return apply_edits(analysis.text, [rng.choice(options)])
 
 
-def affirm(analysis: Analysis) -> HardNegative | Rejection:
+def affirm(analysis: Analysis) -> EditedText | Rejection:
     """Take back the one denial of a caption: "a man without a hat", "with a hat"."""
     denied = [i for i, token in enumerate(analysis.tokens) if token.text.lower() in DENIALS]
     if len(denied) != 1:
@@ -72,7 +71,7 @@ def affirm(analysis: Analysis) -> HardNegative | Rejection:
         if token.start in sentence_capitals(analysis):
             end, replacement = following.end, raised(following.text)
     edit = Edit(start=token.start, end=end, replacement=replacement)
-    return HardNegative(kind="negation", edited=apply_edits(analysis.text, [edit]))
+    return apply_edits(analysis.text, [edit])
 
 
 def _verb_edits(analysis: Analysis) -> Iterator[Edit]:

@@ -2,24 +2,20 @@
 
 import functools
 import itertools
-import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from eqforge.generators.text.analysis import Analysis
 from eqforge.generators.text.contexts import fitting_words
 from eqforge.generators.text.coordination.conjuncts import ADJECTIVES, is_fixed_pair
-from eqforge.generators.text.edits import Edit, apply_edits
+from eqforge.generators.text.edits import Edit, EditedText, apply_edits
 from eqforge.generators.text.hard_negatives.lexicon import (
-    HardNegative,
-    NegativeKind,
     closed_classes,
 )
 from eqforge.generators.text.parts import inflect_word
 from eqforge.generators.text.perturbations.synonyms import article_edits, cased
 from eqforge.generators.text.taggers import lemmatise
 from eqforge.generators.text.words import is_in_fixed_expression, word_set
-from eqforge.schemas.records.scores import Rejection
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,36 +27,10 @@ class Place:
     words: tuple[str, ...]
 
 
-def replace_at(
-    analysis: Analysis,
-    kind: NegativeKind,
-    places: Iterable[Place],
-    rng: random.Random,
-    known: frozenset[str],
-    none: str,
-) -> HardNegative | Rejection:
-    """Draw a place and a word that is not known; `none` is the reason without a place."""
-    options = list(places)
-    if not options:
-        return Rejection(reason=none)
-    open_options = _open(analysis, options, known)
-    if not open_options:
-        return Rejection(reason="all_known")
-    place, words = rng.choice(open_options)
-    return _replaced(analysis, kind, place, rng.choice(words))
-
-
-def every_replacement(
-    analysis: Analysis, kind: NegativeKind, places: Iterable[Place], known: frozenset[str]
-) -> Iterator[HardNegative]:
-    for place, words in _open(analysis, places, known):
-        yield from (_replaced(analysis, kind, place, word) for word in words)
-
-
-def _open(
+def open_places(
     analysis: Analysis, places: Iterable[Place], known: frozenset[str]
 ) -> list[tuple[Place, list[str]]]:
-    """Return the places with the words that may be put in; places without any are left out."""
+    """Return the places in order, each with its words that are new; others are left out."""
     taken = known.union(*((token.text.lower(), token.lemma) for token in analysis.tokens))
 
     def is_new(phrase: str) -> bool:
@@ -75,12 +45,12 @@ def _open(
     ]
 
 
-def _replaced(analysis: Analysis, kind: NegativeKind, place: Place, word: str) -> HardNegative:
+def replace_words(analysis: Analysis, place: Place, word: str) -> EditedText:
     tokens = analysis.tokens
     first, last = tokens[place.first], tokens[place.last - 1]
     edit = Edit(start=first.start, end=last.end, replacement=cased(word, tokens, place.first))
     edits = (*article_edits(tokens, place.first, word), edit)
-    return HardNegative(kind=kind, edited=apply_edits(analysis.text, edits))
+    return apply_edits(analysis.text, edits)
 
 
 _UNCOLOURED = ("black", "and", "white")

@@ -56,13 +56,11 @@ ERRORS = tuple(kind for kind, (severity, _) in KINDS.items() if severity == "err
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Finding:
-    """One defect of one record.
+    """One defect of one record, of a kind in KINDS.
 
     Attributes:
-      kind: a key of KINDS.
       field: the caption at fault: "positive", "negative", "hard_positive" or "perturbed";
-        "other_caption" where that of a second image stands in place of a negative.
-      detail: the text at fault, or how it differs.
+        "other_caption" if the caption of a second image stands in place of a negative.
       twin: the id of the first record that a duplicate repeats; empty for other kinds.
     """
 

@@ -132,7 +132,7 @@ def check_rewrite(analysis: Analysis, line: str, prompt: PromptName) -> EditedTe
     if not is_swap:
         said, rng = what_is_said(edited.text), random.Random(0)  # replacements draw nothing
         made = (each for kind in _FALSE for each in find_hard_negatives(analysis, kind, rng))
-        if any(what_is_said(each.edited.text) == said for each in made):
+        if any(what_is_said(each.text) == said for each in made):
             raise InvalidRewrite("made_false")
     return edited
 

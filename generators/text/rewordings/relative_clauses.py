@@ -95,7 +95,11 @@ def _readable(analysis: Analysis) -> Iterator[tuple[Nominal, list[Nominal]]]:
 
 
 def _clause(noun: Nominal) -> tuple[str, str]:
-    return ("who" if noun.kind == "person" else "that", noun.relative or "")
+    return (_pronoun(noun), noun.relative or "")
+
+
+def _pronoun(noun: Nominal) -> str:
+    return "who" if noun.kind == "person" else "that"
 
 
 def _is_described(analysis: Analysis, noun: Nominal, before: list[Nominal], index: int) -> bool:
@@ -134,13 +138,13 @@ def _to_noun_phrase(analysis: Analysis) -> Iterator[Edits]:
     if subject is None or not _is_predicate(analysis, subject, subject.last):
         return
     if has_plain_spacing(analysis, subject.last - 1, subject.last + 1):
-        edit = insertion(analysis, subject.last, _pronoun(subject))
+        edit = insertion(analysis, subject.last, _pronoun(subject.parts[0]))
         yield (edit,)
 
 
 def _to_clause(analysis: Analysis) -> Iterator[Edits]:
     subject = _opening(analysis)
-    if subject is None or analysis.word(subject.last) != _pronoun(subject):
+    if subject is None or analysis.word(subject.last) != _pronoun(subject.parts[0]):
         return
     here = subject.last
     is_plain = has_plain_spacing(analysis, here - 1, here + 2)
@@ -176,10 +180,6 @@ def _with_others(analysis: Analysis, subject: Subject) -> Subject:
         others.append(other)
         here = other.last
     return dataclasses.replace(subject, last=here, modifiers=tuple(others))
-
-
-def _pronoun(subject: Subject) -> str:
-    return "who" if subject.parts[0].kind == "person" else "that"
 
 
 def _is_predicate(analysis: Analysis, subject: Subject, start: int) -> bool:

@@ -8,8 +8,8 @@ from typing import get_args
 import pytest
 
 from eqforge.generators.text.coordination.swap import Swap, swap_coordination
-from eqforge.generators.text.edits import apply_edits
-from eqforge.generators.text.hard_negatives.lexicon import HardNegative, NegativeKind
+from eqforge.generators.text.edits import EditedText, apply_edits
+from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
 from eqforge.generators.text.hard_negatives.make import make_hard_negative
 from eqforge.generators.text.rewordings.rules import FAMILIES
 from tests.generators.rewordings.reworded import analysed
@@ -49,4 +49,4 @@ def test_a_hard_negative_is_one_that_a_seed_draws(
 ) -> None:
     analysis = analysed(caption)
     drawn = (make_hard_negative(analysis, kind, random.Random(seed)) for seed in range(DRAWS))
-    assert hard_negative in {made.edited.text for made in drawn if isinstance(made, HardNegative)}
+    assert hard_negative in {made.text for made in drawn if isinstance(made, EditedText)}
