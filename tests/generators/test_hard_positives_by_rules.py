@@ -9,6 +9,9 @@ from eqforge.generators.text.hard_positives.reconcile import REFUSALS
 from eqforge.generators.text.taggers import load_tagger
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.vl_checklist import VlChecklistRecord
+from tests.cases import cases_of
+
+cases = cases_of(__file__)
 
 DRAWS = 20
 
@@ -36,16 +39,7 @@ def test_what_the_negative_changed_is_reworded(
 
 @pytest.mark.parametrize(
     ("positive", "negative", "reason"),
-    [
-        ("white couch", "beige couch", "negative_not_clear"),
-        ("leaf next to leaf", "leaf far from leaf", "negative_not_clear"),
-        ("boat has black stripe", "boat has red stripe", "negative_not_clear"),
-        ("black microwave", "blond microwave", "negative_not_clear"),
-        ("tea in mug", "tea out of mug", "negative_not_clear"),
-        ("man serving food", "man selling food", "negative_not_clear"),
-        ("open door", "closed door", "foil_not_reworded"),
-        ("red barn", "red barn", "negative_equals_positive"),
-    ],
+    cases("a_negative_that_may_be_true_is_refused_with_a_reason"),
 )
 def test_a_negative_that_may_be_true_is_refused_with_a_reason(
     positive: str, negative: str, reason: str

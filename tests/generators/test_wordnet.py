@@ -49,9 +49,6 @@ def test_wordnet_opens_once_and_knows_its_words(wordnet: Any) -> None:
     assert (dog.name(), dog.min_depth(), dog.lexname()) == ("dog.n.01", 8, "noun.animal")
     assert dog.lemmas()[0].count() == 42
     assert open_wordnet() is wordnet
-
-
-def test_the_version_names_release_and_digest(wordnet: Any) -> None:
     assert wordnet_version().startswith("wordnet 3.0 sha256:")
 
 
