@@ -1,4 +1,5 @@
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,16 +11,9 @@ from eqforge.generators.text.granularity import (
     summarise_granularity,
 )
 
-BLANK = Granularity(
-    **dict.fromkeys(FEATURES)
-    | dict.fromkeys(
-        (
-            *("nouns", "adjectives", "complement_phrases", "articles", "quantifiers"),
-            *("characters", "words"),
-        ),
-        0,
-    )
-)
+COUNTS = ("nouns", "adjectives", "complement_phrases", "articles", "quantifiers", "characters")
+VALUES: dict[str, Any] = {name: 0 if name in (*COUNTS, "words") else None for name in FEATURES}
+BLANK = Granularity(**VALUES)
 
 
 def captions(images: int, per_image: int) -> list[tuple[str, Granularity]]:
