@@ -91,13 +91,13 @@ class CutView:
 
     Attributes:
       histogram: float32 of shape (8, 4, 4): the share of pixels per hue, saturation and value.
-      places: for L, a and b, float32 of shape (points, 2): x and y at a long side of 400 pixels.
-      looks: for L, a and b, uint8 of shape (points, 32): the ORB descriptor of each keypoint.
+      keypoints: for L, a and b, float32 of shape (points, 2): x and y at a long side of 400 pixels.
+      descriptors: for L, a and b, uint8 of shape (points, 32): the ORB descriptor of each keypoint.
     """
 
     histogram: NDArray[np.float32]
-    places: tuple[NDArray[np.float32], ...]
-    looks: tuple[NDArray[np.uint8], ...]
+    keypoints: tuple[NDArray[np.float32], ...]
+    descriptors: tuple[NDArray[np.uint8], ...]
 
 
 def cut_view(pixels: NDArray[np.uint8]) -> CutView:
@@ -113,15 +113,15 @@ def cut_view(pixels: NDArray[np.uint8]) -> CutView:
     cv2 = import_cv2()
     scale = LONG_SIDE_PX / max(pixels.shape[:2])
     height, width = (max(1, round(side * scale)) for side in pixels.shape[:2])
-    how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
-    small = cv2.resize(pixels, (width, height), interpolation=how)
+    interpolation = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
+    small = cv2.resize(pixels, (width, height), interpolation=interpolation)
     hsv = cv2.cvtColor(small, cv2.COLOR_RGB2HSV)
     counts = cv2.calcHist([hsv], [0, 1, 2], None, HSV_BINS, [0, 180, 0, 256, 0, 256])
     points = [_points(channel) for channel in cv2.split(cv2.cvtColor(small, cv2.COLOR_RGB2LAB))]
     return CutView(
         histogram=counts / np.float32(height * width),
-        places=tuple(places for places, _ in points),
-        looks=tuple(looks for _, looks in points),
+        keypoints=tuple(keypoints for keypoints, _ in points),
+        descriptors=tuple(descriptors for _, descriptors in points),
     )
 
 
@@ -132,10 +132,10 @@ def _points(channel: NDArray[np.uint8]) -> tuple[NDArray[np.float32], NDArray[np
     detector = import_cv2().ORB_create(
         POINTS_PER_CHANNEL, edgeThreshold=_BORDER_PX, fastThreshold=CORNER_CONTRAST
     )
-    corners, looks = detector.detectAndCompute(channel, None)
-    if looks is None:
+    corners, descriptors = detector.detectAndCompute(channel, None)
+    if descriptors is None:
         return none
-    return np.array([corner.pt for corner in corners], np.float32), looks
+    return np.array([corner.pt for corner in corners], np.float32), descriptors
 
 
 def score_cut(view_0: CutView, view_1: CutView) -> list[Score]:
@@ -158,17 +158,11 @@ def decide_cut(scores: Sequence[Score], settings: CutSettings) -> Rejection | No
     """Reject a pair if every score that has a limit reaches it."""
     change, points = value_of(scores, HISTOGRAM) or 0.0, value_of(scores, POINTS) or 0.0
     least, most = settings.min_histogram_change, settings.max_registered_points
-    reached = [
-        (value, limit)
-        for value, limit, is_reached in (
-            (change, least, least is not None and change >= least),
-            (points, most, most is not None and points <= most),
-        )
-        if is_reached
-    ]
-    if not reached or len(reached) < (least is not None) + (most is not None):
+    if least is None and most is None:
         return None
-    value, threshold = reached[0]
+    if (least is not None and change < least) or (most is not None and points > most):
+        return None
+    value, threshold = (points, most) if least is None else (change, least)
     return Rejection(
         reason="camera_cut",
         value=value,
@@ -181,15 +175,15 @@ def _registered(view_0: CutView, view_1: CutView) -> int:
     """Count the matched keypoints that agree on one camera motion."""
     cv2 = import_cv2()
     matched = [
-        (places_0[match.queryIdx], places_1[match.trainIdx])
-        for places_0, looks_0, places_1, looks_1 in zip(
-            view_0.places, view_0.looks, view_1.places, view_1.looks, strict=True
+        (points_0[match.queryIdx], points_1[match.trainIdx])
+        for points_0, found_0, points_1, found_1 in zip(
+            view_0.keypoints, view_0.descriptors, view_1.keypoints, view_1.descriptors, strict=True
         )
-        for match in _matches(looks_0, looks_1)
+        for match in _matches(found_0, found_1)
     ]
     if len(matched) < 2:
         return 0
-    before, after = (np.array(places) for places in zip(*matched, strict=True))
+    before, after = (np.array(points) for points in zip(*matched, strict=True))
     motion, agree = cv2.estimateAffinePartial2D(
         before, after, method=cv2.RANSAC, ransacReprojThreshold=MISFIT_PX, maxIters=500
     )
@@ -199,12 +193,12 @@ def _registered(view_0: CutView, view_1: CutView) -> int:
     return int(np.count_nonzero(agree)) if 1 / MAX_ZOOM < zoom < MAX_ZOOM else 0
 
 
-def _matches(looks_0: NDArray[np.uint8], looks_1: NDArray[np.uint8]) -> list[Any]:
+def _matches(first: NDArray[np.uint8], second: NDArray[np.uint8]) -> list[Any]:
     """Return the matches that pass the ratio test, at most one per keypoint of either frame."""
     cv2 = import_cv2()
-    if min(len(looks_0), len(looks_1)) < 2:
+    if min(len(first), len(second)) < 2:
         return []
-    ranked = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(looks_0, looks_1, k=2)
+    ranked = cv2.BFMatcher(cv2.NORM_HAMMING).knnMatch(first, second, k=2)
     clear = [best for best, second in ranked if best.distance < MATCH_RATIO * second.distance]
     clear.sort(key=lambda match: match.distance, reverse=True)
     return list({match.trainIdx: match for match in clear}.values())

@@ -43,7 +43,7 @@ gives a bus, a laptop and an elephant the scores of faces.
 """
 
 CNN_SIDE_PX = 80
-"""The cnn model fails on images smaller than its windows."""
+"""The cnn model fails on images smaller than its windows; they are padded with black."""
 
 UNBOUND = "pip install --no-deps face_recognition==1.3.0"
 """How to install the package with dlib-bin: it depends on dlib's source package by name."""
@@ -183,23 +183,18 @@ def _score_published(
     from importlib.metadata import version
 
     if model == "cnn":
-        pixels = _at_least(CNN_SIDE_PX, pixels)
+        down, right = (max(0, CNN_SIDE_PX - side) for side in pixels.shape[:2])
+        pixels = np.pad(pixels, ((0, down), (0, right), (0, 0)))
     with _one_at_a_time:
         found = _import_face_recognition().face_locations(pixels, settings.face_upsample, model)
-    how = {"model": model, "upsample": settings.face_upsample, "dlib": _import_dlib().__version__}
+    dlib = _import_dlib().__version__
     return Score(
         name=name,
         value=float(len(found)),
         scorer="face_recognition.face_locations",
         version=version("face_recognition"),
-        settings=compact_json(how),
+        settings=compact_json({"model": model, "upsample": settings.face_upsample, "dlib": dlib}),
     )
-
-
-def _at_least(side: int, pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return an image padded with black on the right and below to at least `side` pixels."""
-    height, width = pixels.shape[:2]
-    return np.pad(pixels, ((0, max(0, side - height)), (0, max(0, side - width)), (0, 0)))
 
 
 def _score_dlib(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
@@ -222,17 +217,18 @@ def _score_opencv(pixels: NDArray[np.uint8], settings: FaceSettings) -> Score:
         minNeighbors=settings.face_opencv_neighbors,
         outputRejectLevels=True,
     )
-    found = {
-        "cascade": CASCADE,
-        "scale_factor": settings.face_opencv_scale,
-        "min_neighbors": settings.face_opencv_neighbors,
-    }
     return Score(
         name=OPENCV,
         value=_highest(weights),
         scorer="cv2.CascadeClassifier",
         version=cv2.__version__,
-        settings=compact_json(found),
+        settings=compact_json(
+            {
+                "cascade": CASCADE,
+                "scale_factor": settings.face_opencv_scale,
+                "min_neighbors": settings.face_opencv_neighbors,
+            }
+        ),
     )
 
 

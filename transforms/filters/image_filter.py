@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 Settings = TypeVar("Settings")
 
 
-def _needs_nothing(_settings: Any) -> None:
-    """Load nothing."""
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class ImageFilter(Generic[Settings]):
     """A filter of images: one function scores, another compares the scores with its settings.
@@ -45,15 +41,10 @@ class ImageFilter(Generic[Settings]):
     basis: Callable[[Settings], object]
     score: Callable[[NDArray[np.uint8], Settings], list[Score]]
     refuse: Callable[[Sequence[Score], Settings], Rejection | None]
-    prepare: Callable[[Settings], None] = _needs_nothing
+    prepare: Callable[[Settings], None] = lambda _: None
 
 
 def check_pixels(pixels: NDArray[Any]) -> None:
-    """Check that an array is an RGB image.
-
-    Raises:
-      ValueError: the array is not uint8 of shape (height, width, 3), or it is empty.
-    """
     if pixels.dtype != np.uint8 or pixels.ndim != 3 or pixels.shape[2] != 3 or not pixels.size:
         raise ValueError(
             "expected a uint8 array of shape (height, width, 3), no side 0; "

@@ -55,7 +55,7 @@ class ImageFilters:
         return ScoredImage(phash=minimality.perceptual_hash(pixels), scores=tuple(scores))
 
     def refuse(self, scores: Sequence[Score]) -> Rejection | None:
-        """Return why an image with such scores is refused; None if it is not."""
+        """Say why an image with such scores is rejected; None if it is not."""
         decided = (each.refuse(scores, settings) for each, settings in self._in_order())
         return next((rejection for rejection in decided if rejection is not None), None)
 

@@ -113,11 +113,6 @@ class GateSettings:
     """Greatest number of differing bits of the perceptual hashes, 0 to 192."""
 
     def __post_init__(self) -> None:
-        """Reject limits that no measure can reach.
-
-        Raises:
-          InputError: a limit is outside its measure's range, or not a number.
-        """
         for field in dataclasses.fields(self):
             limits = _RANGES[field.name.partition("_")[2]]
             check_range(field.name, getattr(self, field.name), *limits)
@@ -307,36 +302,30 @@ def gate_pair(measures: PairMeasures, settings: GateSettings) -> Rejection | Non
     """Reject a pair with a measure beyond a limit that is set; the first in _GATES is reported."""
     for setting, measure, reason in _GATES:
         limit, value = getattr(settings, setting), getattr(measures, measure)
-        if limit is not None and not _is_within(value, limit, setting):
+        if limit is None:
+            continue
+        if value is None:
+            is_within = False
+        elif setting.startswith("min_"):
+            is_within = value >= limit
+        else:  # only the luminance shift may be negative
+            is_within = (abs(value) if measure == "luminance_shift" else value) <= limit
+        if not is_within:
             return Rejection(reason=reason, value=value, threshold=limit, detail=measure)
     return None
-
-
-def _is_within(value: float | None, limit: float, setting: str) -> bool:
-    """Return True if a measure is within a limit; a measure of None is within none."""
-    if value is None:
-        return False
-    if setting == "max_luminance_shift":
-        return abs(value) <= limit
-    return value >= limit if setting.startswith("min_") else value <= limit
 
 
 def _on_common_size(
     view_0: PairView, view_1: PairView
 ) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
     """Return each plane of both images, the second resized to the first's size."""
-    return [
-        (first.astype(np.float32), _stretched(second, first.shape).astype(np.float32))
-        for first, second in zip(view_0.planes, view_1.planes, strict=True)
-    ]
-
-
-def _stretched(plane: Plane, shape: tuple[int, ...]) -> Plane:
-    """Return a plane at another size."""
-    if plane.shape == shape:
-        return plane
-    size = (shape[1], shape[0])
-    return np.asarray(Image.fromarray(plane).resize(size, Image.Resampling.BILINEAR))
+    planes = []
+    for first, second in zip(view_0.planes, view_1.planes, strict=True):
+        if second.shape != first.shape:
+            size = (first.shape[1], first.shape[0])
+            second = np.asarray(Image.fromarray(second).resize(size, Image.Resampling.BILINEAR))
+        planes.append((first.astype(np.float32), second.astype(np.float32)))
+    return planes
 
 
 def _resized(mask: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 import multiprocessing
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -45,33 +45,27 @@ def hash_folder(root: str, workers: int = 1) -> HashedFolder:
     """
     if not os.path.isdir(root):
         raise InputError(f"{root}: no such folder")
-    names = sorted(_image_files(root))
+    names = sorted(
+        os.path.relpath(os.path.join(folder, file), root)
+        for folder, _, files in os.walk(root)
+        for file in files
+        if file.lower().endswith(FILE_SUFFIXES)
+    )
     if not names:
         raise InputError(f"{root}: holds no image ({', '.join(FILE_SUFFIXES)})")
-    found = list(
-        zip(names, _hash_all([os.path.join(root, n) for n in names], workers), strict=True)
-    )
+    paths = [os.path.join(root, name) for name in names]
+    if workers == 1:
+        hashes = [*map(hash_file, paths)]
+    else:
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            hashes = [*pool.map(hash_file, paths, chunksize=64)]
+    found = list(zip(names, hashes, strict=True))
     readable = [(name, phash) for name, phash in found if phash is not None]
     return HashedFolder(
         names=tuple(name for name, _ in readable),
         hashes=to_numbers(phash for _, phash in readable),
         unreadable=tuple(name for name, phash in found if phash is None),
     )
-
-
-def _image_files(root: str) -> Iterator[str]:
-    for folder, _, files in os.walk(root):
-        for file in files:
-            if file.lower().endswith(FILE_SUFFIXES):
-                yield os.path.relpath(os.path.join(folder, file), root)
-
-
-def _hash_all(paths: Sequence[str], workers: int) -> Iterable[str | None]:
-    if workers == 1:
-        return map(hash_file, paths)
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context) as pool:
-        return list(pool.map(hash_file, paths, chunksize=64))
 
 
 def hash_file(path: str) -> str | None:
@@ -105,11 +99,11 @@ def nearest(
 ) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
     """Return, for each hash, the index of the nearest other, and their Hamming distance.
 
-    Ties go to the first. There has to be at least one other.
+    Ties go to the first.
 
     Args:
       hashes: uint64 of shape (n, 3).
-      others: uint64 of shape (m, 3).
+      others: uint64 of shape (m, 3), m at least 1.
 
     Returns:
       Indices in [0, m) and distances in [0, 192], both of shape (n,).

@@ -48,12 +48,6 @@ class PerceptualSettings:
     """Greatest perceptual distance, in [0, 2]."""
 
     def __post_init__(self) -> None:
-        """Check the limit and how the model is named.
-
-        Raises:
-          InputError: the limit is out of range or has no model, or the model is not named as
-            expected.
-        """
         check_range("max_perceptual", self.max_perceptual, 0, 2)
         if self.perceptual is not None:
             _spec_of(self.perceptual)
@@ -93,13 +87,10 @@ class Perceptual:
         ]
 
     def score(self, pixels: Sequence[NDArray[np.uint8]]) -> Score:
-        """Return the distance of two images.
+        """Return 1 minus the cosine of two images' encodings, in [0, 2], to 6 decimals.
 
         Args:
           pixels: of both, uint8 of shape (height, width, 3), RGB.
-
-        Returns:
-          1 minus the cosine of their encodings, in [0, 2], to 6 decimals.
 
         Raises:
           ValueError: an encoding is not a number.
@@ -114,15 +105,12 @@ class Perceptual:
         return Score(
             name=DISTANCE,
             value=round(max(distance, 0.0), 6),
-            scorer=self.encoder.kind,
-            version=self.encoder.revision,
-            settings=compact_json(
-                {name: value for name, value in identity.items() if name not in _OF_THE_SCORE}
-            ),
+            scorer=identity.pop("kind"),
+            version=identity.pop("revision"),
+            settings=compact_json(identity),
         )
 
 
-_OF_THE_SCORE = ("kind", "revision")
 _one_at_a_time = threading.Lock()
 
 

@@ -48,12 +48,6 @@ class PlausibilitySettings:
     look at the scores of captions you find odd before you set it."""
 
     def __post_init__(self) -> None:
-        """Check the limit and how the model is named.
-
-        Raises:
-          InputError: the limit is out of range or has no model, or the model is not named as
-            expected.
-        """
         check_range("max_implausibility", self.max_implausibility, 0, MOST)
         if self.plausibility is not None:
             _spec_of(self.plausibility)
@@ -88,11 +82,10 @@ class Plausibility:
         return [VERSION, dataclasses.asdict(self.model), versions_of(*packages)]
 
     def scores(self, captions: Sequence[str]) -> tuple[Score, ...]:
-        """Return the score of each caption, `implausibility_0` and so on.
+        """Return the scores of captions, `implausibility_0` and so on.
 
-        Returns:
-          Mean negative log likelihoods in nats, to 6 decimals; None of a caption that the model
-          cannot read.
+        Each is a mean negative log likelihood in nats, to 6 decimals; None of a caption that the
+        model cannot read.
 
         Raises:
           BuildError: the model is another than when the run began.
@@ -102,20 +95,19 @@ class Plausibility:
         assert expected is not None
         found = _weigh(_spec_of(asked), captions, expected)
         identity = dataclasses.asdict(expected) | {"plausibility": VERSION}
-        own = {name: value for name, value in identity.items() if name not in _OF_THE_SCORE}
+        scorer, version = identity.pop("kind"), identity.pop("revision")
         return tuple(
             Score(
                 name=f"{IMPLAUSIBILITY}_{place}",
                 value=None if value is None else round(value, 6),
-                scorer=expected.kind,
-                version=expected.revision,
-                settings=compact_json(own),
+                scorer=scorer,
+                version=version,
+                settings=compact_json(identity),
             )
             for place, value in enumerate(found)
         )
 
 
-_OF_THE_SCORE: Final = ("kind", "revision")
 _one_at_a_time = threading.Lock()
 
 
@@ -126,15 +118,14 @@ def _weigh(spec: ScorerSpec, captions: Sequence[str], expected: Identity) -> lis
         model = _loaded(spec)
         if model.identity != expected:
             raise BuildError(f"the model {expected.name} changed since the run began")
+        found: list[float | None] = []
         with one_thread():
-            return [_surprise(model, caption) for caption in captions]
-
-
-def _surprise(model: CausalLikelihood, caption: str) -> float | None:
-    try:
-        return model.surprise(caption)
-    except ValueError:
-        return None
+            for caption in captions:
+                try:
+                    found.append(model.surprise(caption))
+                except ValueError:  # the model cannot read it
+                    found.append(None)
+        return found
 
 
 @functools.cache

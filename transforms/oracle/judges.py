@@ -123,7 +123,6 @@ def score_pair(
     Returns:
       Four scores a model, P(match) to 6 decimals: `oracle_1_c0_i1` is of the first model, the
       first caption and the second image. None where no model judges.
-
     """
     first, second = images
     return oracle.scorer(images.__getitem__).score_pair((first, second), captions)
@@ -157,7 +156,6 @@ def refuse_query(scores: Sequence[Score], settings: OracleSettings) -> Rejection
     """Reject a query whose image matches its own caption too little or the target's too well.
 
     Two models must agree, as in refuse_pair.
-
     """
     return _refuse(scores, settings, _QUERY)
 

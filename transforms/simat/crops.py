@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from eqforge.core.files import pictures
-from eqforge.core.files.found_file import FoundFile
-from eqforge.core.files.objects import FetchFailed
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
-from eqforge.core.files.source_file import SourceChanged
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
 from eqforge.core.versions import versions_of
@@ -24,7 +22,7 @@ from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.dataset.image_folder import UNREADABLE, image_rejection
+from eqforge.transforms.dataset.image_folder import read_named
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
@@ -93,68 +91,45 @@ class Cutter:
 def cut_regions(image: PlannedImage, cutter: Cutter) -> tuple[Crop | Rejection, ...]:
     regions = [planned.region for planned in image.regions]
     if cutter.root is None:
-        return tuple(_without_image(region, image.size, cutter) for region in regions)
+        boxes = [crop_box(region, image.size, cutter.settings) for region in regions]
+        return tuple(box if isinstance(box, Rejection) else Crop(box=box) for box in boxes)
     if not regions:
         return ()
     found = _read(cutter.root, image.paths)
     if isinstance(found, Rejection):
         return tuple(found for _ in regions)
     path, data = found
-    known = cutter.ledger().recall(_inputs(image, path, data), Crops)
-    if known is not None and all(_is_stored(crop, cutter.store) for crop in known.found):
+    ledger, store = cutter.ledger(), cutter.store
+    inputs = [path, sha256_hex(data), image.size, [asdict(region) for region in regions]]
+    known = ledger.recall(inputs, Crops)
+    if known is not None and all(
+        store.exists(row.image_id, row.suffix, row.num_bytes) for row in _rows(known.found)
+    ):
         return known.found
     crops = _cut(regions, image.size, path, data, cutter)
     # A failure may be the machine's: another run tries it again.
     if not any(isinstance(c, Rejection) and c.reason.startswith("error:") for c in crops):
-        images = [crop.image for crop in crops if isinstance(crop, Crop) and crop.image]
-        cutter.store.sync((image.image_id, image.suffix) for image in images)
-        cutter.ledger().write(_inputs(image, path, data), _crops(crops))
+        store.sync((row.image_id, row.suffix) for row in _rows(crops))
+        made = Crops(
+            crops=tuple(one if isinstance(one, Crop) else None for one in crops),
+            rejections=tuple(one if isinstance(one, Rejection) else None for one in crops),
+        )
+        ledger.write(inputs, made)
     return crops
 
 
-def _crops(found: Sequence[Crop | Rejection]) -> Crops:
-    return Crops(
-        crops=tuple(one if isinstance(one, Crop) else None for one in found),
-        rejections=tuple(one if isinstance(one, Rejection) else None for one in found),
-    )
-
-
-def _inputs(image: PlannedImage, path: str, data: bytes) -> list[object]:
-    regions = [asdict(planned.region) for planned in image.regions]
-    return [path, sha256_hex(data), image.size, regions]
-
-
-def _is_stored(crop: Crop | Rejection, store: MediaStore) -> bool:
-    if isinstance(crop, Rejection) or crop.image is None:
-        return True
-    return store.exists(crop.image.image_id, crop.image.suffix, crop.image.num_bytes)
-
-
-def _without_image(
-    region: Region, size: tuple[int, int] | None, cutter: Cutter
-) -> Crop | Rejection:
-    box = crop_box(region, size, cutter.settings)
-    return box if isinstance(box, Rejection) else Crop(box=box)
+def _rows(crops: Sequence[Crop | Rejection]) -> list[ImageRow]:
+    return [crop.image for crop in crops if isinstance(crop, Crop) and crop.image is not None]
 
 
 def _read(root: SourceFolder, paths: Sequence[str]) -> tuple[str, bytes] | Rejection:
-    missing = Rejection(reason="image_missing", detail=" or ".join(paths))
     for name in paths:
-        try:
-            found = root.find(name)
-            if isinstance(found, FoundFile):
-                return found.name, found.read()
-            if found.reason != "file_missing":
-                return image_rejection(found)
-        except SourceChanged as error:
-            return Rejection(reason="source_changed", detail=str(error))
-        except FetchFailed as error:
-            return image_rejection(error)
-        except OSError as error:
-            if error.errno not in UNREADABLE:
-                raise
-            return Rejection(reason="undecodable_image", detail=f"cannot be read: {error.strerror}")
-    return missing
+        found = read_named(root, name)
+        if isinstance(found, bytes):
+            return os.path.normpath(name), found
+        if found.reason != "image_missing":
+            return found
+    return Rejection(reason="image_missing", detail=" or ".join(paths))
 
 
 def _cut(
@@ -167,10 +142,8 @@ def _cut(
     pixels = _decode(data, size, cutter.encoding.max_pixels)
     if isinstance(pixels, Rejection):
         return tuple(pixels for _ in regions)
-    source = Crop(
-        box=CornerBox(x0=0, y0=0, x1=0, y1=0), source_path=path, source_sha256=sha256_hex(data)
-    )
-    return tuple(_cut_one(region, pixels, source, cutter) for region in regions)
+    sha256 = sha256_hex(data)
+    return tuple(_cut_one(region, pixels, (path, sha256), cutter) for region in regions)
 
 
 def _decode(
@@ -190,7 +163,7 @@ def _decode(
 
 
 def _cut_one(
-    region: Region, pixels: NDArray[np.uint8], source: Crop, cutter: Cutter
+    region: Region, pixels: NDArray[np.uint8], source: tuple[str, str], cutter: Cutter
 ) -> Crop | Rejection:
     height, width = pixels.shape[:2]
     box = crop_box(region, (width, height), cutter.settings)
@@ -211,4 +184,4 @@ def _cut_one(
         phash=phash,
         scores=(),
     )
-    return replace(source, box=box, image=image)
+    return Crop(box=box, image=image, source_path=source[0], source_sha256=source[1])

@@ -104,8 +104,14 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
     for planned, crop in zip(image.regions, crops, strict=True):
         wanted = is_wanted(region_name(planned.region.region_id), rules.only)
         if isinstance(crop, Rejection):
-            rejects += [_reject(planned, crop)] if wanted else []
-            queries += (_refused(planned, query, rules) for query in planned.queries)
+            if wanted:
+                name, source_id = region_name(planned.region.region_id), planned.region.image_id
+                rejects.append(RELATIONS_STAGE.reject(name, crop, source_id=source_id))
+            refused = Rejection(reason="region_refused")
+            queries += (
+                replace(_query(planned, query, None, rules), rejection=refused)
+                for query in planned.queries
+            )
             continue
         scores = _scores(planned, crop, captions, rules)
         shown.append(planned.region.triplet.triplet_id)
@@ -114,24 +120,18 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
             own = scores.get(captions[planned.region.triplet.triplet_id], ())
             gallery.append(_gallery_row(planned, crop, () if isinstance(own, Rejection) else own))
             images |= {} if crop.image is None else {crop.image.image_id: crop.image}
+    used = {row.triplet_id for row in gallery}
+    used |= {query.row.target_triplet_id for query in queries if query.is_wanted}
     return SimatWork(
         gallery=tuple(gallery),
         images=tuple(images.values()),
-        captions=tuple(_wanted_captions(image, gallery, queries)),
+        captions=tuple(row for row in image.captions if row.caption_id in used),
         rejects=tuple(rejects),
         shown=tuple(shown),
         queries=tuple(queries),
         candidates=len(gallery) + sum(reject.stage == RELATIONS_STAGE.name for reject in rejects),
         kept=len(gallery),
     )
-
-
-def _wanted_captions(
-    image: PlannedImage, gallery: list[GalleryRow], queries: list[AskedQuery]
-) -> Iterator[CaptionRow]:
-    used = {row.triplet_id for row in gallery}
-    used |= {query.row.target_triplet_id for query in queries if query.is_wanted}
-    return (row for row in image.captions if row.caption_id in used)
 
 
 def _gallery_row(planned: PlannedRegion, crop: Crop, scores: tuple[Score, ...]) -> GalleryRow:
@@ -148,11 +148,6 @@ def _gallery_row(planned: PlannedRegion, crop: Crop, scores: tuple[Score, ...]) 
         box=crop.box,
         scores=scores,
     )
-
-
-def _reject(planned: PlannedRegion, rejection: Rejection) -> Reject:
-    name, source_id = region_name(planned.region.region_id), planned.region.image_id
-    return RELATIONS_STAGE.reject(name, rejection, source_id=source_id)
 
 
 def _scores(
@@ -204,11 +199,6 @@ def _asked(
                 row=replace(asked.row, scores=found),
                 rejection=refuse_query(found, rules.oracle.settings),
             )
-
-
-def _refused(planned: PlannedRegion, query: PlannedQuery, rules: SimatRules) -> AskedQuery:
-    asked = _query(planned, query, None, rules)
-    return replace(asked, rejection=Rejection(reason="region_refused"))
 
 
 def _query(

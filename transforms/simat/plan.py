@@ -165,7 +165,10 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
     if asked is None:
         changes = changes_of(counts)
         asked = {
-            name: tuple(_proposed(region, change, rules) for change in changes[region.triplet])
+            name: tuple(
+                _planned(region, change, _split(region, rules), None, rules, None)
+                for change in changes[region.triplet]
+            )
             for name, region in shown.items()
         }
     refused = Rejection(reason="region_refused")
@@ -242,7 +245,8 @@ def _published_queries(
         return None
     triplets = {region.triplet for region in shown.values()}
     asked: defaultdict[str, list[PlannedQuery]] = defaultdict(list)
-    if twice := [key for key, n in Counter(map(_question, rules.queries)).items() if n > 1]:
+    keys = Counter((query.region_id, query.part, query.target) for query in rules.queries)
+    if twice := [key for key, n in keys.items() if n > 1]:
         raise InputError(f"--transfos: the query {' '.join(twice[0])} appears twice")
     for query in rules.queries:
         name = region_name(query.region_id)
@@ -261,14 +265,6 @@ def _published_queries(
         frequency = query.norm2 if rules.published else None
         asked[name].append(_planned(region, change, split, frequency, rules, triplets))
     return {name: tuple(queries) for name, queries in asked.items()}
-
-
-def _question(query: PublishedQuery) -> tuple[str, str, str]:
-    return query.region_id, query.part, query.target
-
-
-def _proposed(region: Region, change: Change, rules: PlanRules) -> PlannedQuery:
-    return _planned(region, change, _split(region, rules), None, rules, None)
 
 
 def _planned(
