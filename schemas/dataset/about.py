@@ -102,7 +102,14 @@ def read_about(path: str | Path) -> About:
         _check_names(author, Author, str(path), f"authors[{number}].")
     about = decode(msgspec.json.encode(said), About, str(path))
     _check(about, str(path))
-    return _with_spdx(about, str(path))
+    if not about.licence or about.licence_url:
+        return about
+    if (licence := spdx(about.licence)) is None:
+        raise InputError(
+            f"{path}: licence: SPDX knows no licence {about.licence!r}; expected an identifier of "
+            "https://spdx.org/licenses such as CC-BY-4.0, or licence_url beside it"
+        )
+    return replace(about, licence=licence)
 
 
 def _tables(value: Any) -> list[dict[str, Any]]:
@@ -136,14 +143,3 @@ def _check(about: About, file: str) -> None:
         raise InputError(f"{file}: authors: an author has no name")
     if "```" in about.citation:
         raise InputError(f"{file}: citation: expected BibTeX, found three backticks in it")
-
-
-def _with_spdx(about: About, file: str) -> About:
-    if not about.licence or about.licence_url:
-        return about
-    if (licence := spdx(about.licence)) is None:
-        raise InputError(
-            f"{file}: licence: SPDX knows no licence {about.licence!r}; expected an identifier of "
-            "https://spdx.org/licenses such as CC-BY-4.0, or licence_url beside it"
-        )
-    return replace(about, licence=licence)

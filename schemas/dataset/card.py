@@ -49,6 +49,7 @@ def dataset_card(profile: Profile) -> str:
     splits = profile.facts.splits
     configured = configurations(manifest, splits)
     limits = [*statements.limitations(profile), *statements.biases(profile)]
+    commands = "\n".join(f"$ {visible(line)}" for line in profile.commands)
     parts = [
         _header(profile, configured),
         f"# {in_markdown(statements.title(profile))}",
@@ -67,7 +68,7 @@ def dataset_card(profile: Profile) -> str:
         _list("Known limits", (text for text in limits if text not in manifest.warnings)),
         _list("People", statements.personal_information(profile)),
         _loading(manifest, configured),
-        _again(profile),
+        f"## Make it again\n\n```console\n{commands}\n```\n\n{_OF_FOLDERS}" if commands else "",
         _citation(profile),
         _licence(profile),
         _contact(profile),
@@ -108,9 +109,14 @@ def _header(profile: Profile, configured: Iterable[Configuration]) -> str:
     about = profile.about
     # Where somebody else annotated the rows, or the author says who, the hub is told nothing.
     is_annotated = statements.is_made(profile) and not about.annotation
+    licence: str | None = "other"
+    if not about.licence and not about.licence_url:
+        licence = None
+    elif re.fullmatch(r"[\w.+-]+", about.licence) and not about.licence_url:
+        licence = about.licence.lower()
     data = DatasetCardData(
         pretty_name=statements.title(profile),
-        license=_licence_id(profile),
+        license=licence,
         license_link=about.licence_url or None,
         language=list(statements.languages(profile)) or None,
         size_categories=size_category(profile.manifest.num_rows("samples")),
@@ -140,7 +146,6 @@ def configuration(
     """Return a configuration as the hub writes it.
 
     Args:
-      name: its name.
       files: of each split its name, and the pattern of its files.
       is_default: whether it is loaded when nobody names one.
       only: the value of the column `split` that its rows have.
@@ -149,13 +154,6 @@ def configuration(
     found |= {"default": True} if is_default else {}
     found |= {"data_files": [{"split": split, "path": path} for split, path in files]}
     return found | ({"filters": [["split", "==", only]]} if only else {})
-
-
-def _licence_id(profile: Profile) -> str | None:
-    if not profile.about.licence and not profile.about.licence_url:
-        return None
-    is_single = re.fullmatch(r"[\w.+-]+", profile.about.licence) and not profile.about.licence_url
-    return profile.about.licence.lower() if is_single else "other"
 
 
 def _tables(manifest: Manifest) -> list[str]:
@@ -307,19 +305,11 @@ def _loading(manifest: Manifest, configured: Iterable[Configuration]) -> str:
         f"load_dataset(folder, {quoted(one.name)}, split={quoted(one.split)})"
         for one in configured
     )
-    path = quoted(f"path/to/{manifest.dataset}")
-    folder = f"folder = {path}  # or a repository of the hub"
+    folder = f"folder = {quoted(f'path/to/{manifest.dataset}')}  # or a repository of the hub"
     code = "\n".join(["from datasets import load_dataset", "", folder, *lines])
     text = f"## Loading\n\n```python\n{code}\n```\n\n{_OF_SPLITS}\n\n{_OF_CROISSANT}"
     empty = ", ".join(code_span(name) for name in _tables(manifest) if not manifest.num_rows(name))
     return f"{text}\n\n{_OF_EMPTY.format(empty)}" if empty else text
-
-
-def _again(profile: Profile) -> str:
-    if not profile.commands:
-        return ""
-    code = "\n".join(f"$ {visible(line)}" for line in profile.commands)
-    return f"## Make it again\n\n```console\n{code}\n```\n\n{_OF_FOLDERS}"
 
 
 def _citation(profile: Profile) -> str:

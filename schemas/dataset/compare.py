@@ -63,8 +63,6 @@ class TableRows:
     """The rows of a dataset's table, read piece by piece.
 
     Attributes:
-      dataset: the dataset.
-      table: name of the table.
       key: the columns that distinguish a row from all others.
       columns: the columns that are compared.
       is_of_pictures: whether `image` holds pictures, whose bytes are not read: their key is the
@@ -90,7 +88,7 @@ class TableRows:
     def keys_of(self, batch: pa.RecordBatch) -> list[tuple[Any, ...]]:
         return _rows_of(batch, self.key)
 
-    def index(self, skipped: Collection[str] = ()) -> RowIndex:
+    def index(self, skipped: Collection[str]) -> RowIndex:
         """Read the table, but for the files whose paths are skipped, into an index.
 
         Raises:
@@ -154,9 +152,6 @@ def compare_tables(
     Files that both have, by the SHA-256 in the manifests, are not read: their records are equal.
 
     Args:
-      a: the first dataset.
-      b: the second dataset.
-      table: name of the table.
       only: the columns that are compared; all that both have if empty.
       examples: how many records are named of each kind at most.
 

@@ -74,13 +74,7 @@ def said_of(profile: Profile) -> dict[str, Any]:
 def as_text(
     said: Mapping[str, Any], files: Sequence[Mapping[str, Any]], records: Sequence[dict[str, Any]]
 ) -> str:
-    """Return a description as JSON-LD.
-
-    Args:
-      said: of the whole; see said_of.
-      files: the files and the sets of them.
-      records: the record sets.
-    """
+    """Return a description as JSON-LD: of the whole, of files and sets of them, and record sets."""
     found = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -231,7 +225,6 @@ def record_set(
     """Return the record set of a table, with a field for each column.
 
     Args:
-      kind: the table.
       schema: its columns, where its files do not have those of its record.
       called: what columns are called in the files, where not as in the record.
       pictures: columns of pictures that the files have beside them.
@@ -335,12 +328,7 @@ def _data_type(kind: pa.DataType) -> str:
 
 
 def joined_sets(kind: TableType, rows_of: Callable[[str], int]) -> Iterator[dict[str, Any]]:
-    """Yield the record sets that join the rows of a table with the images they name.
-
-    Args:
-      kind: the table.
-      rows_of: returns the number of rows of a table.
-    """
+    """Yield the record sets that join the rows of a table with the images they name."""
     columns = [column for column, other in kind.references.items() if other == IMAGES_TABLE.name]
     if not rows_of(IMAGES_TABLE.name):
         return
@@ -352,7 +340,7 @@ def joined_sets(kind: TableType, rows_of: Callable[[str], int]) -> Iterator[dict
         shown = column.removesuffix("_id")
         shown = shown if shown not in kind.schema.names else f"{shown}_picture"
         source = {"field": {"@id": image}}
-        fields_ = [_carried(f"{name}/{each}", f"{before}/{each}", kind) for each in carried]
+        fields_ = [_carried(name, before, each, kind) for each in carried]
         fields_[carried.index(column)]["references"] = {"field": {"@id": key}}
         yield {
             "@type": "cr:RecordSet",
@@ -365,8 +353,8 @@ def joined_sets(kind: TableType, rows_of: Callable[[str], int]) -> Iterator[dict
         carried, before = [*carried, shown], name
 
 
-def _carried(place: str, before: str, kind: TableType) -> dict[str, Any]:
-    column, source = place.rpartition("/")[2], {"field": {"@id": before}}
+def _carried(name: str, before: str, column: str, kind: TableType) -> dict[str, Any]:
+    place, source = f"{name}/{column}", {"field": {"@id": f"{before}/{column}"}}
     if column not in kind.schema.names:
         return _field(place, "sc:ImageObject", PICTURE, source)
     of_column = kind.schema.field(column).type

@@ -34,13 +34,14 @@ def spdx(licence: str) -> str | None:
     """Return a licence as SPDX writes it, such as `CC-BY-4.0` for `cc-by-4.0`; None if unknown.
 
     URLs of Creative Commons are known too, and "CC BY 4.0" as people write it.
-
-    Args:
-      licence: an SPDX expression, or one of the other forms.
     """
     from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
-    for text in (licence, _of_creative_commons(licence), "-".join(licence.split())):
+    _, is_found, path = licence.strip().lower().partition(_CREATIVE_COMMONS)
+    place = "/".join(path.split("/")[:3])
+    kind, _, version = place.removeprefix("licenses/").partition("/")
+    of_url = _PUBLIC_DOMAIN.get(place, f"CC-{kind}-{version}" if is_found else "")
+    for text in (licence, of_url, "-".join(licence.split())):
         try:
             return str(canonicalize_license_expression(text))
         except InvalidLicenseExpression:
@@ -48,21 +49,11 @@ def spdx(licence: str) -> str | None:
     return None
 
 
-def _of_creative_commons(licence: str) -> str:
-    _, found, path = licence.strip().lower().partition(_CREATIVE_COMMONS)
-    place = "/".join(path.split("/")[:3])
-    kind, _, version = place.removeprefix("licenses/").partition("/")
-    return _PUBLIC_DOMAIN.get(place, f"CC-{kind}-{version}" if found else "")
-
-
 def is_redistributable(licence: str | None) -> bool:
     """Return whether a licence allows that everybody passes on the work, and what is made of it.
 
     Of an SPDX expression all parts joined by AND have to, and one of those joined by OR; one with
     brackets or WITH is not understood, and allows nothing.
-
-    Args:
-      licence: as the source states it; None where it states none.
     """
     known = None if licence is None else spdx(licence)
     if known is None or "(" in known or " WITH " in known:

@@ -233,12 +233,11 @@ def read_manifest(folder: str) -> tuple[Manifest, str]:
 def manifest_of(
     data: bytes, url: str, form: str = FORMAT, what: str = "a dataset manifest"
 ) -> Manifest:
-    """Return what the bytes of a manifest say, or of another file of its fields.
+    """Decode a manifest, or another file of its fields.
 
     Args:
       data: the file, or more than MAX_BYTES of it.
-      url: of the file, for messages.
-      form: what it says of its format.
+      form: the name of its format.
       what: what it is, for messages.
 
     Raises:
@@ -263,13 +262,7 @@ def manifest_of(
 
 
 def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
-    """Return a dataset as a part of another, behind the parts that it was combined of itself.
-
-    Args:
-      manifest: of the dataset.
-      sha256: of the file of its manifest.
-      name: what the other calls it.
-    """
+    """Return a dataset as a part of another, behind the parts that it was combined of itself."""
     own = PartManifest(
         name=name,
         sha256=sha256,
@@ -284,6 +277,7 @@ def as_parts(manifest: Manifest, sha256: str, name: str) -> list[PartManifest]:
 
 
 def moving(manifest: Manifest) -> Manifest:
+    """Return the manifest of a dataset whose files are still where it was built."""
     return _with_paths(manifest, lambda path: f"{NEXT}/{path}")
 
 
@@ -325,10 +319,9 @@ def close_books(
     entered: Mapping[str, tuple[int, int]],
     reasons: Mapping[str, Mapping[str, int]],
 ) -> dict[str, StageBooks]:
-    """Return the books of every stage.
+    """Return the counts of every stage, in their order.
 
     Args:
-      stages: the stages in order.
       entered: candidates and kept, counted where the stage decides.
       reasons: reject rows by reason, counted where they were written.
     """

@@ -130,7 +130,13 @@ def read_facts(dataset: Dataset) -> Facts:
         found[source] = min(
             (each for each in (licence, found.get(source)) if each is not None), default=None
         )
-    parts = {name: _facts(by_dataset[name]) for name in sorted(by_dataset)}
+    parts = {}
+    for name, sources in sorted(by_dataset.items()):
+        # None stands for sources that had nowhere to state a licence: counted where others do.
+        unknown = UNSTATED if any(sources.values()) else None
+        said = (unknown if each is None else each for each in sources.values())
+        counts = Counter(each for each in said if each is not None)
+        parts[name] = Facts(licences=dict(sorted(counts.items())), sources=len(sources))
     licences = sum((Counter(part.licences) for part in parts.values()), Counter[str]())
     return Facts(
         splits={table: found for table, found in splits.items() if found},
@@ -138,17 +144,6 @@ def read_facts(dataset: Dataset) -> Facts:
         sources=sum(part.sources for part in parts.values()),
         parts=parts if dataset.manifest.dataset in COMBINED else {},
     )
-
-
-def _facts(sources: Mapping[str, str | None]) -> Facts:
-    """Return what is known of sources, by the licence that each states.
-
-    None stands for sources that had nowhere to state one: they are counted where others state some.
-    """
-    unknown = UNSTATED if any(sources.values()) else None
-    said = (unknown if licence is None else licence for licence in sources.values())
-    licences = Counter(licence for licence in said if licence is not None)
-    return Facts(licences=dict(sorted(licences.items())), sources=len(sources))
 
 
 def count_splits(dataset: Dataset, table: str) -> dict[str, int]:
@@ -196,7 +191,6 @@ def _stated_in(
     """Return the licence that an annotation has for one of a row's sources; None if it has none.
 
     Args:
-      annotation: of the row.
       number: which of the row's sources it is.
       place: the columns of the source; where one states its licence, that is its lineage.
       count: how many sources a row has.

@@ -33,8 +33,6 @@ class Dataset:
     """A finished dataset: its folder or URL and its manifest.
 
     Attributes:
-      folder: where it is.
-      manifest: what it says of itself.
       sha256: of the manifest's file; empty where there is none.
       changed: what is wrong with files whose bytes are known to be others than the manifest's, by
         their paths; they are not read.
@@ -91,11 +89,6 @@ class Dataset:
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
         """Yield one file in pieces of at most `rows` rows, each from one row group.
-
-        Args:
-          path: of the file below the folder.
-          columns: their names; None for all.
-          rows: how many there are in a piece at most.
 
         Raises:
           InputError: the file is missing or damaged, or lacks a column.
@@ -267,10 +260,7 @@ def read_file_batches(
     """Yield a Parquet file outside any dataset in pieces, each from one row group.
 
     Args:
-      url: of the file.
-      columns: their names; None for all.
-      rows: how many there are in a piece at most.
-      advice: what to do where the file cannot be read.
+      advice: what to do where the file cannot be read, for the message.
 
     Raises:
       InputError: the file is missing, damaged or beyond the limits, or lacks a column.

@@ -83,7 +83,7 @@ def recorded(rows: pa.RecordBatch, columns: dict[str, str]) -> pa.RecordBatch:
     arrays = [
         rows.column(source)
         if name == source
-        else pa.array([_digest(value) for value in rows.column(source).to_pylist()], pa.string())
+        else pa.array(map(_digest, rows.column(source).to_pylist()), pa.string())
         for name, source in columns.items()
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)

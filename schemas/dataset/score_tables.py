@@ -172,7 +172,6 @@ class ScoresFolder:
 
         Args:
           table: one of FILE_STEMS.
-          columns: their names; None for all.
           rows: the most in a piece. A row of `grid` has the scores of all captions, so few of
             these should be read at once.
         """
@@ -213,7 +212,9 @@ def _checked(
         if batch.schema.names.count(name) != 1:
             raise InputError(f"{url}: expected one column {name!r}; {advice}")
         column = batch.column(name)
-        if not _KINDS.get(name, _is_text)(column.type) or _lacks_value(column):
+        parts = column.flatten() if pa.types.is_nested(column.type) else column
+        lacks_value = bool(column.null_count or parts.null_count)
+        if lacks_value or not _KINDS.get(name, _is_text)(column.type):
             raise InputError(
                 f"{url}: the column {name!r} is of the type {shown(str(column.type))} or lacks a "
                 f"value; {advice}"
@@ -225,11 +226,6 @@ def _is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or (
         pa.types.is_dictionary(kind) and pa.types.is_string(kind.value_type)
     )
-
-
-def _lacks_value(column: pa.Array) -> bool:
-    parts = column.flatten() if pa.types.is_nested(column.type) else column
-    return bool(column.null_count or parts.null_count)
 
 
 def open_scores(folder: str) -> ScoresFolder:

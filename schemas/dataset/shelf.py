@@ -16,12 +16,7 @@ from eqforge.schemas.dataset.reader import Dataset
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Shelf:
-    """Where each picture of a dataset is stored.
-
-    Attributes:
-      dataset: the dataset.
-      places: the file and the row group of each picture, by its id.
-    """
+    """Where each picture of a dataset is stored: its file and row group, by its id."""
 
     dataset: Dataset
     places: dict[str, tuple[str, int]]
@@ -63,10 +58,6 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 def check_picture_id(picture_id: object, folder: str) -> str:
     """Return the id of a picture or mask if it is a SHA-256, 64 lower-case hexadecimal digits.
-
-    Args:
-      picture_id: what a dataset says.
-      folder: of the dataset, for the message.
 
     Raises:
       InputError: it is something else, which might lead out of a folder.

@@ -205,7 +205,7 @@ def _biases(profile: Profile) -> Iterator[str]:
 
 def limitations(profile: Profile) -> Iterator[str]:
     yield from profile.about.limitations
-    yield from of_parts(profile, _paper_mode)
+    yield from of_parts(profile, _defects)
     yield from of_parts(profile, _selection)
     if profile.parts():
         yield from _selection(profile)
@@ -220,7 +220,7 @@ def limitations(profile: Profile) -> Iterator[str]:
     yield from manifest.warnings
 
 
-def _paper_mode(profile: Profile) -> Iterator[str]:
+def _defects(profile: Profile) -> Iterator[str]:
     if profile.manifest.dataset in BENCHMARKS:
         yield "Its rows are as their authors wrote them, defects included; eqforge lint lists them."
     elif profile.manifest.mode == "paper":

@@ -23,7 +23,6 @@ from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
 from eqforge.transforms.export.card import DEFAULT, Files, write_card
 from eqforge.transforms.export.formats import Writer
 from eqforge.transforms.export.names import picture_references, renamed
-from eqforge.transforms.export.pictures import Picture
 from eqforge.transforms.export.rows import Split, merged
 from eqforge.transforms.export.target import Export, ExportStream, Part
 
@@ -40,14 +39,6 @@ _TOKEN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 def _json(row: dict[str, Any]) -> bytes:
     return json.dumps(row, ensure_ascii=False).encode()
-
-
-def _put_picture(export: Export, picture: Picture | None) -> str | None:
-    if picture is None:
-        return None
-    path = f"images/{picture.image_id[:2]}/{picture.image_id}{picture.suffix}"
-    export.put(path, picture.data)
-    return path
 
 
 # --- WebDataset: of each row its pictures and a file of JSON
@@ -166,8 +157,13 @@ def _rows_and_paths(
     """Yield rows, and the paths of their pictures, by column, which are written if asked for."""
     if export.settings.image_files:
         for record in export.records_of(split):
-            pictures = record.pictures.items()
-            yield record.row, {name: _put_picture(export, each) for name, each in pictures}
+            paths: dict[str, str | None] = dict.fromkeys(record.pictures)
+            for name, picture in record.pictures.items():
+                if picture is not None:
+                    path = f"images/{picture.image_id[:2]}/{picture.image_id}{picture.suffix}"
+                    export.put(path, picture.data)
+                    paths[name] = path
+            yield record.row, paths
         return
     for part in export.parts(split):
         for table in part.tables():

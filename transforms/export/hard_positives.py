@@ -70,7 +70,11 @@ def _imported(export: Export) -> Iterator[tuple[str, list[Row]]]:
 
 def _own(export: Export) -> Iterator[tuple[str, list[Row]]]:
     """Yield the file of each row and its record in each folder, in the order of the source."""
-    for row in rows_by(export, _OWN_COLUMNS, _own_place):
+
+    def place(row: Row) -> str:
+        return "/".join([*(f"{number:012d}" for number in row["source_order"]), row["sample_id"]])
+
+    for row in rows_by(export, _OWN_COLUMNS, place):
         kind, image, box = row["hard_negative_kind"], row["image"], row["box"]
         pairs = "text_pairs" if kind.split("/")[0] == "source" else "captions"
         rest: Row = {
@@ -85,10 +89,6 @@ def _own(export: Export) -> Iterator[tuple[str, list[Row]]]:
             _NAMES.get(kind, pairs),
             [{"image_id": image_id, "true_caption": row[column], **rest} for column in _TRUE],
         )
-
-
-def _own_place(row: Row) -> str:
-    return "/".join([*(f"{number:012d}" for number in row["source_order"]), row["sample_id"]])
 
 
 WRITERS: Final = {"vl-checklist": Writer(_write, _refusal)}

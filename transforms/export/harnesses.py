@@ -24,6 +24,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import zip_longest
 from typing import Any, Final
 
@@ -255,10 +256,6 @@ def _question_row(asked: _Asked) -> dict[str, Any]:
     }
 
 
-def _refuse_vlmevalkit(dataset: Dataset, table: str) -> str:
-    return _refusal(dataset, table, _READ_AS_NOTHING)
-
-
 def _write_vlmevalkit(export: Export) -> None:
     path = f"{_task_name(export.dataset)}.tsv"
     if export.has(path):
@@ -334,6 +331,6 @@ def _captioned(part: Part) -> Iterator[tuple[str, bytes]]:
 
 WRITERS: Final = {
     "lmms-eval": Writer(_write_lmms_eval, _refusal),
-    "vlmevalkit": Writer(_write_vlmevalkit, _refuse_vlmevalkit),
+    "vlmevalkit": Writer(_write_vlmevalkit, partial(_refusal, unreadable=_READ_AS_NOTHING)),
     "clip-benchmark": Writer(_write_clip_benchmark, _refuse_clip_benchmark),
 }

@@ -109,7 +109,6 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     """Check the folder of an export, and delete an earlier one where that is asked for.
 
     Args:
-      folder: path or URL.
       note: what is to be exported, without files.
       overwrite: whether another export in the folder is replaced.
 
@@ -121,7 +120,12 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
     finished, begun = _read(folder, NOTE), _read(folder, PARTIAL)
     there = begun or finished
     if there is None:
-        _check_empty(folder)
+        for name in storage.list_names(folder):
+            if not _TEMPORARY.fullmatch(name):
+                raise InputError(
+                    f"{storage.join(folder, clipped(name))}: is there already, and no export "
+                    "wrote it; name a folder that is new, empty, or holds an earlier export"
+                )
         ledger = Ledger(folder, note)
     elif there.is_of(note) and (begun is not None or not overwrite):
         ledger = Ledger(folder, note, _complete(folder, there, begun is None))
@@ -142,15 +146,6 @@ def begin(folder: str, note: ExportNote, overwrite: bool) -> Ledger:
             raise
         raise InputError(f"--output {folder}: cannot be written: {error.strerror}") from error
     return ledger
-
-
-def _check_empty(folder: str) -> None:
-    foreign = [name for name in storage.list_names(folder) if not _TEMPORARY.fullmatch(name)]
-    if foreign:
-        raise InputError(
-            f"{storage.join(folder, clipped(foreign[0]))}: is there already, and no export wrote "
-            "it; name a folder that is new, empty, or holds an earlier export"
-        )
 
 
 def _complete(folder: str, note: ExportNote, is_finished: bool) -> list[DataFile]:

@@ -10,10 +10,9 @@ load a split without rows, so tables without rows have no configuration; the car
 
 import contextlib
 import io
-from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -44,8 +43,6 @@ _RECIPE_OPTIONS: Final[dict[str, Any]] = {
     "compression_level": 3,
     "write_page_index": True,
 }
-
-T = TypeVar("T")
 
 
 def _write_flat(export: Export) -> None:
@@ -86,9 +83,13 @@ def _write_rows(export: Export, prefix: str = "") -> list[Files]:
         with (
             export.file(path, rows=part.rows) as stream,
             pq.ParquetWriter(stream, schema, **options) as writer,
-            contextlib.closing(_ahead(part.pieces())) as pieces,
+            ThreadPoolExecutor(1) as thread,
         ):
-            for piece in pieces:
+            # While a piece is written, the thread makes the next one.
+            pieces = part.pieces()
+            coming = thread.submit(next, pieces, None)
+            while (piece := coming.result()) is not None:
+                coming = thread.submit(next, pieces, None)
                 columns = [column.combine_chunks() for column in piece.rows.columns]
                 for shown in piece.pictures.values():
                     paths = pc.binary_join_element_wise(shown.ids, shown.suffixes, "")
@@ -119,15 +120,6 @@ def _options(schema: pa.Schema, export: Export) -> dict[str, Any]:
         "write_statistics": texts,
         "write_page_index": True,
     }
-
-
-def _ahead(things: Iterator[T]) -> Generator[T]:
-    """Yield things, of which another thread makes the next one while the last one is used."""
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, things, None)
-        while (found := coming.result()) is not None:
-            coming = thread.submit(next, things, None)
-            yield found
 
 
 def _refuse_recipe(dataset: Dataset, table: str) -> str:

@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -29,7 +29,6 @@ from eqforge.core.files.untrusted import Unreadable
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import check_suffix
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.schemas.tables.datasets import table_type
 from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.export.formats import ExportSettings
 
@@ -77,16 +76,14 @@ class PictureColumn:
 class Pictures:
     """An index of the pictures of a table, to be closed as a context."""
 
-    def __init__(self, dataset: Dataset, table: str = "images") -> None:
-        kind = table_type(dataset.manifest.dataset, table)
-        assert kind is not None
-        self._dataset, self._key = dataset, kind.key[0]
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
         self._stack = contextlib.ExitStack()
         self._paths: list[str] = []
         self._opened: dict[int, int] = {}
         self._unpacked: dict[int, int] = {}
         self._suffixes: list[str] = []
-        parts = [self._index(file.path) for file in dataset.files(table) if file.rows]
+        parts = [self._index(file.path) for file in dataset.files("images") if file.rows]
         whole = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
         keys, *rest = whole or [np.zeros(0, f"S{_DIGITS}"), *[np.zeros(0, np.int64)] * 4]
         order = np.argsort(keys, kind="stable")
@@ -174,12 +171,15 @@ class Pictures:
         number = len(self._paths)
         self._paths.append(path)
         keys, lengths, kinds = [], [], []
-        for group in self._dataset.groups(path, [self._key, "num_bytes", "image.path"]):
-            keys.append(self._keys_of(group.column(self._key)))
+        for group in self._dataset.groups(path, ["image_id", "num_bytes", "image.path"]):
+            keys.append(self._keys_of(group.column("image_id")))
             lengths.append(group.column("num_bytes").to_numpy().astype(np.int64))
             kinds.append(self._kinds_of(group.column("image").combine_chunks().field("path")))
-        starts = self._starts_in(path, lengths)
-        if starts is None:
+        starts = None
+        if storage.is_local(self._dataset.folder):
+            with self._dataset.open_file(path) as file, contextlib.suppress(Unreadable):
+                starts = file.places("image.bytes", lengths)
+        if starts is None:  # a file of a store, or a packed one
             starts, lengths = self._unpack(number, path)
         files = np.full(sum(map(len, keys)), number, np.uint32)
         return np.concatenate(keys), starts, np.concatenate(lengths), files, np.concatenate(kinds)
@@ -201,13 +201,6 @@ class Pictures:
                 self._suffixes.append(suffix)
         codes = [self._suffixes.index(suffix) for suffix in coded.dictionary.to_pylist()]
         return np.asarray(codes, np.uint8)[coded.indices.to_numpy()]
-
-    def _starts_in(self, path: str, lengths: Sequence[Places]) -> Places | None:
-        """Return where pictures begin in a file of this machine; None if they are packed."""
-        if storage.is_local(self._dataset.folder):
-            with self._dataset.open_file(path) as file, contextlib.suppress(Unreadable):
-                return file.places("image.bytes", lengths)
-        return None
 
     def _unpack(self, number: int, path: str) -> tuple[Places, list[Places]]:
         """Copy a file's pictures to a temporary file; return their starts and lengths."""
@@ -237,10 +230,9 @@ class Encoder:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """The suffixes that pictures may have."""
-        found = self._pictures.suffixes
-        return (
-            found if self._is_kept else tuple(sorted({_SUFFIXES[self._wanted(s)] for s in found}))
-        )
+        if self._is_kept:
+            return self._pictures.suffixes
+        return tuple(sorted({_SUFFIXES[self._wanted(s)] for s in self._pictures.suffixes}))
 
     def _wanted(self, suffix: str) -> Literal["jpeg", "png"]:
         chosen = self._settings.image_format

@@ -39,7 +39,6 @@ from eqforge.transforms.dataset.sorted_runs import Run, RunSorter, merge_runs
 from eqforge.transforms.export.formats import Writer
 from eqforge.transforms.export.names import is_safe, key_of, split_names
 from eqforge.transforms.export.note import NOTES
-from eqforge.transforms.export.pictures import Picture
 from eqforge.transforms.export.target import PIECE_ROWS, Export, ExportStream, Record
 
 IMAGES: Final = "images"
@@ -90,17 +89,6 @@ def rows_by(export: Export, columns: Sequence[str], place: Callable[[Row], str])
             yield msgspec.json.decode(data, type=_Placed).row
 
 
-def _records_by(
-    export: Export, columns: Sequence[str], place: Callable[[Row], str]
-) -> Iterator[Record]:
-    """Yield all rows with their pictures; see rows_by."""
-    schema = pa.schema([export.schema.field(name) for name in _names(export, columns)])
-    rows = rows_by(export, columns, place)
-    while some := list(islice(rows, PIECE_ROWS)):
-        for piece in export.joined(pa.Table.from_pylist(some, schema=schema)):
-            yield from export.records(piece)
-
-
 def _names(export: Export, columns: Sequence[str]) -> list[str]:
     wanted = {*columns, *export.keys, *export.pictures}
     return [name for name in export.schema.names if name in wanted]
@@ -130,7 +118,9 @@ class _Pictures:
         is_cut = record.row.get("box") is not None
         others = (f"{made}{picture.suffix}" for made in (stem, f"{record.key}-{column}"))
         for chosen in (name, *others):
-            if (chosen == name and is_cut) or not _fits(chosen, picture):
+            suffix = PurePosixPath(chosen).suffix.lower().replace(".jpeg", ".jpg")
+            fits = suffix == picture.suffix and is_safe(f"{IMAGES}/{chosen}")
+            if (chosen == name and is_cut) or not fits:
                 continue
             # Names that differ in the case of a letter are one file on some disks.
             if self._ids.setdefault(chosen.casefold(), picture.image_id) == picture.image_id:
@@ -142,29 +132,23 @@ class _Pictures:
         )
 
 
-def _fits(name: str, picture: Picture) -> bool:
-    suffix = PurePosixPath(name).suffix.lower().replace(".jpeg", ".jpg")
-    return suffix == picture.suffix and is_safe(f"{IMAGES}/{name}")
-
-
 class _Array:
     """A JSON array, or an object, that is written record by record."""
 
     def __init__(self, stream: ExportStream, is_object: bool = False) -> None:
-        self._stream, self._is_object, self.number = stream, is_object, 0
+        self.stream, self._is_object = stream, is_object
 
     def add(self, record: Any, key: str = "") -> None:
-        start = ("{" if self._is_object else "[") if self.number == 0 else ","
+        start = ("{" if self._is_object else "[") if self.stream.rows == 0 else ","
         name = f"{json.dumps(key, ensure_ascii=False)}: " if self._is_object else ""
         text = json.dumps(record, ensure_ascii=False)
-        self._stream.write(f"{start}\n{name}{text}".encode())
-        self._stream.rows += 1
-        self.number += 1
+        self.stream.write(f"{start}\n{name}{text}".encode())
+        self.stream.rows += 1
 
     def close(self) -> None:
-        if self.number == 0:
-            self._stream.write(b"{" if self._is_object else b"[")
-        self._stream.write(b"\n}\n" if self._is_object else b"\n]\n")
+        if self.stream.rows == 0:
+            self.stream.write(b"{" if self._is_object else b"[")
+        self.stream.write(b"\n}\n" if self._is_object else b"\n]\n")
 
 
 def _write_array(export: Export, path: str, records: Iterable[Any]) -> None:
@@ -202,8 +186,21 @@ def _write_eqben(export: Export) -> None:
     """Write the pairs, and the single images and captions in the order of EqBen's server."""
     pictures, single, found = _Pictures(export), list[tuple[str, str]](), Counter[str]()
 
+    def place(row: Row) -> str:  # in the order of the subsets, then its own
+        subset = _subset(row)
+        number = list(EQBEN_SIZES).index(subset) if subset else len(EQBEN_SIZES)
+        return "\0".join((f"{number}", row.get("kind") or "", f"{source_order(row):012d}"))
+
+    def records() -> Iterator[Record]:
+        names = _names(export, _EQBEN_COLUMNS)
+        schema = pa.schema([export.schema.field(name) for name in names])
+        rows = rows_by(export, _EQBEN_COLUMNS, place)
+        while some := list(islice(rows, PIECE_ROWS)):
+            for piece in export.joined(pa.Table.from_pylist(some, schema=schema)):
+                yield from export.records(piece)
+
     def written() -> Iterator[Any]:
-        for record in _records_by(export, _EQBEN_COLUMNS, _eqben_place):
+        for record in records():
             row = record.row | _eqben_names(record, pictures)
             yield eqben.write(row)
             found[_subset(row)] += 1
@@ -221,13 +218,6 @@ def _subset(row: Row) -> str:
     """Return the subset of EqBen that a pair is of; an empty name if it is of none."""
     kind, dataset = row.get("kind") or "", row["dataset"]
     return eqben_subset(kind) or eqben_subset(f"{dataset}/{kind}" if kind else dataset)
-
-
-def _eqben_place(row: Row) -> str:
-    """Return a pair's place, which sorts as text: in the order of the subsets, then its own."""
-    subset = _subset(row)
-    number = list(EQBEN_SIZES).index(subset) if subset else len(EQBEN_SIZES)
-    return "\0".join((f"{number}", row.get("kind") or "", f"{source_order(row):012d}"))
 
 
 def _eqben_names(record: Record, pictures: _Pictures) -> dict[str, str]:
@@ -271,7 +261,7 @@ def _write_by_kind(export: Export, *, fields: Fields, is_object: bool = False) -
         }
         for record in _records(export):
             array = arrays[record.row.get("kind") or ""]
-            own = _own_id(export, record, array.number)
+            own = _own_id(export, record, array.stream.rows)
             name = pictures.put(record, "image", record.key)
             more = {} if is_object else {"id": own}
             array.add(write_fields(fields, record.row | {"image": name}, **more), str(own))

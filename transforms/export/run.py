@@ -51,16 +51,11 @@ _DATASET: Final = "dataset"
 def export_dataset(
     dataset: Dataset, settings: ExportSettings, output: str, *, overwrite: bool = False
 ) -> ExportNote:
-    """Write a dataset in another form; goes on where a run of the same export was stopped.
+    """Write a finished dataset in another form; go on where a run of the same export was stopped.
 
     Args:
-      dataset: a finished one.
-      settings: the format and its options.
       output: folder or URL: new, empty, or with an earlier export.
       overwrite: whether an earlier export of something else is deleted first.
-
-    Returns:
-      What the folder holds now.
 
     Raises:
       InputError: the dataset cannot be written so, or is damaged, or the folder has something else.
@@ -144,10 +139,6 @@ class PartOfDataset(Dataset):
 def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, int]]:
     """Return a dataset of the rows that may be passed on, and how many others there are.
 
-    Args:
-      dataset: a finished one.
-      table: the table whose rows are chosen.
-
     Returns:
       The dataset, which has no other table but `images`, and the rows left out by the licences that
       forbid it: as SPDX writes them, several joined by commas.
@@ -195,7 +186,6 @@ def _refused(
     """Return the licences of a row that do not allow to pass it on; empty where all do.
 
     Args:
-      row: its licences, its annotation, the dataset that it comes from, and the columns below.
       pictures: columns of keys of pictures.
       lineage: columns of the lineage of pictures.
       dataset: the dataset of a row that names none.

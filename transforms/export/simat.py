@@ -105,7 +105,6 @@ def _queries(export: Export, lines: _Known, places: _Known) -> Iterator[list[Any
 
 
 def _line(caption: str, name: str) -> bytes:
-    """Return a caption as a line, which it has to be alone."""
     if len(caption.splitlines()) != 1 or not caption.strip():
         raise InputError(
             f"the caption of {name_of(name)} is no single line, as captions.txt has them; mend it "

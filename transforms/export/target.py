@@ -49,7 +49,6 @@ class Record:
     """A row with its pictures.
 
     Attributes:
-      id: the row's, such as its `sample_id`.
       key: a name for files, safe on every disk; distinct for distinct ids.
       row: its columns, without pictures.
       pictures: by the columns of pictures, `image_0` for `image_0_id`; None where the id is null.
@@ -63,25 +62,14 @@ class Record:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Piece:
-    """Some rows, with all their pictures in memory: at most PIECE_BYTES, or one row.
-
-    Attributes:
-      rows: the rows, without pictures.
-      pictures: those of each row, by the columns of pictures.
-    """
+    """Some rows, with all their pictures in memory: at most PIECE_BYTES, or one row."""
 
     rows: pa.Table
     pictures: dict[str, PictureColumn]
 
 
 class Part:
-    """The rows of one file, in the order of their ids.
-
-    Attributes:
-      split: whose rows they are.
-      number, count: which of the split's files it is, from 0, and of how many.
-      start, rows: the place of the first row in the split, and how many there are.
-    """
+    """The rows of one file, in the order of their ids: `rows` of its split, from `start`."""
 
     def __init__(self, export: "Export", split: Split, number: int, rows: SplitRows) -> None:
         self._export, self._split_rows = export, rows
@@ -118,10 +106,7 @@ class Export:
     """A dataset that is being written in another form.
 
     Attributes:
-      dataset: the dataset.
-      settings: what the user chose.
       keys: the columns that tell a row from all others.
-      splits: of the rows, sorted.
       schema: the columns of the rows, without pictures.
       pictures: the column of pictures for each column that is a key into `images`; none where the
         dataset has no pictures.
