@@ -62,11 +62,7 @@ class RowIndex:
 class TableRows:
     """The rows of a dataset's table, read piece by piece.
 
-    Attributes:
-      key: the columns that distinguish a row from all others.
-      columns: the columns that are compared.
-      is_of_pictures: whether `image` holds pictures, whose bytes are not read: their key is the
-        SHA-256 of these.
+    Bytes of pictures are not read: their key is their SHA-256.
     """
 
     dataset: Dataset
@@ -89,11 +85,7 @@ class TableRows:
         return _rows_of(batch, self.key)
 
     def index(self, skipped: Collection[str]) -> RowIndex:
-        """Read the table, but for the files whose paths are skipped, into an index.
-
-        Raises:
-          InputError: a file is missing or damaged, or two rows have the same key.
-        """
+        """Read the table, but for the files whose paths are skipped, into an index."""
         keys, rows, files = [digests(())], [digests(())], [np.zeros(0, dtype=np.int32)]
         for number, path in enumerate(self.paths):
             for batch in () if path in skipped else self.batches(path):
@@ -119,7 +111,6 @@ class TableRows:
 
         Args:
           keys: digests in ascending order [n].
-          index: of the table.
 
         Yields:
           The places of the rows' digests in `keys`, their keys, and their compared columns.

@@ -87,11 +87,7 @@ def as_text(
 
 
 def read_said(text: str) -> dict[str, Any]:
-    """Return what a description says of a dataset as a whole, with what its author says.
-
-    Raises:
-      ValueError: it is no such description.
-    """
+    """Return what a description says of a dataset as a whole, with what its author says."""
     said = json.loads(text)
     if not isinstance(said, dict):
         raise ValueError("it is no object")
@@ -105,11 +101,7 @@ def in_folder(text: str, folder: str) -> str:
 
 
 def described_files(text: str) -> dict[str, str]:
-    """Return the SHA-256 that a description states for each file, by its path.
-
-    Raises:
-      ValueError: it is no such description.
-    """
+    """Return the SHA-256 that a description states for each file, by its path."""
     said = json.loads(text)
     parts = said.get("distribution") if isinstance(said, dict) else None
     if not isinstance(parts, list):

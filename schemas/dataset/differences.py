@@ -13,7 +13,6 @@ class ChangedRecord:
     """A record that both datasets have, with other values.
 
     Attributes:
-      key: of the record.
       columns: the values in A and in B, by column.
     """
 

@@ -40,7 +40,6 @@ def configurations(
     card says.
 
     Args:
-      manifest: of the dataset.
       splits: by table, what its rows name as their split.
     """
     names = [name for name in manifest.tables if manifest.num_rows(name)]

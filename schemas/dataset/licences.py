@@ -99,10 +99,7 @@ def of_picture(
     """Return the licences of a picture of a row; None for one that is not stated.
 
     Args:
-      own: licences of the row.
       lineage: of its pictures; where one has none, the row's own licences stand for all.
-      number: which picture it is.
-      count: how many the row has.
     """
     if lineage and len(lineage) >= count:
         return [*(stated(lineage[number]) or [None]), *own]

@@ -53,8 +53,6 @@ class Profile:
     """A finished dataset, described.
 
     Attributes:
-      manifest: of the dataset.
-      facts: what its rows say.
       stages: the stages of its books, with the meaning of each reason, as far as they are known.
       commands: the lines that make it again, without folders of a machine; none if not known.
       about: what its author says.

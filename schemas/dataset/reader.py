@@ -68,11 +68,7 @@ class Dataset:
         return list(self.schema(table).names)
 
     def check_samples(self) -> None:
-        """Check that there are samples; without rows a table shows no columns to tell it by.
-
-        Raises:
-          InputError: there are none.
-        """
+        """Check that there are samples; without rows a table shows no columns to tell it by."""
         if not self.manifest.num_rows("samples"):
             raise InputError(
                 f"{self.folder}: has no samples; eqforge inspect says why none was kept"
@@ -88,11 +84,7 @@ class Dataset:
     def file_batches(
         self, path: str, columns: Sequence[str] | None = None, rows: int = 1_000
     ) -> Iterator[pa.RecordBatch]:
-        """Yield one file in pieces of at most `rows` rows, each from one row group.
-
-        Raises:
-          InputError: the file is missing or damaged, or lacks a column.
-        """
+        """Yield one file in pieces of at most `rows` rows, each from one row group."""
         with self._unreplaced(), self.open_file(path) as opened:
             doubtful = self._check_columns(opened, path, columns)
             for group in range(opened.num_groups):
@@ -103,11 +95,7 @@ class Dataset:
     def groups(
         self, path: str, columns: Sequence[str], numbers: Sequence[int] | None = None
     ) -> Iterator[pa.Table]:
-        """Yield columns of the row groups of a file, or of some of them by number.
-
-        Raises:
-          InputError: the file is missing or damaged, or lacks a column.
-        """
+        """Yield columns of the row groups of a file, or of some of them by number."""
         with self._unreplaced(), self.open_file(path) as opened:
             doubtful = self._check_columns(opened, path, columns)
             for number in range(opened.num_groups) if numbers is None else numbers:
@@ -135,9 +123,6 @@ class Dataset:
 
         A rebuilt dataset first gets its new manifest, then its new files, and last the manifest
         that names these in their places.
-
-        Raises:
-          InputError: another dataset has taken its place.
         """
         url = self.url(FILE_NAME)
         try:
@@ -151,11 +136,7 @@ class Dataset:
             raise InputError(f"{self.folder}: was built again while it was read; read it again")
 
     def fingerprint(self, path: str) -> str:
-        """Return the fingerprint of its rows that a file was written with; empty if it has none.
-
-        Raises:
-          InputError: the file is missing or damaged.
-        """
+        """Return the fingerprint of its rows that a file was written with; empty if it has none."""
         with self.open_file(path) as opened:
             said = (opened.schema.metadata or {}).get(b"fingerprint", b"")
         return said.decode("utf-8", "replace")
@@ -168,11 +149,7 @@ class Dataset:
 
     @contextlib.contextmanager
     def open_file(self, path: str) -> Iterator[TableFile]:
-        """Open one of the manifest's files.
-
-        Raises:
-          InputError: it is missing, damaged or changed, or not as long as the manifest says.
-        """
+        """Open one of the manifest's files."""
         if path in self.changed:
             raise InputError(f"{path}: is not read: {self.changed[path]}")
         _, file = self._listed(path)
@@ -221,11 +198,7 @@ class Dataset:
 
 
 def open_dataset(folder: str) -> Dataset:
-    """Open a finished dataset.
-
-    Raises:
-      InputError: the folder holds none.
-    """
+    """Open a finished dataset."""
     manifest, sha256 = read_manifest(folder)
     return Dataset(folder=folder.rstrip("/") or "/", manifest=manifest, sha256=sha256)
 
@@ -234,11 +207,7 @@ def open_samples(folder: str, name: str = "") -> Dataset:
     """Open a finished dataset, or a folder that holds only files of samples.
 
     Args:
-      folder: its path.
       name: of the dataset whose columns such files have; without it any columns will do.
-
-    Raises:
-      InputError: the folder holds neither.
     """
     there = storage.list_files(storage.join(folder, "data"))
     paths = [f"data/{n}" for n in there if n.startswith("samples-") and n.endswith(".parquet")]
@@ -261,9 +230,6 @@ def read_file_batches(
 
     Args:
       advice: what to do where the file cannot be read, for the message.
-
-    Raises:
-      InputError: the file is missing, damaged or beyond the limits, or lacks a column.
     """
     folder, _, name = url.rpartition("/")
     with open_table_file(folder or ".", name, advice) as opened:

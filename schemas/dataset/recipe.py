@@ -99,11 +99,7 @@ def _digest(value: Any) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RecordedDataset(Dataset):
-    """A finished dataset, whose rows are read as a recipe has them.
-
-    Attributes:
-      whole: the dataset itself.
-    """
+    """A finished dataset, whose rows are read as a recipe has them."""
 
     whole: Dataset
 
@@ -138,9 +134,6 @@ def sources_of(dataset: Dataset) -> dict[str, str]:
     """Return the files that records were made of, by name, with the SHA-256 of each.
 
     The names of all are held in memory; there are none of records that keep no such digests.
-
-    Args:
-      dataset: a finished one, or a recipe.
     """
     found: dict[str, str] = {}
     for table in tables_of(dataset.manifest):
@@ -172,9 +165,6 @@ def open_recipe(folder: str) -> Dataset:
 
     Args:
       folder: its folder or URL, or that of its `recipe.json`.
-
-    Raises:
-      InputError: the folder holds none, or it is malformed.
     """
     place, _, name = folder.rpartition("/")
     if name == FILE_NAME:
@@ -200,11 +190,7 @@ def open_recipe(folder: str) -> Dataset:
 
 
 def open_either(folder: str) -> Dataset:
-    """Open a finished dataset, or a recipe.
-
-    Raises:
-      InputError: the folder holds neither.
-    """
+    """Open a finished dataset, or a recipe."""
     is_file = folder.rpartition("/")[2] == FILE_NAME
     is_recipe = is_file or storage.exists(storage.join(folder, FILE_NAME))
     return open_recipe(folder) if is_recipe else open_dataset(folder)

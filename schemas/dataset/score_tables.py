@@ -229,11 +229,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def open_scores(folder: str) -> ScoresFolder:
-    """Open a finished folder of scores.
-
-    Raises:
-      InputError: the folder holds none.
-    """
+    """Open a finished folder of scores."""
     url = storage.join(folder.rstrip("/"), FILE_NAME)
     if not storage.exists(url):
         raise InputError(

@@ -39,11 +39,7 @@ class Shelf:
 
 
 def make_shelf(dataset: Dataset) -> Shelf:
-    """Index the ids of a dataset's images.
-
-    Raises:
-      InputError: there is no table of images, or a file is missing or damaged.
-    """
+    """Index the ids of a dataset's images."""
     if not dataset.files("images"):
         raise InputError(f"{dataset.folder}: has no images; {dataset.remedy}")
     places: dict[str, tuple[str, int]] = {}
@@ -68,11 +64,7 @@ def check_picture_id(picture_id: object, folder: str) -> str:
 
 
 def check_suffix(suffix: object, folder: str) -> str:
-    """Return the suffix of a picture's file, such as `.jpg`, if it is one that pictures have.
-
-    Raises:
-      InputError: it is another, or there is none.
-    """
+    """Return the suffix of a picture's file, such as `.jpg`, if it is one that pictures have."""
     if isinstance(suffix, str) and suffix in FILE_SUFFIXES:
         return suffix
     raise InputError(

@@ -38,11 +38,7 @@ def error_rejection(error: Exception) -> Rejection:
 
 
 def guarded(make: Callable[[], Made]) -> Made | Rejection:
-    """Return what a function makes of one record, or a rejection if it fails on the record.
-
-    Raises:
-      EqforgeError, OSError, MemoryError: the run failed; see `error_rejection`.
-    """
+    """Return what a function makes of one record, or a rejection if it fails on the record."""
     try:
         return make()
     except Exception as error:

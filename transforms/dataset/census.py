@@ -60,11 +60,7 @@ class Medium:
     is_read: bool = True
 
     def state(self) -> State | None:
-        """Return what changes with the content; None if it is missing.
-
-        Raises:
-          OSError: the file's status cannot be read.
-        """
+        """Return what changes with the content; None if it is missing."""
         if self.file is None:
             return None
         return self.file.state() if self.is_read else []
@@ -144,12 +140,7 @@ def _kept(output: str) -> str:
 
 
 def compare_media(dataset: "Dataset", media: Iterable[Medium]) -> Iterator[str]:
-    """Yield how the media differ from those that a finished dataset was made from.
-
-    Raises:
-      InputError: the dataset's rows cannot be read.
-      OSError: a file cannot be read.
-    """
+    """Yield how the media differ from those that a finished dataset was made from."""
     there = list(media)
     now, known = take_census(there), known_census(dataset)
     files = {(each.kind, each.name): each.file for each in there}
@@ -193,11 +184,7 @@ def _is_known(file: FoundFile | None, digests: set[str]) -> bool:
 
 
 def read_lineage(dataset: "Dataset") -> dict[str, set[str]]:
-    """Return the digests that a dataset's rows give for their source files, by file name.
-
-    Raises:
-      InputError: the rows cannot be read.
-    """
+    """Return the digests that a dataset's rows give for their source files, by file name."""
     found: dict[str, set[str]] = {}
     for file in (file for files in dataset.manifest.tables.values() for file in files):
         for name, digest in _pairs(dataset, file.path):

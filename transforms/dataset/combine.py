@@ -63,15 +63,10 @@ def plan_pieces(
     """Yield what is taken over from each part.
 
     Args:
-      rules: the parts, and what they become.
       selection: `limit` and `sample` are those of each subset: of each, the samples whose ids have
         the least ranks, whatever their order.
       dropped: ids of samples that errata drop when they are written: pictures that only these show
         are not taken over.
-
-    Raises:
-      InputError: a file of a part is missing or damaged, two parts say different things of one id,
-        a sample names a picture that its part lacks, or a sample asked for is in no part.
     """
     scan = _scan(rules, selection.only)
     doubles = _doubles(scan, rules)
@@ -141,11 +136,7 @@ def _groups(parts: Sequence[Part], table: str) -> Iterator[tuple[int, str, int]]
 
 
 def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
-    """Tells which samples stand in an earlier part as well [n].
-
-    Raises:
-      InputError: one of them says something else there.
-    """
+    """Tells which samples stand in an earlier part as well [n]."""
     order = np.argsort(scan.keys, kind="stable")  # of equal ones, that of the first part is first
     again = scan.keys[order[1:]] == scan.keys[order[:-1]]
     differs = again & (scan.rows[order[1:]] != scan.rows[order[:-1]])

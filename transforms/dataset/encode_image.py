@@ -33,7 +33,6 @@ def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> Enco
 
     Args:
       pixels: RGB, shape (height, width, 3), uint8.
-      settings: the format, its quality, and the longest side.
     """
     image = Image.fromarray(pixels)
     longest = max(image.size)

@@ -225,11 +225,7 @@ def _used_rows(
 def errata_of(
     path: str | Path | None, dataset: str, decisions: str | Path | None = None
 ) -> tuple[Erratum, ...]:
-    """Read the errata of a dataset, and what people decided to drop; none if no file is named.
-
-    Raises:
-      InputError: a file holds something else, or corrects what is no text.
-    """
+    """Read the errata of a dataset, and what people decided to drop; none if no file is named."""
     reviewed = dropped(decisions)
     if path is None:
         return reviewed

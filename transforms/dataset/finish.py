@@ -39,7 +39,6 @@ class DatasetTarget:
     """Where a dataset goes, and what is known about it before its rows are.
 
     Attributes:
-      output: the dataset's folder or URL.
       header: the manifest without books and files.
       stages: the stages in order; the last one's kept candidates are the samples.
       tables: the tables, among them `samples` and `rejects`.

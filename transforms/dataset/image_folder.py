@@ -76,7 +76,6 @@ class ImageFolder:
         """Return the row of an image, or why it cannot be used; read once for many captions.
 
         Args:
-          name: the image as its source names it.
           box: the part wanted, in pixels of the upright image; None takes the whole file.
         """
         found = self.look_up(name, box)
@@ -117,12 +116,7 @@ def _look_up(folder: ImageFolder, name: str, box: CornerBox | None) -> FoundImag
 
 
 def read_named(root: SourceFolder, name: str) -> bytes | Rejection:
-    """Return the bytes of a file of a folder, or why they cannot be had.
-
-    Raises:
-      BuildError: there is no such folder on this host.
-      OSError: the error is the machine's, not the file's.
-    """
+    """Return the bytes of a file of a folder, or why they cannot be had."""
     try:
         found = root.find(name)
         return image_rejection(found) if isinstance(found, MissingFile) else found.read()

@@ -17,8 +17,6 @@ class Ledger:
     """Results of one step, keyed by everything that they depend on.
 
     Attributes:
-      root: a folder or URL.
-      step: name of the step.
       basis: the settings and versions that the step's results depend on, as JSON-like values.
     """
 
@@ -36,9 +34,6 @@ class Ledger:
         """Return the known result for these inputs, or computes and stores it.
 
         Args:
-          inputs: JSON-like values that identify what the step works on.
-          kind: the result's type, a dataclass that msgspec can write and read.
-          compute: called only if there is no known result.
           is_final: tells whether the result may be stored; other results are computed again by
             the next run.
         """

@@ -25,12 +25,7 @@ class MediaStore:
     root: str
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Store bytes and returns their SHA-256, the image's id.
-
-        Args:
-          data: an encoded image.
-          suffix: the file name's extension, such as ".jpg".
-        """
+        """Store bytes and returns their SHA-256, the image's id."""
         image_id = sha256_hex(data)
         # A power cut may leave a short or wrong file on a disk; in an object store, length decides.
         is_there = self.exists(image_id, suffix, len(data))
@@ -42,9 +37,6 @@ class MediaStore:
         """Make stored images, each an id and a suffix, durable against a power cut.
 
         One call for many images is faster than many calls: the disk then writes them all at once.
-
-        Raises:
-          FileNotFoundError: the store does not hold one of them.
         """
         root, is_local = _place(self.root)
         if not is_local:
@@ -55,11 +47,7 @@ class MediaStore:
             disk.sync(path)
 
     def get(self, image_id: str, suffix: str) -> bytes:
-        """Return the bytes of an image.
-
-        Raises:
-          FileNotFoundError: the store does not hold it.
-        """
+        """Return the bytes of an image."""
         return storage.read_bytes(self.path(image_id, suffix))
 
     def exists(self, image_id: str, suffix: str, num_bytes: int | None = None) -> bool:

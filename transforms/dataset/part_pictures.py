@@ -28,8 +28,6 @@ class Part:
     """A finished dataset that another is made of.
 
     Attributes:
-      folder: where it is.
-      sha256: of its manifest.
       label: what it is called in the other: the name that its user gave it, else that of its
         dataset, with the beginning of the digest of its manifest where two have the same.
       is_named: whether its user named it; the name then begins the `kind` of its samples.
@@ -41,11 +39,7 @@ class Part:
     is_named: bool = False
 
     def open(self) -> Dataset:
-        """Open it; the manifest is read once in a process.
-
-        Raises:
-          InputError: it is not there any more, or was built again.
-        """
+        """Open it; the manifest is read once in a process."""
         return _open(self.folder, self.sha256)
 
 
@@ -59,20 +53,12 @@ def _open(folder: str, sha256: str) -> Dataset:
 
 @dataclass(frozen=True, slots=True)
 class PartPictures:
-    """The pictures of some datasets.
-
-    Attributes:
-      parts: the datasets.
-    """
+    """The pictures of some datasets."""
 
     parts: tuple[Part, ...]
 
     def get(self, image_id: str, suffix: str) -> bytes:
         """Return the bytes of a picture, whose SHA-256 is its id.
-
-        Args:
-          image_id: its id.
-          suffix: of its file; it has no meaning here.
 
         Raises:
           BuildError: no part has it, or its bytes are others.

@@ -40,9 +40,6 @@ def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
 
     Args:
       given: folders or URLs, or NAME=FOLDER; the name of others is empty.
-
-    Raises:
-      InputError: one cannot be read or is given twice, or two parts have one name.
     """
     if len(given) < 2:
         raise InputError("name two or more datasets to combine")
@@ -65,11 +62,7 @@ def open_parts(given: Sequence[str]) -> list[tuple[str, Dataset]]:
 
 
 def _name_and_folder(given: str) -> tuple[str, str]:
-    """Return the name of a part, empty if it has none of its own, and its folder.
-
-    Raises:
-      InputError: the name is none that can stand in a table, or there is no folder.
-    """
+    """Return the name of a part, empty if it has none of its own, and its folder."""
     found = _NAMED.fullmatch(given)
     if not found:
         return "", given
@@ -83,11 +76,7 @@ def _name_and_folder(given: str) -> tuple[str, str]:
 
 
 def kind_of(datasets: dict[str, str]) -> str:
-    """Return the name of what datasets, by folder, become together.
-
-    Raises:
-      InputError: they cannot be combined; the message names the columns.
-    """
+    """Return the name of what datasets, by folder, become together."""
     for folder, name in datasets.items():
         if name not in TYPES:
             raise InputError(f"{folder}: is a dataset {name!r}, which eqforge does not know")
@@ -127,10 +116,7 @@ class Piece:
     """Rows of a part that are taken over together: of one row group of a file.
 
     Attributes:
-      part: number of the part.
       table: name of the table; empty for the part's books.
-      path: of the file below the part's folder.
-      group: number of the row group.
       size: how many rows are taken over.
       rows: their places in the group; None for all.
       duplicates: places of samples that another part has as well, and is taken to have.
@@ -151,7 +137,6 @@ class CombineRules:
 
     Attributes:
       kind: name of the dataset that is made.
-      parts: what it is made of.
     """
 
     kind: str
@@ -173,11 +158,7 @@ class PieceWork:
 
 
 def take_over(piece: Piece, rules: CombineRules) -> PieceWork:
-    """Return the rows of a piece in the form of the dataset that is made.
-
-    Raises:
-      InputError: a file of a part is missing or damaged, or its rows are not what they should be.
-    """
+    """Return the rows of a piece in the form of the dataset that is made."""
     part = rules.parts[piece.part]
     dataset = part.open()
     if not piece.table:
@@ -236,9 +217,6 @@ def read_group(
       kind: name of the combined dataset.
       group: number of the row group.
       rows: their places in it; None for all.
-
-    Raises:
-      InputError: the file is missing or damaged, or a row does not fit its table.
     """
     if rows == ():
         return

@@ -44,11 +44,7 @@ def is_wanted(name: str, only: tuple[str, ...]) -> bool:
 
 
 def select(clips: Iterable[Clip], selection: Selection) -> Iterator[Clip]:
-    """Yield the selected clips with the selected pairs and only the frames that these need.
-
-    Raises:
-      InputError: a sample named in `only` is not in the plan.
-    """
+    """Yield the selected clips with the selected pairs and only the frames that these need."""
     wanted = set(selection.only)
     left = selection.limit
     seen: list[str] = []
@@ -126,8 +122,6 @@ class PlanFiles:
     """A plan on disk.
 
     Attributes:
-      files: its files, JSON lines.
-      records: the number of records in them.
       counts: the plan's other counts, such as frames and pairs.
     """
 
@@ -142,8 +136,6 @@ def write_plan(
     """Write a plan as JSON lines below a folder, a few hundred records per file, in plan order.
 
     Args:
-      records: dataclasses that msgspec can write and read.
-      folder: a folder or URL.
       measure: returns what a record adds to the plan's counts.
     """
     from more_itertools import batched

@@ -38,11 +38,7 @@ _SHARD = re.compile(rf"({'|'.join(sorted(TABLE_NAMES))})-\d{{5}}-of-\d{{5}}\.par
 
 
 def publish(output: str) -> None:
-    """Replace the dataset in a folder by the complete one below `_next`.
-
-    Raises:
-      BuildError: a file of the new dataset is missing.
-    """
+    """Replace the dataset in a folder by the complete one below `_next`."""
     manifest = load_manifest(storage.join(output, NEXT))
     check_files(manifest, storage.join(output, NEXT))
     storage.write_bytes(storage.join(output, FILE_NAME), to_json(moving(manifest)))
@@ -50,11 +46,7 @@ def publish(output: str) -> None:
 
 
 def settle(output: str) -> None:
-    """Complete what `publish` began; do nothing if the folder's dataset is in place.
-
-    Raises:
-      BuildError: a file of the dataset is missing.
-    """
+    """Complete what `publish` began; do nothing if the folder's dataset is in place."""
     found = load_manifest(output)
     manifest = settled(found)
     if manifest == found:
@@ -89,11 +81,7 @@ def is_complete(manifest: Manifest, output: str) -> bool:
 
 
 def check_files(manifest: Manifest, output: str) -> None:
-    """Check that every file is still where it was written: the folder may have been removed.
-
-    Raises:
-      BuildError: a file is missing or not in its full length.
-    """
+    """Check that every file is still where it was written: the folder may have been removed."""
     for path in _missing(manifest, output):
         raise BuildError(
             f"{storage.join(output, path)} was written and is there no more: the output "

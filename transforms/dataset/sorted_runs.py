@@ -51,7 +51,6 @@ class RunSorter:
     """Collects records in bounded memory and turns them into sorted runs.
 
     Args:
-      key: returns the id of a record.
       part: the start of the URL of part files, followed by the SHA-256 of the content, so that a
         part written again has the same name and bytes.
     """

@@ -38,9 +38,6 @@ class Table:
     """A table of a dataset and how its records become rows.
 
     Attributes:
-      name: its name, such as `samples`.
-      shards: number of files, at least 1.
-      schema: its Arrow schema.
       key: returns the id of a record, which decides the shard and the order. Records with the same
         key have to be equal, and are written once.
       row: returns the Parquet row of a record. Media are read here, one row at a time.
@@ -92,8 +89,6 @@ def table_of(kind: TableType, shards: int, media: Pictures | None = None) -> Tab
     """Return a table for the shard writer.
 
     Args:
-      kind: its description.
-      shards: its number of files.
       media: where the table's images are, if it has any; they are read row by row.
     """
     return Table(

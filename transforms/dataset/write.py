@@ -74,7 +74,6 @@ def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tupl
 
     Args:
       own: where the dataset has it, or an older file of the same name.
-      url: where it is wanted.
       noted: what an earlier run recorded: basis, length and digest.
     """
     for place in dict.fromkeys((url, own)):
@@ -88,14 +87,7 @@ def _kept(own: str, url: str, basis: list[Any], noted: list[Any] | None) -> tupl
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Spool:
-    """The records of a shard in order, spooled to disk, to be read more than once.
-
-    Attributes:
-      kind: the records' class.
-      lines: a JSON line for each.
-      rows: the number of records.
-      fingerprint: the fingerprint in the metadata of their file.
-    """
+    """The records of a shard in order, spooled to disk, to be read more than once."""
 
     kind: type
     lines: IO[bytes]

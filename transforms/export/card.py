@@ -62,7 +62,6 @@ def write_card(export: Export, configured: Configured, schema: pa.Schema | None 
     """Write the card of an export, unless it is there.
 
     Args:
-      export: whose files are complete.
       configured: the files of each configuration.
       schema: the columns of the only configuration, where its files do not say them.
     """
@@ -209,7 +208,6 @@ def write_description(export: Export, patterns: dict[str, str]) -> None:
     """Write the Croissant description of Parquet files that are there, unless it is there.
 
     Args:
-      export: whose tables are complete.
       patterns: the pattern of the files of each table.
     """
     if export.has(croissant.FILE_NAME):

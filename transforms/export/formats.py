@@ -62,7 +62,6 @@ class Writer:
     """How a format is written.
 
     Attributes:
-      write: writes the files.
       refusal: returns why a table cannot be written so; empty where it can. It looks at columns,
         never at the name of a dataset, so that it takes datasets that are yet to come.
     """
@@ -76,7 +75,6 @@ class Format:
     """A form in which datasets are written.
 
     Attributes:
-      name: as the command line knows it.
       module: of this folder, whose `WRITERS` has the name.
       summary: what is written, of which datasets; for the help.
       columns: that the rows must have.

@@ -96,7 +96,6 @@ class _Asked:
 
     Attributes:
       cluster: what the sample shares with others; the sample's own id where that is null.
-      pictures: those of `question.images`.
       counts_in: the unit that it has to be right in, and how many questions that has, by metric.
     """
 

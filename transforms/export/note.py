@@ -39,7 +39,6 @@ class ExportNote:
     """What an export holds.
 
     Attributes:
-      dataset: the name of the dataset.
       dataset_sha256: SHA-256 of its manifest.
       settings: what the bytes depend on beside the dataset: the format, the table, how pictures are
         encoded.
@@ -64,11 +63,6 @@ class ExportNote:
 
 class Ledger:
     """The files of an export that are complete.
-
-    Args:
-      folder: path or URL of the export.
-      note: what is exported.
-      done: files that an earlier run completed.
 
     Attributes:
       is_finished: whether all files are complete.

@@ -50,8 +50,6 @@ class Picture:
 
     Attributes:
       image_id: key into the dataset's images: SHA-256 of the bytes that are stored there.
-      suffix: of its file, such as `.jpg`.
-      data: its bytes.
     """
 
     image_id: str
@@ -102,11 +100,7 @@ class Pictures:
         return len(self._keys)
 
     def places(self, ids: pa.Array | pa.ChunkedArray) -> Places:
-        """Return where pictures stand in the index, int64 [n]; -1 for an id that is null.
-
-        Raises:
-          InputError: the table has no such picture.
-        """
+        """Return where pictures stand in the index, int64 [n]; -1 for an id that is null."""
         found = np.full(len(ids), -1, np.int64)
         named = ids.drop_null()
         keys = self._keys_of(named)
@@ -128,11 +122,7 @@ class Pictures:
         return tuple(sorted(self._suffixes))
 
     def read(self, ids: pa.StringArray) -> PictureColumn:
-        """Read pictures in the order in which they lie, into one piece of memory.
-
-        Raises:
-          InputError: a picture is missing, or its bytes are not those of its id.
-        """
+        """Read pictures in the order in which they lie, into one piece of memory."""
         names, places = ids.to_pylist(), self.places(ids)
         ends = np.cumsum([0, *self.sizes(places)], dtype=np.int32)
         data = pa.allocate_buffer(int(ends[-1]))
@@ -239,11 +229,7 @@ class Encoder:
         return _FORMATS.get(suffix, "png") if chosen == "keep" else chosen
 
     def count(self, columns: Iterable[pa.Array]) -> int:
-        """Return how many distinct pictures ids name.
-
-        Raises:
-          InputError: a picture is missing.
-        """
+        """Return how many distinct pictures ids name."""
         shown = np.zeros(len(self._pictures), bool)
         for ids in columns:
             places = self._pictures.places(ids)
@@ -255,11 +241,7 @@ class Encoder:
         return self._pictures.sizes(self._pictures.places(ids))
 
     def read(self, ids: pa.ChunkedArray) -> PictureColumn:
-        """Read pictures by their ids, and encode each distinct one once.
-
-        Raises:
-          InputError: a picture is missing or damaged.
-        """
+        """Read pictures by their ids, and encode each distinct one once."""
         stored = self._pictures.read(ids.combine_chunks())
         if self._is_kept:
             return stored

@@ -71,7 +71,6 @@ def rows_by(export: Export, columns: Sequence[str], place: Callable[[Row], str])
     """Yield all rows, sorted by their place and then by their ids, in bounded memory.
 
     Args:
-      export: whose rows they are.
       columns: that are needed, where the rows have them; keys are read besides.
       place: where a row belongs, as a text that sorts.
     """
@@ -105,7 +104,6 @@ class _Pictures:
         """Write a picture, if there is one; return its name.
 
         Args:
-          record: the row and its pictures.
           column: `image`, `image_0` or `image_1`.
           stem: its name without suffix, distinct for each row, if its own cannot be taken.
 

@@ -46,11 +46,7 @@ class Split:
 
 
 def check_files(dataset: Dataset, table: str) -> None:
-    """Check that the files of a table are those that the manifest names.
-
-    Raises:
-      InputError: one is missing, or has other bytes.
-    """
+    """Check that the files of a table are those that the manifest names."""
     for file in dataset.files(table):
         with dataset.open_file(file.path):
             found = storage.digest(dataset.url(file.path))
@@ -62,11 +58,7 @@ def check_files(dataset: Dataset, table: str) -> None:
 
 
 def splits_of(dataset: Dataset, table: str) -> tuple[Split, ...]:
-    """Return the splits of a table's rows, sorted by what the rows call them.
-
-    Raises:
-      InputError: a file is missing or damaged, or there are too many splits.
-    """
+    """Return the splits of a table's rows, sorted by what the rows call them."""
     if SPLIT not in dataset.columns(table):
         rows = dataset.manifest.num_rows(table)
         return (Split(value=None, name=WHOLE, rows=rows),) if rows else ()
@@ -102,11 +94,7 @@ class SplitRows:
 
 
 def merged(dataset: Dataset, table: str, key: tuple[str, ...], split: Split) -> Iterator[pa.Table]:
-    """Yield the rows of a split, all columns, in the order of their ids as UTF-8.
-
-    Raises:
-      InputError: a file is missing or damaged, or its rows are not in the order of their ids.
-    """
+    """Yield the rows of a split, all columns, in the order of their ids as UTF-8."""
     files = [file.path for file in dataset.files(table) if file.rows]
     rows = min(_BATCH_ROWS, max(16, _BATCH_ROWS * _BATCHES_HELD // max(1, len(files))))
     batches = [_own(dataset, path, key, split, rows) for path in files]

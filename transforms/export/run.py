@@ -56,9 +56,6 @@ def export_dataset(
     Args:
       output: folder or URL: new, empty, or with an earlier export.
       overwrite: whether an earlier export of something else is deleted first.
-
-    Raises:
-      InputError: the dataset cannot be written so, or is damaged, or the folder has something else.
     """
     form, table = FORMATS[settings.format], settings.table
     kind = table_type(dataset.manifest.dataset, table)
@@ -108,7 +105,6 @@ class PartOfDataset(Dataset):
     """Some rows of a table of a dataset, and the images; the other tables are left out.
 
     Attributes:
-      whole: the dataset.
       kept: whether each row of a file is read, bool [rows], by the file's path.
     """
 
@@ -142,9 +138,6 @@ def redistributable(dataset: Dataset, table: str) -> tuple[Dataset, dict[str, in
     Returns:
       The dataset, which has no other table but `images`, and the rows left out by the licences that
       forbid it: as SPDX writes them, several joined by commas.
-
-    Raises:
-      InputError: no row is left, or a file is missing or damaged.
     """
     kept: dict[str, npt.NDArray[np.bool_]] = {}
     left_out: Counter[str] = Counter()

@@ -35,11 +35,7 @@ _PATH_CHARS: Final = 300
 
 
 class ExportStream(io.BufferedWriter):
-    """A file that is being written.
-
-    Attributes:
-      rows: how many rows it holds; a format may count them as it writes.
-    """
+    """A file that is being written."""
 
     rows: int = 0
 
@@ -209,7 +205,6 @@ class Export:
 
         Args:
           path: below the folder, of names that mean the same everywhere; see `names`.
-          rows: how many rows it will hold, where that is known.
 
         Raises:
           InputError: the folder has a file of that name that no export wrote, this export wrote it

@@ -63,9 +63,6 @@ class CutSettings:
     A pair is across a cut if every limit that is set is reached. Both are off by default: two
     pictures alone do not tell a cut for certain, an edited film may lose most of its pairs, and
     the published sets had no such filter. The scores are in the rows in either case.
-
-    Raises:
-      InputError: a limit is outside its range.
     """
 
     min_histogram_change: float | None = None

@@ -53,11 +53,7 @@ FacePolicy = Literal["paper", "cnn", "either", "both", "off"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class FaceSettings:
-    """Which detectors look for faces, how, and which of them decide.
-
-    Raises:
-      InputError: a setting is outside its range.
-    """
+    """Which detectors look for faces, how, and which of them decide."""
 
     face_policy: FacePolicy = "either"
     """paper: face_recognition's model hog, as EqBen. cnn: its model cnn, which sees turned heads,

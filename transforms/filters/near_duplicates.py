@@ -27,7 +27,6 @@ class HashedFolder:
     """The images of a folder.
 
     Attributes:
-      names: paths of the image files, relative to the folder, sorted.
       hashes: their perceptual hashes, uint64 of shape (files, 3).
       unreadable: the names of files that are not images, or have too many pixels.
     """
@@ -38,11 +37,7 @@ class HashedFolder:
 
 
 def hash_folder(root: str, workers: int = 1) -> HashedFolder:
-    """Hash every image below a folder with `workers` processes; does not follow folder links.
-
-    Raises:
-      InputError: there is no such folder, or it holds no image.
-    """
+    """Hash every image below a folder with `workers` processes; does not follow folder links."""
     if not os.path.isdir(root):
         raise InputError(f"{root}: no such folder")
     names = sorted(

@@ -60,12 +60,7 @@ class PerceptualSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Perceptual:
-    """The model that measures, and the limit; sent to workers, which load the model.
-
-    Attributes:
-      settings: the model and limit asked for.
-      encoder: the identity of the model; None where none is asked for.
-    """
+    """The model that measures, and the limit; sent to workers, which load the model."""
 
     settings: PerceptualSettings = dataclasses.field(default_factory=PerceptualSettings)
     encoder: Identity | None = None

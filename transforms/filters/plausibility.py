@@ -60,12 +60,7 @@ class PlausibilitySettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Plausibility:
-    """The model that weighs captions, and the limit; sent to workers, which load the model.
-
-    Attributes:
-      settings: the model and limit asked for.
-      model: the identity of the model; None where none is asked for.
-    """
+    """The model that weighs captions, and the limit; sent to workers, which load the model."""
 
     settings: PlausibilitySettings = dataclasses.field(default_factory=PlausibilitySettings)
     model: Identity | None = None
@@ -86,9 +81,6 @@ class Plausibility:
 
         Each is a mean negative log likelihood in nats, to 6 decimals; None of a caption that the
         model cannot read.
-
-        Raises:
-          BuildError: the model is another than when the run began.
         """
         asked, expected = self.settings.plausibility, self.model
         assert asked is not None

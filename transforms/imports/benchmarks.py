@@ -52,11 +52,8 @@ class BenchmarkRules:
     """How items are imported.
 
     Attributes:
-      benchmark: a key of BENCHMARKS.
-      images: the folder of images, where the user names one.
       media: the media store of pictures that stand in tables.
       unconfirmed: whether items that the publication leaves out are kept.
-      only: ids of the items to import; empty imports all.
     """
 
     benchmark: str
@@ -142,8 +139,6 @@ def sample_row(
     """Return an item's row of `samples`, of the record of its benchmark.
 
     Args:
-      benchmark: a key of BENCHMARKS.
-      item: of the benchmark.
       ids: keys of its images into `images`, each None where there are no pictures.
       source_sha256: of the file that a part was cut out of; None where none was.
     """

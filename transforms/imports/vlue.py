@@ -187,7 +187,6 @@ def task_row(
     """Return an item's row of its task's table.
 
     Args:
-      ids: keys of its images into `images`, each None where no folder was named.
       by_image: whether all captions of an image belong to one candidate of the retrieval.
     """
     image: dict[str, Any] = {"sample_id": item.item_id, "image": item.image, "image_id": ids[0]}
@@ -266,7 +265,6 @@ def match_name(folder: SourceFolder, name: str) -> str:
 
     Args:
       folder: the images folder; on a web server, which lists no names, none is matched.
-      name: an image's name, with folders before it, relative to it.
     """
     if not folder.is_on_disk:
         names = folder.names or frozenset((name,))

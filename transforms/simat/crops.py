@@ -69,9 +69,6 @@ class Cutter:
 
     Attributes:
       root: the folder of the source images; None where only boxes are wanted.
-      store: where the crops go.
-      settings: what is cut out.
-      encoding: how it is stored.
       ledger_root: the folder in which finished work is remembered.
     """
 

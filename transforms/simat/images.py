@@ -36,7 +36,6 @@ class SimatRules:
     """How planned images become rows.
 
     Attributes:
-      cutter: how regions are cut out.
       oracle: the models that judge; none keeps every query.
       ledger_root: the folder in which the oracle's answers are remembered.
       published: whether a weight counts the source word over both splits, as published; else over
@@ -62,8 +61,6 @@ class AskedQuery:
     Attributes:
       row: without frequency and weight, while these are not counted.
       frequency: as published; None where it is to be counted.
-      rejection: what speaks against it; None where nothing does.
-      is_wanted: whether its row is written.
     """
 
     row: QueryRow
@@ -79,7 +76,6 @@ class SimatWork:
     Attributes:
       gallery, images, captions, rejects: rows that are written.
       shown: the triplets of the crops that could be made, whether or not their rows are written.
-      queries: every query of the image.
       candidates, kept: the books of its regions.
     """
 

@@ -129,14 +129,12 @@ class PlanRules:
     """How a plan is made.
 
     Attributes:
-      triplets: which triplets are kept.
       published: whether regions are counted and split as published, and relations keep their
         published names in captions.
       chosen: the regions of triplets.csv with their triplets; None chooses by `triplets`.
       queries: those of transfos.csv; None takes every change to another triplet.
       captions: a user's, by triplet; the others are written by template.
       synonyms: words that mean the same and are not asked for; None asks for all.
-      images: what image_data.json says; None where it was not given.
       seed: of the run; decides the split.
     """
 

@@ -46,8 +46,6 @@ class PlannedQuery:
     """One change of a region's triplet.
 
     Attributes:
-      sample_id: the id of the query.
-      change: the word that changes.
       split: `dev` or `test`.
       frequency: as published; None where it is to be counted.
       rejection: why it is not asked, whatever the images show; None where it may be.
@@ -73,10 +71,8 @@ class PlannedImage:
     """A source image with its regions.
 
     Attributes:
-      image_id: Visual Genome's id.
       paths: where the file may lie below the images folder, the first that is there counts.
       size: width and height by image_data.json; None where that was not given.
-      regions: those that are cut out.
       captions: of the triplets of the regions and of what their queries ask for.
       rejects: regions and queries that are refused without looking at any image.
       new_triplets: how many triplets its regions show that no image before it in the plan shows.

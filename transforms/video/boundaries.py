@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from eqforge.generators.text.caption_lint import (
     CAPTION_PAIR_REASONS,
@@ -38,7 +37,6 @@ class BoundaryRules:
     """How boundaries become pairs.
 
     Attributes:
-      split: split of the annotation file.
       action_words: words whose captions are dropped, in lower case.
       with_subject: whether a caption is subject and status, or the status alone.
       at_middle: whether a frame lies in the middle of its stretch, at most FARTHEST_S from the
@@ -54,7 +52,7 @@ class BoundaryRules:
 
 
 def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
-    """Plans pairs of the frame before a boundary and the frame after the next one.
+    """Plan pairs of the frame before a boundary and the frame after the next one.
 
     One boundary is skipped between the two frames, which widens the gap in meaning, and a
     boundary serves in one pair only. Of several annotators the first in the alphabet counts.
@@ -95,17 +93,22 @@ def propose_boundary_pairs(video: BoundaryVideo, rules: BoundaryRules) -> Clip:
 
 
 def _refuse(first: Boundary, second: Boundary | None, rules: BoundaryRules) -> Rejection | None:
-    """Returns why the first boundary cannot open a pair with the second; None where it can."""
+    """Return why the first boundary cannot open a pair with the second; None where it can."""
     if second is None:
         return Rejection(reason="no_next_boundary")
     for boundary in (first, second):
         if not boundary.prev_timestamp_s < boundary.timestamp_s < boundary.next_timestamp_s:
             return Rejection(reason="bad_order", detail=boundary.boundary_id)
     before, after = _captions(rules, first, second)
-    found = chain(
-        _caption_rejections(before, after, rules), _annotation_rejections((first, second), rules)
-    )
-    return next(found, None)
+    if (found := next(_caption_rejections(before, after, rules), None)) is not None:
+        return found
+    limits = replace(rules.captions, max_tokens=None)
+    for boundary in (first, second):
+        for text in (boundary.label, boundary.subject):  # which stand in the annotation
+            found = lint_caption(text, limits)
+            if found is not None and found.reason != "empty_caption":
+                return found
+    return None
 
 
 def _caption_rejections(before: str, after: str, rules: BoundaryRules) -> Iterator[Rejection]:
@@ -117,18 +120,6 @@ def _caption_rejections(before: str, after: str, rules: BoundaryRules) -> Iterat
             yield Rejection(reason="action_word", detail=f"{word!r} at character {start}")
     if (rejection := lint_pair(before, after)) is not None:
         yield rejection
-
-
-def _annotation_rejections(
-    boundaries: tuple[Boundary, Boundary], rules: BoundaryRules
-) -> Iterator[Rejection]:
-    """Yields why a text that goes into the annotation cannot stand in a row."""
-    limits = replace(rules.captions, max_tokens=None)
-    for boundary in boundaries:
-        for text in (boundary.label, boundary.subject):
-            rejection = lint_caption(text, limits)
-            if rejection is not None and rejection.reason != "empty_caption":
-                yield rejection
 
 
 def _captions(rules: BoundaryRules, first: Boundary, second: Boundary) -> tuple[str, str]:
@@ -163,7 +154,7 @@ def _frames(
 
 
 def _time_near(boundary_s: float, neighbour_s: float, at_middle: bool) -> float:
-    """Returns a time on the neighbour's side of a boundary, at most FARTHEST_S away from it."""
+    """Return a time on the neighbour's side of a boundary, at most FARTHEST_S away from it."""
     stretch_s = abs(neighbour_s - boundary_s)
     distance_s = min(stretch_s / 2 if at_middle else stretch_s, FARTHEST_S)
     return boundary_s + (distance_s if neighbour_s > boundary_s else -distance_s)

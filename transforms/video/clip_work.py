@@ -79,8 +79,6 @@ class ClipWork:
     Attributes:
       source: the video file, or the folder of its frames; None if it could not be read.
       encoding: how frames are encoded, as JSON.
-      frames: the frames still in play.
-      pairs: the pairs still in play, once they are measured.
       rejects: everything refused so far, planning included.
       sources: the pictures of a folder of frames, by the ids of the frames.
     """

@@ -46,7 +46,6 @@ def extract_frames(
     is wanted, because no pair was planned, the file need only exist.
 
     Args:
-      videos: the folder that it lies in, as a file or as a folder of frames.
       frames_fps: frames a second at which folders of frames were made; None if not known.
 
     Raises:
@@ -193,7 +192,6 @@ class VideoPairRules:
 
     Attributes:
       work: the folder or URL of the media store and of finished work.
-      frames: how frames are taken and encoded.
       frames_fps: frames a second at which folders of frames were made; None if not known.
       decoder_timeout_s: seconds without a packet read or a frame finished after which a video is
         given up.

@@ -39,7 +39,6 @@ class FrameFolder:
     """A folder of frames, and how a frame is found in it.
 
     Attributes:
-      videos: the folder of videos that it lies in.
       frames_fps: frames a second at which it was made; None if that is not known.
       end_tolerance_s: how long after its end the last frame still answers, in seconds.
     """
@@ -50,11 +49,7 @@ class FrameFolder:
     end_tolerance_s: float
 
     def find(self, request: FrameRequest) -> "FramePicture | Rejection":
-        """Find the picture of a frame, or say why there is none.
-
-        Raises:
-          InputError: it is asked for by its time, and the rate is not known.
-        """
+        """Find the picture of a frame, or say why there is none."""
         number = number_of(request, self.frames, self.frames_fps, self.end_tolerance_s)
         if isinstance(number, Rejection):
             return number
@@ -66,11 +61,7 @@ class FrameFolder:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FramePicture:
-    """The picture of a frame.
-
-    Attributes:
-      number: in its folder, from 1.
-    """
+    """The picture of a frame."""
 
     number: int
     file: FoundFile
@@ -103,9 +94,6 @@ def extract_pictures(
     """Store the frames of a clip, each from the one picture that it means.
 
     Pictures that were taken before, and have not changed since, are not read again.
-
-    Raises:
-      InputError: a time is asked for, and the rate is not known.
     """
     found = [folder.find(request) for request in clip.frames]
     states = [[f.reason, f.detail] if isinstance(f, Rejection) else f.state() for f in found]
@@ -235,8 +223,6 @@ def number_of(
 
     Args:
       request: the frame wanted; its own numbers count from 0, those of pictures from 1.
-      frames_fps: frames a second at which they were taken; None if that is not known.
-      end_tolerance_s: how long after its end the last picture still answers, in seconds.
 
     Raises:
       InputError: a time is asked for, and the rate is not known.

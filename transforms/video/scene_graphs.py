@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eqforge.generators.text.words import word_set
@@ -76,7 +76,7 @@ class Sight:
 
 
 def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) -> Clip:
-    """Plans, object by object, the pairs of frames in which at least two relation kinds differ.
+    """Plan, object by object, the pairs of frames in which at least two relation kinds differ.
 
     Source: EqBen, section 4.1 (skips 2 frames) and appendix B.1 (skips 1).
     """
@@ -91,7 +91,13 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
         pairs += (_candidate(root, name, *pair) for pair in chosen)
         used = {sight.number for pair in chosen for sight in pair}
         kept += len(used)
-        rejects += _unused(root, video.video, name, sights, used, rules)
+        for place, sight in enumerate(sights):
+            if sight.number not in used:
+                before = sights[max(0, place - rules.skip_frames) : place]
+                is_near = any(earlier.number in used for earlier in before)
+                reason = "near_chosen_frame" if is_near else "no_partner"
+                lost = f"{root}/{_slug(name)}/{sight.number:06d}"
+                rejects.append(_reject(video.video, lost, reason, name))
     numbers = sorted({sight.number for pair in chosen_pairs for sight in pair})
     total = sum(len(frame.objects) for frame in video.frames)
     if total == 0:
@@ -99,7 +105,9 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
     return Clip(
         clip_id=video.video,
         video=video.video,
-        split=_subset(video),
+        split=min(
+            (found.subset for frame in video.frames for found in frame.objects), default="unknown"
+        ),
         root=root,
         frames=tuple(
             FrameRequest(frame_id=f"{root}/{number:06d}", frame_index=number - 1)
@@ -114,7 +122,7 @@ def propose_scene_graph_pairs(video: SceneGraphVideo, rules: SceneGraphRules) ->
 def choose_pairs(
     sights: Sequence[Sight], min_changed_relations: int, skip_frames: int
 ) -> list[tuple[Sight, Sight]]:
-    """Returns the pairs of one object's frames, walking them in temporal order.
+    """Return the pairs of one object's frames, walking them in temporal order.
 
     A pair (i, j), i before j, is chosen if its frames differ in enough kinds of relation and
     neither lies among the `skip_frames` frames after one that an earlier pair chose. What is
@@ -124,7 +132,6 @@ def choose_pairs(
     apart, which is the appendix's answer to its first problem.
 
     Args:
-      sights: the frames in which the object is seen.
       min_changed_relations: of the three kinds of relation, how many have to differ, 1 to 3.
       skip_frames: how many of `sights` after a chosen one are skipped, 0 or more.
 
@@ -177,7 +184,7 @@ def _see(
     name: str | None,
     caption: Callable[..., tuple[str, ...]],
 ) -> tuple[str | None, Sight | None]:
-    """Returns the sight of an object, or the reason why there is none."""
+    """Return the sight of an object, or the reason why there is none."""
     if name is None:
         return "unknown_class", None
     if not found.visible:
@@ -200,22 +207,6 @@ def _see(
     )
 
 
-def _unused(
-    root: str,
-    video: str,
-    name: str,
-    sights: Sequence[Sight],
-    used: set[int],
-    rules: SceneGraphRules,
-) -> Iterator[Reject]:
-    for place, sight in enumerate(sights):
-        if sight.number not in used:
-            before = sights[max(0, place - rules.skip_frames) : place]
-            near = any(earlier.number in used for earlier in before)
-            reason = "near_chosen_frame" if near else "no_partner"
-            yield _reject(video, f"{root}/{_slug(name)}/{sight.number:06d}", reason, name)
-
-
 def _reject(video: str, candidate_id: str, reason: str, name: str) -> Reject:
     rejection = Rejection(reason=reason, detail=name)
     return OBJECTS_STAGE.reject(candidate_id, rejection, source_id=video)
@@ -223,11 +214,6 @@ def _reject(video: str, candidate_id: str, reason: str, name: str) -> Reject:
 
 def _slug(name: str) -> str:
     return name.replace("/", "_")
-
-
-def _subset(video: SceneGraphVideo) -> str:
-    subsets = {found.subset for frame in video.frames for found in frame.objects}
-    return min(subsets) if subsets else "unknown"
 
 
 def _candidate(root: str, name: str, first: Sight, second: Sight) -> PairCandidate:

@@ -1,6 +1,5 @@
 """Pairs of captioned segments: Eq-YouCook2, and the same construction for any captioned videos."""
 
-from collections.abc import Sequence
 from itertools import combinations
 from math import comb
 
@@ -10,7 +9,7 @@ from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.clips import Clip, PairCandidate
 from eqforge.schemas.records.frames import FrameRequest
 from eqforge.schemas.records.scores import Rejection
-from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo, RefusedRecord
+from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
 
 SEGMENTS_STAGE = Stage(
     "segments",
@@ -27,18 +26,20 @@ TOO_FEW = Rejection(reason="too_few_moments", threshold=2)
 
 
 def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: CaptionSettings) -> Clip:
-    """Plans the middle frame of every usable segment and all pairs of them, the earlier one first.
+    """Plan the middle frame of every usable segment and all pairs of them, the earlier one first.
 
     A video with fewer than two usable segments gives no pair; the one it may have is refused.
-
-    Raises:
-      InputError: there are too many segments, or two pairs have the same id.
 
     Source: EqBen, section 4.1 and appendix B.3.
     """
     root = f"{dataset}/{video.video_id}"
     usable = []
-    rejects = [_reject_record(root, video, record) for record in video.refused]
+    rejects = [
+        _reject(
+            root, video, record.record_id, Rejection(reason=record.reason, detail=record.detail)
+        )
+        for record in video.refused
+    ]
     for segment in sorted(video.segments, key=_place):
         rejection = _refuse(segment, captions)
         if rejection is None:
@@ -49,9 +50,17 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
     rejects += [_reject(root, video, lone.segment_id, TOO_FEW) for lone in usable if not kept]
     if not rejects and not kept:
         rejects.append(_reject(root, video, None, TOO_FEW))
-    _check_number(video, kept)
+    if len(kept) > MAX_SEGMENTS:
+        raise InputError(
+            f"{video.video_id}: {len(kept)} captioned segments, which make {comb(len(kept), 2):,} "
+            f"pairs; at most {MAX_SEGMENTS} segments of one video are paired: thin them out"
+        )
     pairs = tuple(_pair(root, video, first, second) for first, second in combinations(kept, 2))
-    _check_ids(video, pairs)
+    if len({pair.sample_id for pair in pairs}) != len(pairs):
+        raise InputError(
+            f"{video.video_id}: two pairs of segments have the same id, because segment ids hold "
+            "hyphens; rename them"
+        )
     candidates = len(kept) + len(rejects)
     return Clip(
         clip_id=video.video_id,
@@ -70,24 +79,8 @@ def propose_segment_pairs(dataset: str, video: CaptionedVideo, captions: Caption
 
 
 def _place(segment: CaptionedSegment) -> tuple[float, float, float, str]:
-    """Returns what orders the segments of a video: the time of the frame, first of all."""
+    """Return what orders the segments of a video: the time of the frame, first of all."""
     return _middle_s(segment), segment.start_s, segment.end_s, segment.segment_id
-
-
-def _check_number(video: CaptionedVideo, kept: Sequence[CaptionedSegment]) -> None:
-    if len(kept) > MAX_SEGMENTS:
-        raise InputError(
-            f"{video.video_id}: {len(kept)} captioned segments, which make {comb(len(kept), 2):,} "
-            f"pairs; at most {MAX_SEGMENTS} segments of one video are paired: thin them out"
-        )
-
-
-def _check_ids(video: CaptionedVideo, pairs: Sequence[PairCandidate]) -> None:
-    if len({pair.sample_id for pair in pairs}) != len(pairs):
-        raise InputError(
-            f"{video.video_id}: two pairs of segments have the same id, because segment ids hold "
-            "hyphens; rename them"
-        )
 
 
 def _refuse(segment: CaptionedSegment, captions: CaptionSettings) -> Rejection | None:
@@ -98,15 +91,10 @@ def _refuse(segment: CaptionedSegment, captions: CaptionSettings) -> Rejection |
     return lint_caption(segment.caption, captions)
 
 
-def _reject_record(root: str, video: CaptionedVideo, record: RefusedRecord) -> Reject:
-    rejection = Rejection(reason=record.reason, detail=record.detail)
-    return _reject(root, video, record.record_id, rejection)
-
-
 def _reject(
     root: str, video: CaptionedVideo, record_id: str | None, rejection: Rejection
 ) -> Reject:
-    """Returns the reject of a record of a video, or of the video itself."""
+    """Return the reject of a record of a video, or of the video itself."""
     name = root if record_id is None else f"{root}/{record_id}"
     return SEGMENTS_STAGE.reject(name, rejection, source_id=video.video_id)
 
@@ -131,6 +119,6 @@ def _pair(
 
 
 def _of_side(segment: CaptionedSegment, side: str) -> dict[str, str]:
-    """Returns what the annotation of a pair says of one of its two segments."""
+    """Return what the annotation of a pair says of one of its two segments."""
     said = segment.annotation | {"segment": segment.segment_id}
     return {f"{name}_{side}": text for name, text in said.items()}

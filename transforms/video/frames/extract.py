@@ -30,7 +30,7 @@ class ImageSink(Protocol):
     """Where images go, such as a media store."""
 
     def put(self, data: bytes, suffix: str) -> str:
-        """Takes the bytes of an image file, and returns their SHA-256."""
+        """Take the bytes of an image file, and returns their SHA-256."""
 
 
 def extract_frames(
@@ -41,7 +41,7 @@ def extract_frames(
     alive: Callable[[], None] = lambda: None,
     expected: FileState | None = None,
 ) -> Iterator[StoredFrame | MissedFrame]:
-    """Decodes a video once and stores the frames wanted; yields one answer for each request.
+    """Decode a video once and stores the frames wanted; yields one answer for each request.
 
     The answers come as they are ready, in no particular order. A frame on which several requests
     fall is encoded once.
@@ -111,24 +111,21 @@ class FrameExtractor:
     timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
-        """Names the child's function; nothing is started yet."""
+        """Name the child's function; nothing is started yet."""
         cage = Cage(memory_gb=MEMORY_GB, cpu_s=CPU_S)
         self._child = Child(f"{__name__}:serve", timeout_s=self.timeout_s, cage=cage)
 
     def __enter__(self) -> Self:
-        """Returns the extractor itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the child."""
         self.close()
 
     def close(self) -> None:
-        """Ends the child, if it runs; it would also end with this process."""
+        """End the child, if it runs; it would also end with this process."""
         self._child.close()
 
     def _let_in(self, video_path: str) -> None:
-        """Ensures that the child may read a video."""
         cage, folder = self._child.cage, os.path.dirname(os.path.realpath(video_path))
         assert cage is not None
         if not any(os.path.commonpath([root, folder]) == root for root in cage.read):
@@ -144,7 +141,7 @@ class FrameExtractor:
         requests: Sequence[FrameRequest],
         expected: FileState | None = None,
     ) -> list[StoredFrame | MissedFrame]:
-        """Returns one answer for each request, in their order.
+        """Return one answer for each request, in their order.
 
         Args:
           expected: the state that the file has to be in when it is opened; None for any.
@@ -165,7 +162,13 @@ class FrameExtractor:
         self._let_in(video_path)
         reason, detail = "", ""
         try:
-            for value in self._child.ask(self._question(video_path, requests, expected)):
+            question = {
+                "video_path": video_path,
+                "requests": [dataclasses.asdict(request) for request in requests],
+                "settings": dataclasses.asdict(self.settings),
+                "expected": expected,
+            }
+            for value in self._child.ask(question):
                 answer = self._take(value, images)
                 answers[answer.frame_id] = answer
         except ChildDied as error:
@@ -178,7 +181,7 @@ class FrameExtractor:
         ]
 
     def _take(self, value: Any, images: set[tuple[str, str]]) -> StoredFrame | MissedFrame:
-        """Stores the image that came with an answer, and adds it to those of the video."""
+        """Store the image that came with an answer, and adds it to those of the video."""
         try:
             answer = msgspec.convert(value, _Answer)
         except msgspec.ValidationError as error:
@@ -191,16 +194,6 @@ class FrameExtractor:
         if stored is None or (stored.image_id, stored.suffix) not in images:
             raise ChildFailed("no answer: it names an image that was not sent")
         return stored
-
-    def _question(
-        self, video_path: str, requests: Sequence[FrameRequest], expected: FileState | None
-    ) -> dict[str, Any]:
-        return {
-            "video_path": video_path,
-            "requests": [dataclasses.asdict(request) for request in requests],
-            "settings": dataclasses.asdict(self.settings),
-            "expected": expected,
-        }
 
 
 class _Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -226,7 +219,7 @@ class _Outbox:
         return sha256_hex(data)
 
     def answer(self, frame: StoredFrame | MissedFrame) -> dict[str, Any]:
-        """Returns what is sent for a frame, with the image that was put last, if any was."""
+        """Return what is sent for a frame, with the image that was put last, if any was."""
         if isinstance(frame, MissedFrame):
             return {"missed": dataclasses.asdict(frame)}
         image, self._image = self._image, None
@@ -234,7 +227,7 @@ class _Outbox:
 
 
 def serve(question: dict[str, Any], alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
-    """Extracts the frames of one question, in the child."""
+    """Extract the frames of one question, in the child."""
     outbox = _Outbox()
     frames = extract_frames(
         question["video_path"],

@@ -56,7 +56,7 @@ class PacketIndex:
 
     @functools.cached_property
     def is_sound(self) -> bool:
-        """Tells whether decoding can start at the first packet, and each has a unique time."""
+        """Return True if decoding can start at the first packet, and each has a unique time."""
         return (
             bool(self.shown) and len(self.position) == len(self.entries) and self.entries[0].is_key
         )
@@ -88,13 +88,12 @@ class PacketIndex:
 
     @functools.cached_property
     def _keys(self) -> list[tuple[int, int]]:
-        """Presentation timestamps and positions of the keyframes, ascending."""
         return sorted(
             (e.pts, n) for n, e in enumerate(self.entries) if e.is_key and e.pts is not None
         )
 
     def start_of(self, pts: int) -> int:
-        """Returns the position at which decoding has to start for a frame.
+        """Return the position at which decoding has to start for a frame.
 
         It is the last keyframe not shown after the frame: what follows a keyframe in decoding
         order but precedes it in display order may refer to frames before the keyframe.
@@ -103,17 +102,17 @@ class PacketIndex:
         return self._keys[max(rank - 1, 0)][1]
 
     def frame_at(self, tick: int) -> int | None:
-        """Returns the pts of the frame shown at a tick or last shown before it, None if none is."""
+        """Return the pts of the frame shown at a tick or last shown before it, None if none is."""
         rank = bisect.bisect_right(self.shown, tick)
         return self.shown[rank - 1] if rank else None
 
     def rank(self, pts: int) -> int:
-        """Returns the number of frames shown before a pts."""
+        """Number of frames shown before a pts."""
         return bisect.bisect_left(self.shown, pts)
 
 
 def read_index(video: Video) -> PacketIndex:
-    """Reads all packets of an open video without decoding any."""
+    """Read all packets of an open video without decoding any."""
     from av.error import FFmpegError
 
     entries = []
@@ -136,7 +135,7 @@ def read_index(video: Video) -> PacketIndex:
 
 
 def _missing_end(video: Video, index: PacketIndex) -> str | None:
-    """Returns what a truncated file lacks; demuxers take its end for the stream's."""
+    """Return what a truncated file lacks; demuxers take its end for the stream's."""
     announced = len(video.stream.index_entries) if "mov" in video.container.format.name else 0
     if len(index.entries) < announced:
         return f"the file ends after {len(index.entries)} of {announced} packets"
@@ -165,7 +164,7 @@ class Run:
 def plan_runs(
     index: PacketIndex, wanted: Collection[int], min_skipped: int = MIN_SKIPPED_PACKETS
 ) -> Iterator[Run]:
-    """Yields the stretches of packets that give the wanted frames, in the order of the stream.
+    """Yield the stretches of packets that give the wanted frames, in the order of the stream.
 
     Args:
       wanted: presentation timestamps of frames in the index.

@@ -38,7 +38,7 @@ class _Damage(EqforgeError):
 
 
 def can_walk(video: Video, index: PacketIndex) -> bool:
-    """Tells whether a video's index can be relied on for seeking."""
+    """Return True if a video's index can be relied on for seeking."""
     codec = video.stream.codec_context
     is_progressive = codec.field_order <= 1  # 0 is unknown; in others a packet may be half a frame
     return (
@@ -50,7 +50,7 @@ def can_walk(video: Video, index: PacketIndex) -> bool:
 
 
 def walk(video: Video, index: PacketIndex, wanted: Collection[int]) -> Iterator["VideoFrame"]:
-    """Yields the wanted frames, except damaged ones.
+    """Yield the wanted frames, except damaged ones.
 
     Raises:
       Surprise: the container does not match its index; the frames yielded before are right.
@@ -77,7 +77,7 @@ def walk(video: Video, index: PacketIndex, wanted: Collection[int]) -> Iterator[
 def _runs_around(
     index: PacketIndex, run: Run, missing: Collection[int], damaged: int
 ) -> Iterator[Run]:
-    """Yields the runs worth another try after damage at a position.
+    """Yield the runs worth another try after damage at a position.
 
     If the damage is in a wanted frame, the others may not need that one. Otherwise its group is
     lost, with what the decoder still held of it.
@@ -95,7 +95,6 @@ def _runs_around(
 
 
 def _decode_run(video: Video, index: PacketIndex, run: Run) -> Iterator["VideoFrame"]:
-    """Yields a run's frames, wanted or not."""
     from av.error import FFmpegError
 
     codec = video.stream.codec_context
@@ -117,12 +116,18 @@ def _decode_run(video: Video, index: PacketIndex, run: Run) -> Iterator["VideoFr
 def _packets_of(
     video: Video, index: PacketIndex, run: Run
 ) -> Iterator[tuple[int, "Packet | None"]]:
-    """Yields a run's packets, then None, which flushes the decoder."""
+    """Yield a run's packets, then None, which flushes the decoder."""
     key = index.entries[run.first]
     video.seek(_pts(key))
     position = -1
     for packet in video.packets():
-        position = position + 1 if position >= 0 else _landing(index, run, packet)
+        if position >= 0:
+            position += 1
+        else:  # the first packet after the seek
+            landed = index.position.get(_pts(packet))
+            if landed is None or landed > run.first:
+                raise Surprise(f"a seek to {key.pts} came out at {packet.pts}")
+            position = landed
         if packet.pts != index.entries[position].pts:
             raise Surprise(f"packet {packet.pts} where {index.entries[position].pts} was due")
         # A keyframe's leading pictures refer to frames that were not decoded.
@@ -135,14 +140,6 @@ def _packets_of(
     yield run.last, None
 
 
-def _landing(index: PacketIndex, run: Run, packet: "Packet") -> int:
-    """Returns the position of the first packet after a seek."""
-    position = index.position.get(_pts(packet))
-    if position is None or position > run.first:
-        raise Surprise(f"a seek to {index.entries[run.first].pts} came out at {packet.pts}")
-    return position
-
-
 def _pts(packet: "Packet | PacketEntry") -> int:
     if packet.pts is None:
         raise Surprise("a packet without a time")
@@ -150,7 +147,7 @@ def _pts(packet: "Packet | PacketEntry") -> int:
 
 
 def _unwanted(video: Video) -> Literal["DEFAULT", "NONREF"]:
-    """Returns which frames the decoder may skip in a packet that is not wanted.
+    """Return which frames the decoder may skip in a packet that is not wanted.
 
     H.264 marks the frames that nothing refers to. HEVC marks those that nothing in their own
     temporal layer refers to, which is the same if there is one layer; byte 21 of its

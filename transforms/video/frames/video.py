@@ -66,30 +66,30 @@ class Video:
 
     @property
     def has_pts(self) -> bool:
-        """Tells whether the container stores when frames are shown, not only when decoded."""
+        """Return True if the container stores when frames are shown, not only when decoded."""
         return self.container.format.name != "avi"
 
     def tick(self, timestamp_s: float) -> int:
-        """Returns the last tick that is not later than a time."""
+        """Return the last tick that is not later than a time."""
         return math.floor((Fraction(timestamp_s) + self.zero_s + CLOCK_GRACE_S) / self.time_base)
 
     def seconds(self, pts: int) -> float:
-        """Returns the time of a tick, in seconds after the container's start."""
+        """Return the time of a tick, in seconds after the container's start."""
         return float(pts * self.time_base - self.zero_s)
 
     def seek(self, pts: int) -> None:
-        """Moves to the keyframe of a timestamp, or before it."""
+        """Move to the keyframe of a timestamp, or before it."""
         self.container.seek(pts, stream=self.stream)
 
     def packets(self) -> Iterator["Packet"]:
-        """Yields the stream's packets that hold data, from where the container stands."""
+        """Yield the stream's packets that hold data, from where the container stands."""
         for packet in self.container.demux(self.stream):
             self.alive()
             if packet.size:
                 yield packet
 
     def can_start_at(self, packet: "Packet") -> bool:
-        """Tells whether decoding can start at a packet as if nothing had come before it."""
+        """Return True if decoding can start at a packet as if nothing had come before it."""
         codec = self.stream.codec_context
         if not packet.is_keyframe or codec.name != "h264":
             return packet.is_keyframe
@@ -101,7 +101,7 @@ class Video:
         return math.floor(Fraction(self.settings.end_tolerance_s) / self.time_base)
 
     def announced_end(self) -> int | None:
-        """Returns the tick at which the file says that the stream ends, None if it does not say.
+        """Return the tick at which the file says that the stream ends, None if it does not say.
 
         Matroska says it in a tag of the stream; what it says of the file may be about its sound.
         """
@@ -115,14 +115,14 @@ class Video:
         return None
 
     def ticks_per_frame(self) -> int:
-        """Returns the length of a frame by the stream's rate, at least 1."""
+        """Return the length of a frame by the stream's rate, at least 1."""
         rate = self.stream.average_rate or self.stream.guessed_rate
         return max(1, math.floor(1 / rate / self.time_base)) if rate else 1
 
 
 @contextlib.contextmanager
 def open_file(path: str) -> Iterator[SourceFile]:
-    """Opens the file of a video.
+    """Open the file of a video.
 
     Raises:
       VideoUnusable: there is no such file, it is empty, or it cannot be read.
@@ -140,7 +140,7 @@ def open_file(path: str) -> Iterator[SourceFile]:
 def open_video(
     source: SourceFile, settings: FrameSettings, alive: Callable[[], None]
 ) -> Iterator[Video]:
-    """Opens a file's best video stream, from its start, for decoding in one thread.
+    """Open a file's best video stream, from its start, for decoding in one thread.
 
     FFmpeg reads from the descriptor: whatever lies under the name by now is not opened.
 
@@ -202,7 +202,7 @@ def _check_file(path: str) -> None:
 
 
 def _best_stream(container: "InputContainer", settings: FrameSettings) -> "VideoStream":
-    """Returns the stream that players show, which FFmpeg ranks first; cover art does not count."""
+    """Return the stream that players show, which FFmpeg ranks first; cover art does not count."""
     from av.stream import Disposition
 
     moving = [
@@ -223,7 +223,7 @@ def _best_stream(container: "InputContainer", settings: FrameSettings) -> "Video
 
 
 def check_size(width: int, height: int, settings: FrameSettings) -> None:
-    """Checks a picture's size in pixels against the limit.
+    """Check a picture's size in pixels against the limit.
 
     Raises:
       VideoUnusable: it has too many.
@@ -234,7 +234,7 @@ def check_size(width: int, height: int, settings: FrameSettings) -> None:
 
 
 def _start_s(container: "InputContainer") -> Fraction:
-    """Returns the container's start exactly: FFmpeg rounds it to microseconds."""
+    """Return the container's start exactly: FFmpeg rounds it to microseconds."""
     rounded = Fraction(container.start_time or 0, 1_000_000)
     for stream in container.streams:
         if stream.start_time is not None and stream.time_base is not None:
@@ -245,7 +245,7 @@ def _start_s(container: "InputContainer") -> Fraction:
 
 
 def error_text(error: Exception) -> str:
-    """Returns an error as one line without the path of the file, which differs by machine."""
+    """Return an error as one line without the path of the file, which differs by machine."""
     reason = getattr(error, "strerror", None) or str(error) or "no message"
     return f"{type(error).__name__}: {reason}"
 
@@ -254,7 +254,7 @@ SLICE, IDR_SLICE = 1, 5
 
 
 def is_idr(packet: bytes, record: bytes) -> bool:
-    """Tells whether a packet is an IDR picture: nothing after it refers to what came before.
+    """Return True if a packet is an IDR picture: nothing after it refers to what came before.
 
     Containers also mark other pictures as keyframes: those of an open GOP, whose successors carry
     commands about older pictures, and the start of a gradual refresh, which is incomplete.
@@ -275,7 +275,7 @@ def is_idr(packet: bytes, record: bytes) -> bool:
 
 
 def _by_length(packet: bytes, size: int) -> Iterator[int]:
-    """Yields the types of units that follow their length."""
+    """Yield the types of units that follow their length."""
     at = 0
     while at + size < len(packet):
         yield packet[at + size] & 31
@@ -283,7 +283,7 @@ def _by_length(packet: bytes, size: int) -> Iterator[int]:
 
 
 def _by_start_code(packet: bytes) -> Iterator[int]:
-    """Yields the types of units that follow the bytes 0, 0, 1."""
+    """Yield the types of units that follow the bytes 0, 0, 1."""
     at = packet.find(b"\0\0\1")
     while 0 <= at < len(packet) - 3:
         yield packet[at + 3] & 31
