@@ -1,13 +1,19 @@
 """One record of each table, to be changed with dataclasses.replace."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from eqforge.schemas.records.books import Reject
+from eqforge.schemas.records.clips import PairCandidate
+from eqforge.schemas.records.frames import StoredFrame
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.values import PixelBox, Span
 from eqforge.schemas.tables.generated import Generation, MaskRow, RenderedSample
 from eqforge.schemas.tables.pairs import ImageRow, Origin, PairSample
+from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.video.clip_work import KeptFrame
 
 ORIGIN = Origin(
     frame_id="d/v/000",
@@ -105,3 +111,43 @@ RENDERED = RenderedSample(
     scores=(SCORE,),
 )
 MASK = MaskRow(mask_id="3" * 64, suffix=".png", width_px=2, height_px=3, num_bytes=4)
+
+
+def kept_frame(
+    media: MediaStore, frame_id: str, data: bytes, size: tuple[int, int], time_s: int = 0
+) -> KeptFrame:
+    """A frame whose picture is put into a store; it was shown at a whole second."""
+    suffix = ".png" if data.startswith(b"\x89PNG") else ".jpg"
+    image_id = media.put(data, suffix)
+    stored = StoredFrame(
+        frame_id=frame_id,
+        image_id=image_id,
+        suffix=suffix,
+        width_px=size[0],
+        height_px=size[1],
+        num_bytes=len(data),
+        requested_timestamp_s=time_s + 0.5,
+        timestamp_s=float(time_s),
+        pts=time_s,
+        time_base="1/1",
+        frame_index=time_s,
+        rotation_deg=0,
+    )
+    return KeptFrame(stored=stored, image=replace(IMAGE, image_id=image_id, suffix=suffix))
+
+
+def all_pairs(root: str, captions: Sequence[str]) -> tuple[PairCandidate, ...]:
+    """Every two of a clip's frames, each with a caption."""
+    return tuple(
+        PairCandidate(
+            sample_id=f"{root}/{i}-{j}",
+            frame_0_id=f"{root}/{i}",
+            frame_1_id=f"{root}/{j}",
+            caption_0=captions[i],
+            caption_1=captions[j],
+            captions_0=(captions[i],),
+            captions_1=(captions[j],),
+            annotation={"j": str(j), "i": str(i)},
+        )
+        for i, j in combinations(range(len(captions)), 2)
+    )

@@ -1,4 +1,4 @@
-"""Tells whether a dataset's media are those that it was made from, reading few of them.
+"""Checks whether a dataset's media are those that it was made from, reading few of them.
 
 Before a build begins, the size, times and inode of every file that it will read are recorded, or in
 a store what it tells versions apart by. The

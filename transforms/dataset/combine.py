@@ -136,7 +136,7 @@ def _groups(parts: Sequence[Part], table: str) -> Iterator[tuple[int, str, int]]
 
 
 def _doubles(scan: _Scan, rules: CombineRules) -> Flags:
-    """Tells which samples stand in an earlier part as well [n]."""
+    """Flag the samples that stand in an earlier part as well [n]."""
     order = np.argsort(scan.keys, kind="stable")  # of equal ones, that of the first part is first
     again = scan.keys[order[1:]] == scan.keys[order[:-1]]
     differs = again & (scan.rows[order[1:]] != scan.rows[order[:-1]])

@@ -1,4 +1,5 @@
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -6,18 +7,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from eqforge.core.files.pictures import read_pixels
 from eqforge.schemas.records.books import Tally
 from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import FrameRequest, StoredFrame
+from eqforge.schemas.records.frames import FrameRequest
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import quality
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.quality import QualitySettings
-from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
+from eqforge.transforms.video.clip_work import ClipWork, Source
 from eqforge.transforms.video.pair import drop_frames, score_images
+from tests.samples import kept_frame
 
 FILTERS = ImageFilters(faces=FaceSettings(face_policy="off"), quality=QualitySettings())
 NOISE = np.random.default_rng(3).integers(0, 256, (40, 60, 3), dtype=np.uint8)
@@ -32,22 +33,7 @@ def encoded(pixels: np.ndarray) -> bytes:
 def clip_of(media: MediaStore, *pictures: bytes) -> ClipWork:
     """A clip whose frames are some stored pictures."""
     frames = tuple(
-        KeptFrame(
-            stored=StoredFrame(
-                frame_id=f"d/v/{number}",
-                image_id=media.put(data, ".png"),
-                suffix=".png",
-                width_px=60,
-                height_px=40,
-                num_bytes=len(data),
-                requested_timestamp_s=0.0,
-                timestamp_s=0.0,
-                pts=0,
-                time_base="1/1",
-                frame_index=0,
-                rotation_deg=0,
-            )
-        )
+        replace(kept_frame(media, f"d/v/{number}", data, (60, 40)), image=None)
         for number, data in enumerate(pictures)
     )
     requests = tuple(
@@ -147,10 +133,3 @@ def test_a_threshold_moved_later_needs_no_new_scores(
         (tally,) = found.tallies
         assert tally.candidates == tally.kept + len(found.rejects) == 2
     assert kept == {None: 2, 60.0: 1, 200.0: 0}
-
-
-def test_pixels_are_rgb_whatever_the_file_has(tmp_path: Path) -> None:
-    for mode in ("L", "RGBA", "P", "1"):
-        stream = io.BytesIO()
-        Image.fromarray(NOISE).convert(mode).save(stream, "PNG")
-        assert read_pixels(stream.getvalue()).shape == (40, 60, 3)

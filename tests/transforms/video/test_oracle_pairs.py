@@ -3,7 +3,6 @@
 import io
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from skimage import data as photographs
 
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.records.books import Tally
-from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import FrameSettings, StoredFrame
+from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.cuts import CutSettings
@@ -25,12 +24,12 @@ from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.oracle import scores as oracle_scores
 from eqforge.transforms.oracle.judges import OracleSettings, prepare_oracle
-from eqforge.transforms.video.clip_work import ClipWork, KeptFrame, Source
+from eqforge.transforms.video.clip_work import ClipWork, Source
 from eqforge.transforms.video.extract import PairFilters, VideoPairRules
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs, score_matches
 from eqforge.transforms.video.steps import DropPairs, MatchCaptions, MeasurePairs
 from tests.optional import optional
-from tests.samples import IMAGE
+from tests.samples import all_pairs, kept_frame
 from tests.tiny_models import save_blip
 
 optional("transformers")
@@ -67,44 +66,15 @@ def jpeg(name: str) -> bytes:
 
 def clip_of(media: MediaStore, name: str = "v") -> ClipWork:
     """A clip of all six pairs of four photographs."""
-    pairs = tuple(
-        PairCandidate(
-            sample_id=f"d/{name}/{i}-{j}",
-            frame_0_id=f"d/{name}/{i}",
-            frame_1_id=f"d/{name}/{j}",
-            caption_0=CAPTIONS[i],
-            caption_1=CAPTIONS[j],
-            captions_0=(CAPTIONS[i],),
-            captions_1=(CAPTIONS[j],),
-        )
-        for i, j in combinations(range(len(NAMES)), 2)
-    )
     return ClipWork(
-        clip=Clip(clip_id=name, video=name, split="train", pairs=pairs),
+        clip=Clip(clip_id=name, video=name, split="train", pairs=all_pairs(f"d/{name}", CAPTIONS)),
         source=Source(path=f"{name}.mp4", sha256="0" * 64),
         encoding="{}",
-        frames=tuple(kept(media, name, number) for number in range(len(NAMES))),
+        frames=tuple(
+            kept_frame(media, f"d/{name}/{number}", jpeg(photograph), (96, 64))
+            for number, photograph in enumerate(NAMES)
+        ),
     )
-
-
-def kept(media: MediaStore, clip: str, number: int) -> KeptFrame:
-    data = jpeg(NAMES[number])
-    image_id = media.put(data, ".jpg")
-    stored = StoredFrame(
-        frame_id=f"d/{clip}/{number}",
-        image_id=image_id,
-        suffix=".jpg",
-        width_px=96,
-        height_px=64,
-        num_bytes=len(data),
-        requested_timestamp_s=0.0,
-        timestamp_s=0.0,
-        pts=0,
-        time_base="1/1",
-        frame_index=0,
-        rotation_deg=0,
-    )
-    return KeptFrame(stored=stored, image=replace(IMAGE, image_id=image_id, suffix=".jpg"))
 
 
 def ledger(media: MediaStore, step: str, filters: PairFilters) -> Ledger:

@@ -1,6 +1,5 @@
 import io
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ from PIL import Image
 
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.books import Tally
-from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.records.clips import Clip
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality
@@ -21,14 +19,13 @@ from eqforge.transforms.filters.cuts import CutSettings
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.video.clip_work import (
     ClipWork,
-    KeptFrame,
     Source,
     images_of,
     samples_of,
 )
 from eqforge.transforms.video.extract import PairFilters
 from eqforge.transforms.video.pair import drop_pairs, measure_pairs
-from tests.samples import IMAGE
+from tests.samples import all_pairs, kept_frame
 
 NO_CUTS = CutSettings()
 KEEP_ALL = PairFilters(
@@ -51,45 +48,21 @@ def picture(number: int) -> bytes:
 
 def clip_of(media: MediaStore, pictures: dict[int, int]) -> ClipWork:
     """A clip of all pairs of five frames; `pictures` says which are kept and what they show."""
-    pairs = tuple(
-        PairCandidate(
-            sample_id=f"d/v/{i}-{j}",
-            frame_0_id=f"d/v/{i}",
-            frame_1_id=f"d/v/{j}",
-            caption_0=CAPTIONS[i],
-            caption_1=CAPTIONS[j],
-            captions_0=(CAPTIONS[i],),
-            captions_1=(CAPTIONS[j],),
-            annotation={"j": str(j), "i": str(i)},
-        )
-        for i, j in combinations(range(len(CAPTIONS)), 2)
-    )
     return ClipWork(
-        clip=Clip(clip_id="v", video="v", split="train", licence="CC0-1.0", pairs=pairs),
+        clip=Clip(
+            clip_id="v",
+            video="v",
+            split="train",
+            licence="CC0-1.0",
+            pairs=all_pairs("d/v", CAPTIONS),
+        ),
         source=Source(path="v.mp4", sha256="0" * 64),
         encoding='{"image_format": "png"}',
-        frames=tuple(kept(media, frame, shows) for frame, shows in pictures.items()),
+        frames=tuple(
+            kept_frame(media, f"d/v/{frame}", picture(shows), (32, 24), frame)
+            for frame, shows in pictures.items()
+        ),
     )
-
-
-def kept(media: MediaStore, frame: int, shows: int) -> KeptFrame:
-    data = picture(shows)
-    image_id = media.put(data, ".png")
-    stored = StoredFrame(
-        frame_id=f"d/v/{frame}",
-        image_id=image_id,
-        suffix=".png",
-        width_px=32,
-        height_px=24,
-        num_bytes=len(data),
-        requested_timestamp_s=frame + 0.5,
-        timestamp_s=float(frame),
-        pts=frame,
-        time_base="1/1",
-        frame_index=frame,
-        rotation_deg=0,
-    )
-    return KeptFrame(stored=stored, image=replace(IMAGE, image_id=image_id, suffix=".png"))
 
 
 def make(
