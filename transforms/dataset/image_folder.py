@@ -27,8 +27,7 @@ from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
-from eqforge.transforms.dataset.encode_image import encode_image
-from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.media import MediaStore, encode_image
 from eqforge.transforms.filters.minimality import perceptual_hash
 
 if TYPE_CHECKING:

@@ -1,12 +1,23 @@
-"""The media store: images in a folder or bucket, named by their content."""
+"""The media store: images in a folder or bucket, named by their content; and their encoding."""
+
+from __future__ import annotations
 
 import functools
+import io
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
 
 from eqforge.core.files import disk, storage
 from eqforge.core.identity import sha256_hex
+from eqforge.schemas.records.frames import FrameSettings
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +75,39 @@ def _place(root: str) -> tuple[str, bool]:
     """Return the path or URL of a root, and whether it lies on a disk of this machine."""
     is_local = storage.is_local(root)
     return (storage.locate(root)[1] if is_local else root).rstrip("/"), is_local
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EncodedImage:
+    """An image file in memory; its suffix is ".jpg" or ".png"."""
+
+    data: bytes
+    suffix: str
+    width_px: int
+    height_px: int
+
+
+def encode_image(pixels: npt.NDArray[np.uint8], settings: FrameSettings) -> EncodedImage:
+    """Encode pixels, scaled down first if the longer side exceeds the limit.
+
+    The same pixels and settings give the same bytes with the same Pillow: no date, program name or
+    profile is written. JPEG chroma is subsampled 4:2:0, Pillow's default.
+
+    Args:
+      pixels: RGB, shape (height, width, 3), uint8.
+    """
+    image = Image.fromarray(pixels)
+    longest = max(image.size)
+    if settings.max_side is not None and longest > settings.max_side:
+        width, height = (max(1, round(side * settings.max_side / longest)) for side in image.size)
+        image = image.resize((width, height), Image.Resampling.LANCZOS)
+    is_jpeg = settings.image_format == "jpeg"
+    options: dict[str, Any] = {"quality": settings.jpeg_quality} if is_jpeg else {}
+    buffer = io.BytesIO()
+    image.save(buffer, format=settings.image_format.upper(), **options)
+    return EncodedImage(
+        data=buffer.getvalue(),
+        suffix=".jpg" if is_jpeg else ".png",
+        width_px=image.width,
+        height_px=image.height,
+    )

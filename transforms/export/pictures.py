@@ -29,7 +29,7 @@ from eqforge.core.files.untrusted import Unreadable
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import check_suffix
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.dataset.media import encode_image
 from eqforge.transforms.export.formats import ExportSettings
 
 _DIGITS: Final = 64

@@ -36,7 +36,7 @@ from eqforge.schemas.records.frames import FrameSettings, StoredImage
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation
 from eqforge.transforms.dataset.books import error_rejection
-from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.dataset.media import encode_image
 from eqforge.transforms.generated.draw_work import Drawings, Shared, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.pairs import GeneratedRules, make_once, store_image
 from eqforge.transforms.generated.work import MadePair, PairProposal, PairWork

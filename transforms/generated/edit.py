@@ -25,7 +25,7 @@ from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.schemas.tables.generated import Generation, MaskRow
 from eqforge.transforms.dataset.books import error_rejection
-from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.dataset.media import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
 from eqforge.transforms.generated.draw_work import Drawings, Shared, drawings_of, seed_of, weigh
 from eqforge.transforms.generated.edit_masks import (

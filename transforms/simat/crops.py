@@ -21,10 +21,9 @@ from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.books import error_rejection
-from eqforge.transforms.dataset.encode_image import encode_image
 from eqforge.transforms.dataset.image_folder import read_named
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.media import MediaStore, encode_image
 from eqforge.transforms.filters import minimality
 from eqforge.transforms.simat.planned import PlannedImage
 

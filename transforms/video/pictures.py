@@ -24,10 +24,9 @@ from eqforge.schemas.records.frames import (
     StoredFrame,
 )
 from eqforge.schemas.records.scores import Rejection
-from eqforge.transforms.dataset.encode_image import EncodedImage, encode_image
 from eqforge.transforms.dataset.image_folder import UNREADABLE
 from eqforge.transforms.dataset.ledger import Ledger
-from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.media import EncodedImage, MediaStore, encode_image
 from eqforge.transforms.video.clip_work import Extraction, Source
 
 PASSING = frozenset({"source_changed", "video_unreadable", *STORE_REASONS})

@@ -7,7 +7,7 @@ from PIL import Image
 
 from eqforge.core.errors import InputError
 from eqforge.schemas.records.frames import FrameSettings
-from eqforge.transforms.dataset.encode_image import encode_image
+from eqforge.transforms.dataset.media import encode_image
 from tests import clips
 
 PIXELS = clips.draw(77, (320, 180))

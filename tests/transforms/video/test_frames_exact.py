@@ -11,7 +11,7 @@ import pytest
 from av.stream import Disposition
 
 from eqforge.schemas.records.frames import FrameNumber, FrameSettings
-from eqforge.transforms.video.frames import sparse
+from eqforge.transforms.video.frames import walks
 from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
 from eqforge.transforms.video.frames.decode import decode_frames
 from eqforge.transforms.video.frames.index import read_index
@@ -92,9 +92,9 @@ def test_a_frame_taken_out_alone_is_the_one_of_a_plain_decode(
         plain = [frame.to_ndarray(format="yuv420p") for frame in container.decode(video=0)]
     with open_file(path) as source, open_video(source, STRICT, lambda: None) as video:
         index = read_index(video)
-        assert sparse.can_walk(video, index)
+        assert walks.can_walk(video, index)
         for number in range(0, len(plain), 5):
-            (frame,) = sparse.walk(video, index, {index.shown[number]})
+            (frame,) = walks.walk(video, index, {index.shown[number]})
             assert np.array_equal(frame.to_ndarray(format="yuv420p"), plain[number])
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from eqforge.transforms.filters.image_filter import import_cv2
-from eqforge.transforms.video.frames.decode_sequential import ShownFrame
 from eqforge.transforms.video.frames.video import Video, VideoUnusable, check_size, error_text
+from eqforge.transforms.video.frames.walks import ShownFrame
 
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame

@@ -19,10 +19,16 @@ from eqforge.transforms.video.frames.answers import (
     too_early,
     too_late,
 )
-from eqforge.transforms.video.frames.decode_sequential import Gap, ShownFrame, decode_through
 from eqforge.transforms.video.frames.index import PacketIndex, read_index
-from eqforge.transforms.video.frames.sparse import Surprise, can_walk, walk
 from eqforge.transforms.video.frames.video import Video, VideoUnusable, open_file, open_video
+from eqforge.transforms.video.frames.walks import (
+    Gap,
+    ShownFrame,
+    Surprise,
+    can_walk,
+    decode_through,
+    walk,
+)
 
 Moment = float | FrameNumber
 """A time in seconds after the container's start, or a frame's number."""

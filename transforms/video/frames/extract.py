@@ -14,8 +14,7 @@ from eqforge.core.identity import sha256_hex
 from eqforge.core.sandbox.cage import Cage
 from eqforge.core.sandbox.child import Child, ChildDied, ChildFailed, ChildTimeout
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
-from eqforge.transforms.dataset.encode_image import EncodedImage, encode_image
-from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.dataset.media import EncodedImage, MediaStore, encode_image
 from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
 from eqforge.transforms.video.frames.decode import decode_frames
 
