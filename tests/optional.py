@@ -10,7 +10,8 @@ import pytest
 
 class _Package(ModuleType):
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # pytest looks for its marks in whatever a file of tests holds
+        # pytest looks for its marks in whatever a file of tests holds.
+        if name.startswith("_") and name != "__version__":
             raise AttributeError(name)
         return getattr(import_module(self.__name__), name)
 
