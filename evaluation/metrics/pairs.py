@@ -175,3 +175,11 @@ HARD_POSITIVE_METRICS: Final[Mapping[str, Metric]] = {
     **THRESHOLDED,
 }
 """What a table of hard positives shows. Chance: three independent scores of one distribution."""
+
+COSTS: Final = frozenset(
+    name
+    for metrics in (PAIR_METRICS, FOIL_METRICS, HARD_POSITIVE_METRICS)
+    for name, metric in metrics.items()
+    if metric.is_cost
+)
+"""Metrics of which less is better."""

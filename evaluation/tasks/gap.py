@@ -12,6 +12,7 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.typed_json import decode, read_bytes
+from eqforge.evaluation.metrics.pairs import COSTS
 from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers
 from eqforge.evaluation.statistics.shares import Interval
@@ -188,7 +189,8 @@ def _pooled(pairs: Sequence[_Pair]) -> list[_Pair]:
 def _is_comparable(number: _Number) -> bool:
     """Return True if more is better, and the number is not made of others."""
     return not (
-        number.metric in ("brittleness", "mean", "consistent", "1;2", "not read")
+        number.metric in COSTS
+        or number.metric in ("mean", "consistent", "1;2", "not read")
         or number.metric.startswith(DROP)
         or number.metric.endswith("rsum")  # a sum of shares
     )

@@ -233,10 +233,11 @@ def _report(
             yield _least(means, found, list(part.credits))
         if "equivariance" in part.credits and part.scored and part.groups is None:
             # Equal means may hide different tails.
+            like = next(mean for mean in means if mean.metric == "equivariance")
             for share in QUANTILES:
                 value = float(np.quantile(part.credits["equivariance"], share))
                 metric = f"equivariance {share:.0%}"
-                yield replace(means[-1], metric=metric, value=value, low=np.nan, high=np.nan)
+                yield replace(like, metric=metric, value=value, low=np.nan, high=np.nan)
         if more is not None:
             yield from more(model, subset, part)
 

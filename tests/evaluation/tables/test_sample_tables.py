@@ -1,5 +1,6 @@
 import json
 import resource
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import pytest
 from scipy.stats import beta, binomtest  # type: ignore[import-untyped]
 
 from eqforge.core.errors import InputError
+from eqforge.evaluation.metrics.pairs import choice
+from eqforge.evaluation.metrics.ties import Metric
 from eqforge.evaluation.tables.command import main as command
 from eqforge.evaluation.tables.scores import read_file
+from eqforge.evaluation.tasks import samples
 from tests.evaluation.written import rows_by
 from tests.made_datasets import score_rows, write_dataset, write_scores
 from tests.statuses import status_of
@@ -87,6 +91,19 @@ def test_scores_of_pairs_become_text_image_and_group_score(pairs: Path, tmp_path
     tied = [len({a, d} & {b, c}) > 0 for a, b, c, d in values]
     assert float(whole["ties"]) == pytest.approx(np.mean(tied))
     assert float(whole["chance"]) == 0.25
+
+
+def test_a_metric_may_be_added_anywhere(
+    pairs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = _scored(tmp_path / "s", pairs, _pair_scores())
+    before = _measured(pairs, scores, output=tmp_path / "before")
+    task = samples.TASKS["pairs"]
+    more = replace(task, metrics={**task.metrics, "choice": Metric(choice, chance=1 / 2)})
+    monkeypatch.setattr(samples, "TASKS", {**samples.TASKS, "pairs": more})
+    after = _measured(pairs, scores, output=tmp_path / "after")
+    assert {key: after[key] for key in before} == before
+    assert {metric for _, _, metric in after.keys() - before.keys()} == {"choice"}
 
 
 def test_labels_take_the_place_of_the_models_names_and_the_notes_keep_them(
