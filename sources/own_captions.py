@@ -66,7 +66,7 @@ class _Fields(msgspec.Struct, frozen=True):
 
 
 def caption_files(path: Path) -> list[Path]:
-    """Returns the files of captions that a path names: itself, or those of a folder.
+    """Return the path itself, or the caption files in it if it is a folder.
 
     Raises:
       InputError: a file of the folder is missing, or it is none of Hugging Face's.

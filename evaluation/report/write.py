@@ -184,10 +184,11 @@ def _of_shares(path: Path, shares: Mapping[str, float]) -> Answers:
 
 
 def _margins(values: NDArray[np.floating[Any]], task: Task) -> NDArray[np.float64]:
-    """Return by how much each sample is right [n], of scores [n, images x captions].
+    """Return each sample's smallest margin [n] from its scores [n, images x captions].
 
-    The least of a sample's comparisons: above 0 right, 0 tied, below 0 wrong. Pairs take the four
-    of the group score (Winoground, section 3.1), hard positives those of the augmented accuracy.
+    A sample is right above 0, tied at 0 and wrong below. For pairs, the margins are the four
+    comparisons of the group score (Winoground, section 3.1). For hard positives, they are the two
+    comparisons of the augmented accuracy.
     """
     scores = values.astype(np.float64)
     if task.width == 4:

@@ -110,7 +110,7 @@ def _runs(text: str) -> Iterator[str]:
 
 
 def _changes(captions: Sequence[Possible]) -> Any:
-    """Return the features of each negative minus those of the true texts [negatives, features].
+    """Subtract the features of the true texts from each negative's [negatives, features].
 
     The last four are how common its runs of words are in the captions of other images, and how
     likely they make it: features too rare to balance one by one are balanced together.

@@ -113,9 +113,10 @@ def _entry(row: list[str], where: str) -> LexiconEntry:
 def with_inflections(lexicon: Lexicon) -> Lexicon:
     """Follow each entry by its other inflected forms: "holds", "grasps".
 
-    An entry is inflected if its word and replacement inflect alike: two "-ing" forms of verbs by
-    person and tense, two adjectives by degree. In a phrase the first word is inflected. Forms that
-    the lexicon already has are left out; no two entries share kind, group and word.
+    An entry is inflected if its word and replacement have the same form: two "-ing" forms of verbs
+    are inflected by person and tense, two adjectives by degree. In a phrase the first word is
+    inflected. Forms that the lexicon already has are left out; no two entries share kind, group and
+    word.
     """
     taken = {(entry.kind, entry.group, entry.word) for entry in lexicon}
     entries: list[LexiconEntry] = []

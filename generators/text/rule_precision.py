@@ -2,9 +2,10 @@
 
 `python -m tools.rule_precision` makes the table from the labels.
 
-Few texts of most kinds were read, and five right out of five do not show that all are. So a kind
-begins with the precision of its family, and a family with that of its part, each as `PRIOR` further
-texts; what was read of it is added. Mean and interval are those of a beta distribution.
+Few texts of most kinds were read, and five right out of five do not prove that all are right. So
+the estimate of a kind starts from its family's precision, which counts as `PRIOR` texts, and adds
+the texts that were read. A family starts from its part's precision in the same way. The mean and
+the interval come from a beta distribution.
 
 Source: Efron and Morris 1975, "Data analysis using Stein's estimator and its generalizations"
   (means of few are drawn towards that of all).

@@ -119,7 +119,7 @@ def settings_of_rows(config: DatasetConfig) -> dict[str, Any]:
 
 
 def without_places(values: dict[str, Any]) -> dict[str, Any]:
-    """Return settings without those that leave no trace in the rows, and without folders."""
+    """Remove settings that do not change the rows, and folders."""
     kept: dict[str, Any] = {}
     for name, value in values.items():
         if name in NOT_OF_THE_ROWS or _OFF.get(name, ...) == value:

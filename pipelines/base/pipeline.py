@@ -152,7 +152,7 @@ Input: TypeAlias = Path | str | NamedFile
 
 
 def files_of(path: Path, files: Iterable[Path]) -> Iterator[Input]:
-    """Yield the files that a path stands for: itself, or those of a folder."""
+    """Yield the path itself, or the files in it if it is a folder."""
     for file in files:
         folder = path if file.is_relative_to(path) else path.parent  # of which it is a split
         yield file if file == path else NamedFile(file.relative_to(folder).as_posix(), str(file))

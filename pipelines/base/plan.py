@@ -111,8 +111,8 @@ def plan_dataset(
       pipeline: the dataset, with its settings.
       pilots: records to build and discard, to estimate the cost.
       checks_output: whether to check that the output folder is free or holds the same dataset.
-      show: called with the lines of the plan, and with those of the pilot.
-      recipe: the recipe that the settings are of, if they are of one.
+      show: called with the lines of the plan, then with the lines of the pilot.
+      recipe: the recipe that the settings come from, if there is one.
     """
     fetch_inputs()
     pipeline.check()

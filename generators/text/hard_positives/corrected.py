@@ -174,7 +174,7 @@ def reword_by_rules(
 
 
 def _excludes(analysis: Analysis, foil: Foil) -> bool:
-    """Return True if the foiled words exclude those of the negative, where they stand."""
+    """Return True if the foiled words rule out the negative's words at their place."""
     here = [
         index
         for index, token in enumerate(analysis.tokens)

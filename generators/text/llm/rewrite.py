@@ -1,6 +1,6 @@
 """Rewrite captions by the authors' prompts: ask, check, and ask again with the next seed.
 
-The prompts are those of their code, except `replace_printed`, which is the paper's: it has no
+The prompts come from their code, except `replace_printed`, which the paper prints: it has no
 "Input:" and "Output:", and says "this sentence". REPLACE_VERB and REPLACE_SPATIAL are only in the
 code.
 

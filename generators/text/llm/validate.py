@@ -164,7 +164,7 @@ def take_rewrite(caption: str, line: str) -> EditedText:
 def _replacement(
     analysis: Analysis, tokens: list[Token], found: list[str], prompt: PromptName
 ) -> Edit:
-    """Return the one edit between the caption's words and those of the answer."""
+    """Return the single edit that turns the caption's words into the answer's words."""
     words, new_words = [t.text.lower() for t in tokens], [word.lower() for word in found]
     first, last = common_ends(words, new_words)
     old, new = tokens[first : len(tokens) - last], found[first : len(found) - last]

@@ -55,7 +55,7 @@ def shuffle_all_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Re
 
 
 def shuffle_other_words(analysis: Analysis, rng: random.Random) -> list[Edit] | Reason:
-    """Shuffle all words except those that contain a noun or an adjective."""
+    """Shuffle all words that contain neither a noun nor an adjective."""
     starts = [token.start for token in _nouns_and_adjectives(analysis)]
     others = [
         word
@@ -117,7 +117,7 @@ def _rearrange(
 
 
 def _nouns_and_adjectives(analysis: Analysis) -> list[Token]:
-    """Return the nouns and adjectives, but for those of "in front of" and "next to"."""
+    """Return the nouns and adjectives, without "front" of "in front of" and "next" of "next to"."""
     return [
         token
         for token in analysis.tokens
