@@ -246,24 +246,22 @@ def _of_json(root: Node, forms: Sequence[Form]) -> Iterator[Entry]:
     own = next((form.entries for form in forms if form.entries is not None), None)
     if own is not None:
         yield from own(Entry(node=root))
-    elif (rows := _transposed(root.value, forms)) is not None:
-        yield from (Entry(node=Node(root.file, f"row {key}", row)) for key, row in rows.items())
-    elif isinstance(root.value, dict):
-        yield from (Entry(node=node, key=key) for key, node in root.items())
-    else:
+    elif not isinstance(root.value, dict):
         yield from (Entry(node=node) for node in root.elements())
+    elif not any(form.fields and form.fields <= root.value.keys() for form in forms):
+        yield from (Entry(node=node, key=key) for key, node in root.items())
+    elif (rows := _transposed(root.value)) is not None:
+        yield from (Entry(node=Node(root.file, f"row {key}", row)) for key, row in rows.items())
+    else:
+        yield Entry(node=Node(root.file, "the only record", root.value))
 
 
-def _transposed(value: Any, forms: Sequence[Form]) -> dict[str, dict[str, Any]] | None:
+def _transposed(columns: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
     """Return the rows of a table as pandas' `to_json` writes it: {column: {row: cell}}."""
-    if not isinstance(value, dict) or not any(
-        form.fields and form.fields <= value.keys() for form in forms
-    ):
+    keys = [column.keys() for column in columns.values() if isinstance(column, dict)]
+    if len(keys) < len(columns) or any(each != keys[0] for each in keys):
         return None
-    columns = [column.keys() for column in value.values() if isinstance(column, dict)]
-    if len(columns) < len(value) or any(column != columns[0] for column in columns):
-        return None
-    return {row: {name: value[name][row] for name in value} for row in columns[0]}
+    return {row: {name: cells[row] for name, cells in columns.items()} for row in keys[0]}
 
 
 def read_items(

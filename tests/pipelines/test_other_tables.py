@@ -77,6 +77,14 @@ def test_tables_of_other_programs_are_read(form: str, images: Path, tmp_path: Pa
     assert all(row["image_id"] for row in rows(out, "samples"))
 
 
+@pytest.mark.parametrize("name", ["t.json", "t.jsonl"])
+def test_a_single_record_of_another_script_is_read(name: str, images: Path, tmp_path: Path) -> None:
+    record = {"image": "1.png", "caption": "红色的杯子", "hard_negative": "蓝色的杯子"}
+    (tmp_path / name).write_text(json.dumps(record, ensure_ascii=False))
+    (row,) = rows(imported(tmp_path / name, images), "samples")
+    assert (row["caption"], row["hard_negative"]) == ("红色的杯子", "蓝色的杯子")
+
+
 @pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
 def test_a_null_caption_is_a_reject(ending: str, images: Path, tmp_path: Path) -> None:
     frame = pd.DataFrame(FOILS)
