@@ -30,7 +30,7 @@ KINDS: dict[str, tuple[Severity, str]] = {
     "duplicate": ("warning", "The image has the same positive and negative already."),
     "near_duplicate": ("warning", "So it has but for case, spacing and final punctuation."),
     "edit_maybe_inside_word": (
-        "warning",
+        "note",
         "Part of a word may have been replaced as whole words are elsewhere in the file: 'cold' "
         "became 'caged'.",
     ),

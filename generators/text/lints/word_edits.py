@@ -24,6 +24,7 @@ from eqforge.generators.text.words import DENIALS, is_unspaced, read_table, word
 _ENDINGS = frozenset(("s", "es", "ed", "d", "ing", "er", "r", "est", "st", "ly", "y", "ies"))
 _LETTER_OR_DIGIT = re.compile(r"\w")
 _MIN_PART = 2
+_SPELLING = 2  # letters by which two spellings of a word, or a word and its plural, differ
 _MAX_WORD = 64  # readings grow with the square of a word's length
 _MIN_MEMBER = 3  # letters of a member of a compound
 
@@ -93,9 +94,10 @@ def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
 
     A word has been edited inside if it equals another except for a part that is itself a word and
     was replaced with another word. If the result is not a word, only the reading with the shortest
-    parts is given. If both are words, there is none where they differ as words do: by an ending
-    ("walking", "talking"), as forms of one word ("phone", "phones"), or in a member of a compound
-    ("himself", "herself", "onstage", "offstage"). Strings of more than 64 characters are no words.
+    parts is given. There is none where the words are forms of one word ("woman", "women"), or where
+    two letters more or less make the difference, which is an inflection or another spelling. If both
+    are words, there is none either where they differ by an ending ("walking", "talking") or in a
+    member of a compound ("onstage", "offstage"). Strings of more than 64 characters are no words.
     """
     for new in exchange.after:
         for old in exchange.before if new not in exchange.before else ():
@@ -111,13 +113,24 @@ def _partial_edits(old: str, new: str) -> tuple[PartialEdit, ...]:
 
 
 def _all_partial_edits(old: str, new: str) -> Iterator[PartialEdit]:
+    from rapidfuzz.distance import Levenshtein
+
+    forms = ({old}.union(*lemmatizer().getAllLemmas(old).values())) & (
+        {new}.union(*lemmatizer().getAllLemmas(new).values())
+    )
+    if forms:
+        return
     is_word = not new.isascii() or is_sure_word(new)
     was_word = not old.isascii() or is_sure_word(old)
+    if not is_word and Levenshtein.distance(old, new) <= _SPELLING:
+        return
     for head, tail, before, after in _readings(old, new):
-        if is_word and was_word:  # do they differ in an ending, or in a member of a compound?
+        longer = abs(len(before) - len(after))
+        is_ending = before.startswith(after) or after.startswith(before)
+        if is_ending and ((is_word and was_word) or longer <= _SPELLING):
+            continue
+        if is_word and was_word:  # do they differ in a member of a compound?
             rest = [part for part in (head, tail) if part]
-            if before.startswith(after) or after.startswith(before):
-                continue
             if all(len(part) >= _MIN_MEMBER and is_sure_word(part) for part in rest):
                 continue
         is_stem = not head and tail in _ENDINGS and is_word

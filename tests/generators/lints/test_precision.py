@@ -69,7 +69,7 @@ def test_the_page_states_what_the_labels_say(found: Found) -> None:
     [
         ("vl_checklist/Attribute/vg/color", {"positive": 6}),
         ("vl_checklist/Attribute/vg/state", {"positive": 1}),
-        ("vl_checklist/Relation/vg/spatial", {"negative": 114}),
+        ("vl_checklist/Relation/vg/spatial", {"negative": 112}),
         ("vl_checklist/Object/Size/vg_size/vg_obj_small", {}),
     ],
 )
