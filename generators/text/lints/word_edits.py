@@ -95,9 +95,9 @@ def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
     A word has been edited inside if it equals another except for a part that is itself a word and
     was replaced with another word. If the result is not a word, only the reading with the shortest
     parts is given. There is none where the words are forms of one word ("woman", "women"), or where
-    two letters more or less make the difference, which is an inflection or another spelling. If both
-    are words, there is none either where they differ by an ending ("walking", "talking") or in a
-    member of a compound ("onstage", "offstage"). Strings of more than 64 characters are no words.
+    at most two letters differ, which is an inflection or another spelling. If both are words, there
+    is none either where they differ by an ending ("walking", "talking") or in a member of a compound
+    ("onstage", "offstage"). Strings of more than 64 characters are no words.
     """
     for new in exchange.after:
         for old in exchange.before if new not in exchange.before else ():
