@@ -96,7 +96,7 @@ def find_partial_edits(exchange: WordExchange) -> Iterator[PartialEdit]:
     was replaced with another word. If the result is not a word, only the reading with the shortest
     parts is given. There is none where the words are forms of one word ("woman", "women"), or where
     at most two letters differ, which is an inflection or another spelling. If both are words, there
-    is none either where they differ by an ending ("walking", "talking") or in a member of a compound
+    is none either where they differ by an ending ("walking", "talking") or a member of a compound
     ("onstage", "offstage"). Strings of more than 64 characters are no words.
     """
     for new in exchange.after:
