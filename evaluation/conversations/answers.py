@@ -103,18 +103,15 @@ class Answered:
 
 
 def path_of(table: str, number: int, of: int) -> str:
-    """Return the path of a shard within the folder."""
     return f"data/{table}-{number:05d}-of-{of:05d}.parquet"
 
 
 def write_rows(url: str, schema: pa.Schema, rows: Sequence[dict[str, Any]]) -> None:
-    """Write one shard atomically."""
     with storage.open_atomic(url) as stream:
         pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), stream, compression="zstd")
 
 
 def describe(folder: str, table: str, of: int) -> list[DataFile]:
-    """Return length, rows and digest of every shard of a table."""
     found = []
     for number in range(of):
         path = path_of(table, number, of)
@@ -125,13 +122,11 @@ def describe(folder: str, table: str, of: int) -> list[DataFile]:
 
 
 def rows_of(folder: str, path: str, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield columns of the rows of one shard."""
     for batch in read_file_batches(storage.join(folder, path), list(columns), 10_000):
         yield from batch.to_pylist()
 
 
 def read_answers(folder: str, files: Sequence[DataFile]) -> list[Answered]:
-    """Read the answers of a folder."""
     columns = ["sample_id", "image_order", "caption_order", "left", "true_left"]
     return [
         Answered(
@@ -214,7 +209,6 @@ def answers_report(
     *,
     allow_missing: bool = False,
 ) -> Report:
-    """Return the table of one model's answers."""
     keys, credits = judge_answers(answers)
     if not keys:
         raise InputError(f"{dataset}: no pair was answered about; the table of failures says why")

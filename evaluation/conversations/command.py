@@ -8,7 +8,6 @@ from eqforge.evaluation.tables.render import FORMATS
 
 
 def converse_command(settings: ConverseSettings) -> int:
-    """Ask, or read answers, and print their table; return 0."""
     import numpy as np
 
     from eqforge.evaluation.conversations.answers import (

@@ -67,7 +67,7 @@ ARRANGEMENTS: Final = tuple(
 
 
 def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> str:
-    """Return the question about a pair; a template has the fields {caption_1} and {caption_2}."""
+    """Fill in a template, which has the fields {caption_1} and {caption_2}."""
     first, second = (captions[number] for number in arrangement.captions)
     before, _, rest = template.partition(FIELDS[0])
     between, _, after = rest.partition(FIELDS[1])
@@ -75,7 +75,7 @@ def ask(template: str, captions: tuple[str, str], arrangement: Arrangement) -> s
 
 
 def check_template(template: str) -> None:
-    """Checks that a template has each placeholder exactly once, {caption_1} first."""
+    """Check that a template has each field exactly once, {caption_1} first."""
     places = [template.find(field) for field in FIELDS]
     if [template.count(field) for field in FIELDS] != [1, 1] or places != sorted(places):
         raise InputError(
@@ -138,7 +138,7 @@ class Reading:
 
 
 def read_answer(answer: str, captions: tuple[str, str] | None = None) -> Reading:
-    """Parses one answer; of captions 1 and 2 of the question, quotations count as their numbers."""
+    """Parse an answer; quotations of the question's captions count as their numbers."""
     if not answer.strip():
         return Reading(form="empty")
     text = _ECHO.sub(" ", answer)
@@ -174,7 +174,7 @@ def _in_format(text: str, numbered: str) -> list[tuple[str, str]]:
 
 
 def _numbered(text: str, captions: tuple[str, str]) -> str:
-    """Replaces quoted captions of two or more words by `caption 1` and `caption 2`."""
+    """Replace quoted captions of two or more words by `caption 1` and `caption 2`."""
     for number in sorted((0, 1), key=lambda one: -len(captions[one])):
         caption = captions[number].strip().rstrip(".")
         if len(caption.split()) > 1 and captions[0] != captions[1]:

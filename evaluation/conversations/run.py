@@ -59,10 +59,7 @@ class Pair:
 
 
 def choose_pairs(dataset: Dataset, per_subset: int | None, by: str | None, seed: int) -> list[Pair]:
-    """Return the chosen pairs, sorted by id: so many of each subset, or all.
-
-    With one seed, a larger draw contains every smaller one.
-    """
+    """Draw pairs of each subset, or take all; a larger draw contains every smaller one."""
     wanted = [*_COLUMNS, *([] if by is None or by in _COLUMNS else [by])]
     subsets: dict[str | None, list[Pair]] = defaultdict(list)
     schema = dataset.schema("samples")
@@ -98,7 +95,7 @@ class NotAsked(Exception):
 def converse(
     dataset: Dataset, pairs: Sequence[Pair], settings: ConverseSettings
 ) -> AnswersManifest:
-    """Ask about some pairs in all four orders and returns the manifest of the answers.
+    """Ask about some pairs in all four orders and return the manifest of the answers.
 
     Raises:
       InputError: dataset, model or settings cannot be used, or the folder is not of this run.
@@ -139,7 +136,7 @@ def converse(
 def ask_pair(
     pair: Pair, images: dict[str, bytes], model: ChatModel, settings: ConverseSettings
 ) -> list[dict[str, Any]]:
-    """Ask the four questions about a pair and returns their rows.
+    """Ask the four questions about a pair and return their rows.
 
     Raises:
       NotAsked: an image cannot be used, or the question is too long for the model.

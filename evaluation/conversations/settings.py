@@ -76,7 +76,6 @@ class ConverseSettings:
     """How the table is printed."""
 
     def __post_init__(self) -> None:
-        """Checks the settings against each other."""
         check_template(self.question)
         for name in ("max_tokens", "max_pixels", "threads", "shard_samples", "resamples"):
             if getattr(self, name) < 1:
@@ -91,7 +90,6 @@ class ConverseSettings:
             raise InputError("--model: name a folder for the answers with --output")
 
     def weights(self) -> Weights:
-        """Return the weights that `model` names."""
         source, revision = str(self.model), None
         if "@" in source and not Path(source).is_dir():
             source, _, revision = source.rpartition("@")
@@ -100,6 +98,5 @@ class ConverseSettings:
         )
 
     def folder(self) -> Path:
-        """Return the output folder."""
         assert self.output is not None  # checked in __post_init__
         return self.output

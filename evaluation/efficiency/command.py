@@ -8,7 +8,6 @@ from eqforge.evaluation.efficiency.result import Efficiency, EfficiencySettings
 
 
 def summary(found: Efficiency) -> str:
-    """Return the measurement as a few lines of text."""
     threads = f"{found.machine['cpu']}, {found.machine['torch_threads']} threads"
     lines = [f"{found.model.name} on {found.machine.get('gpu') or threads}"]
     lines.append("one image with one caption at a time:")
@@ -28,7 +27,6 @@ def summary(found: Efficiency) -> str:
 
 
 def efficiency_command(settings: EfficiencySettings) -> int:
-    """Measure a model and print the summary; return 0."""
     from eqforge.evaluation.efficiency.measure import measure_efficiency
 
     print(summary(measure_efficiency(settings)))

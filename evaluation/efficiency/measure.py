@@ -60,7 +60,6 @@ class Ready:
 
 
 def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
-    """Measure a model, write the result file and return its content."""
     dataset = open_dataset(settings.dataset)
     task = task_of(dataset, settings.task)
     device = device_of(settings.model) or "cpu"
@@ -184,7 +183,7 @@ def _values(dataset: Dataset, table: str, name: str) -> Iterator[str]:
 def seconds_of(
     action: Action, wait: Action, clock: Callable[[], float] = time.perf_counter
 ) -> float:
-    """Return how long an action takes by a clock, until the device has finished it."""
+    """Time an action until the device has finished it."""
     wait()
     start = clock()
     action()
@@ -249,7 +248,6 @@ def _time_one(scorer: Scorer, item: Item, max_pixels: int, wait: Action) -> tupl
 
 
 def run_batch(scorer: Scorer, inputs: Sequence[Any], captions: Sequence[str]) -> None:
-    """Run the model on prepared images, each with its caption, and discard the scores."""
     rows = np.arange(len(inputs), dtype=np.int64)
     scorer.match(scorer.encode_images(inputs), captions, np.stack([rows, rows], axis=1))
 
@@ -295,7 +293,7 @@ def sweep(
 
 
 def machine(device: str) -> dict[str, Any]:
-    """Return what a time depends on besides the model, as far as this machine reports it."""
+    """Describe what a time depends on besides the model."""
     import torch
 
     names = _in_proc("cpuinfo", "model name")
@@ -319,7 +317,7 @@ def machine(device: str) -> dict[str, Any]:
 
 
 def clocks(device: str) -> dict[str, Any]:
-    """Return the current clock rates and load of the machine."""
+    """Describe clock rates and load."""
     found: dict[str, Any] = {
         "load_average": list(os.getloadavg()),
         "cpu_mhz": [float(mhz) for mhz in _in_proc("cpuinfo", "cpu MHz")],

@@ -86,7 +86,6 @@ class Front:
 
 
 def pareto_command(settings: ParetoSettings) -> int:
-    """Print the front, and write it if an output file is given; return 0."""
     if settings.resamples < 1 or settings.seed < 0 or not settings.results:
         raise InputError("expected results, --resamples of at least 1 and --seed of at least 0")
     front = make_front(_contest(settings), settings)
@@ -113,7 +112,6 @@ def _contest(settings: ParetoSettings) -> "Contest":
 
 
 def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
-    """Return all models and which are on the front, fastest first."""
     import numpy as np
 
     from eqforge.evaluation.efficiency.contest import membership, on_front
@@ -148,7 +146,6 @@ def make_front(contest: "Contest", settings: ParetoSettings) -> Front:
 
 
 def read_front(path: Path) -> Front:
-    """Read what `--output` wrote."""
     found = decode(read_bytes(path), Front, f"{path}: is no file of eqforge pareto")
     if found.format != FORMAT:
         raise InputError(f"{path}: expected format {FORMAT}")
@@ -156,7 +153,6 @@ def read_front(path: Path) -> Front:
 
 
 def as_text(front: Front) -> str:
-    """Return the front as a table, fastest model first."""
     rows = [["model", visible(front.what), "ms", "on the front", "probability"]]
     for model in front.models:
         rows.append(

@@ -67,7 +67,6 @@ class EfficiencySettings:
     """How often the bootstrap draws."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         for name in ("items", "repeats", "max_pixels", "resamples"):
             if getattr(self, name) < 1:
                 raise InputError(f"--{name.replace('_', '-')}: expected at least 1")
@@ -143,7 +142,7 @@ class Efficiency:
 
 
 def draw_medians(seconds: Sequence[float] | Numbers, resamples: int, seed: int) -> Numbers:
-    """Return medians of times [n] resampled with replacement [resamples]."""
+    """Draw medians of times [n] resampled with replacement [resamples]."""
     values = np.sort(np.asarray(seconds, dtype=np.float64))
     rng = np.random.default_rng(seed)
     drawn = [rng.integers(0, len(values), len(values)) for _ in range(resamples)]
@@ -151,7 +150,6 @@ def draw_medians(seconds: Sequence[float] | Numbers, resamples: int, seed: int) 
 
 
 def spread(seconds: Sequence[float], resamples: int, seed: int) -> Spread:
-    """Return the median of some times, its interval, and the mean."""
     low, high = percentile_interval(draw_medians(seconds, resamples, seed))
     return Spread(
         median=float(np.median(seconds)),
@@ -163,13 +161,11 @@ def spread(seconds: Sequence[float], resamples: int, seed: int) -> Spread:
 
 
 def write_efficiency(path: Path, found: Efficiency) -> None:
-    """Write a measurement as indented JSON."""
     data = msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
     storage.write_bytes(str(path), data)
 
 
 def read_efficiency(path: Path) -> Efficiency:
-    """Read a measurement."""
     found = decode(read_bytes(path), Efficiency, f"{path}: is no file of eqforge efficiency")
     if (found.format, found.format_version) != (FORMAT, FORMAT_VERSION) or not found.seconds:
         raise InputError(f"{path}: expected format {FORMAT} {FORMAT_VERSION}")

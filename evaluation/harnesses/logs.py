@@ -55,7 +55,6 @@ def _of_record(record: dict[str, Any]) -> Form | None:
 
 
 def check_known(path: Path, given: Collection[Any], known: Container[Any], what: str) -> None:
-    """Check that everything in a file is of the dataset."""
     strange = [key for key in given if key not in known]
     if strange:
         raise InputError(
@@ -131,7 +130,7 @@ def _scored(items: list[dict[str, Any]], path: Path, where: str) -> tuple[str, f
 
 
 def read_vlmevalkit(path: Path) -> Answers:
-    """Read the predictions of VLMEvalKit, `MODEL_DATASET.xlsx`, or `.tsv`, `.csv` or `.json`."""
+    """Read predictions, `MODEL_DATASET.xlsx`, or `.tsv`, `.csv` or `.json`."""
     texts: dict[str, str] = {}
     rows: Iterator[Mapping[str, Any]]
     if path.suffix == ".json":

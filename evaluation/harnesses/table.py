@@ -57,7 +57,7 @@ class _Asked:
             yield from batch.to_pylist()
 
     def check_missing(self, path: Path, told: Mapping[str, Any], why: str = "") -> None:
-        """Check that the file speaks of all samples, if it has to, and of some in any case."""
+        """Check that all samples are answered, or some if others may be missing."""
         missing = [key for key in self.samples.keys.tolist() if key not in told]
         if len(missing) == len(self.samples.keys):
             raise InputError(f"{path}: not one sample has an answer to all its questions{why}")
@@ -78,7 +78,6 @@ class _Part:
 
 
 def harness_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return the table of what harnesses wrote of some models."""
     settings.check_read("harnesses")
     asked = _asked(dataset, settings)
     names = model_names([path.stem for path in paths], paths)
@@ -188,7 +187,7 @@ def _of_captions(asked: _Asked, path: Path) -> _Part:
 
 
 def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
-    """Judge a task of the user's own by its scores: how many are right, and whether all are."""
+    """Judge a task of the user's own by its scores: their mean, and whether all are right."""
     check_known(path, answers.scores, asked.known, "samples are ones")
     counts = {len(scores) for scores in answers.scores.values()}
     if len(counts) > 1:
@@ -207,7 +206,7 @@ def _of_own_task(asked: _Asked, answers: Answers, path: Path) -> _Part:
 
 
 def _of_questions(asked: _Asked, answers: Answers, path: Path) -> _Part:
-    """Judge a task that was exported, by what was said."""
+    """Judge an exported task by the answers."""
     questions = {row["sample_id"]: asked.form.questions(row) for row in asked.rows()}
     known = {one.question_id for about in questions.values() for one in about}
     check_known(path, answers.texts, known, "answers are to questions")
@@ -253,7 +252,6 @@ def _judged(
     told: Mapping[str, T],
     judge: Callable[[list[T]], tuple[dict[str, Credits], dict[str, float]]],
 ) -> dict[str, Judged]:
-    """Return the credits of each subset."""
     keys = samples.keys.tolist()
     scored = np.array([key in told for key in keys], dtype=bool)
     found = {}

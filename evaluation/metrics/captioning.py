@@ -91,11 +91,7 @@ def _by_java(lines: Sequence[str]) -> list[list[str]]:
 
 
 def bleu(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> tuple[float, ...]:
-    """Return BLEU-1 to BLEU-4 over the corpus, each in [0, 1].
-
-    Args:
-      said: the words of one caption an image [n].
-      true: those of its references, at least one each [n].
+    """Return BLEU-1 to BLEU-4 over the corpus, each in [0, 1], of one caption per image [n].
 
     Source: Papineni et al. 2002, with the closest length of a reference, and the server's two
     constants against division by zero.
@@ -122,10 +118,6 @@ def cider_d(said: Sequence[Words], true: Sequence[Sequence[Words]]) -> NDArray[n
     """Return CIDEr-D of each caption [n], in [0, 10]; the score is their mean.
 
     Document frequencies come from the references of all images, so scores depend on each other.
-
-    Args:
-      said: the words of one caption an image [n].
-      true: those of its references, at least one each [n].
 
     Source: Vedantam et al. 2015, appendix; as in the server, the penalty compares the numbers of
     bigrams.
@@ -173,7 +165,7 @@ class _Weighted:
 
 
 def _grams(words: Words) -> Counter[Gram]:
-    """Count the n-grams of a text, short ones first: the order in which floats are summed."""
+    """Count n-grams, short ones first: the order in which floats are summed."""
     return Counter(
         tuple(words[start : start + order])
         for order in ORDERS

@@ -32,17 +32,16 @@ from eqforge.evaluation.metrics.ties import (
 
 
 def text_score(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return the credit of "each image prefers its own caption" [n]."""
+    """Credit "each image prefers its own caption" [n]."""
     return both(*_own_captions(scores, rule), rule)
 
 
 def image_score(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return the credit of "each caption prefers its own image" [n]."""
+    """Credit "each caption prefers its own image" [n]."""
     return text_score(scores.transpose(0, 2, 1), rule)
 
 
 def _own_captions(scores: Scores, rule: TieRule) -> tuple[Credits, Credits]:
-    """Return for either image the credit of "it prefers its own caption"."""
     return (
         all_above(scores[:, [0], [0]], scores[:, [0], [1]], rule),
         all_above(scores[:, [1], [1]], scores[:, [1], [0]], rule),
@@ -50,12 +49,12 @@ def _own_captions(scores: Scores, rule: TieRule) -> tuple[Credits, Credits]:
 
 
 def group_score(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return the credit of "images and captions all prefer their own" [n]."""
+    """Credit "images and captions all prefer their own" [n]."""
     return all_above(scores[:, [0, 1], [0, 1]], scores[:, [0, 1], [1, 0]], rule)
 
 
 def choice(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return how many of the two images prefer their own caption, as a share [n]."""
+    """Return the share of the two images that prefer their own caption [n]."""
     first, second = _own_captions(scores, rule)
     return (first + second) / 2
 
@@ -96,17 +95,17 @@ PAIR_METRICS: Final[Mapping[str, Metric]] = {
 
 
 def pairwise(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return the credit of "the first caption scores above the last" [n]."""
+    """Credit "the first caption scores above the last" [n]."""
     return all_above(scores[:, [0]], scores[:, [-1]], rule)
 
 
 def caption_recognised(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
-    """Return VALSE's p_c: the caption scores above a threshold, so it is called true [n]."""
+    """VALSE's p_c: the caption scores above a threshold, so it is called true [n]."""
     return all_above(scores[:, [0]], _limit(scores, threshold), rule)
 
 
 def foil_recognised(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
-    """Return VALSE's p_f: the foil scores below a threshold, so it is called false [n]."""
+    """VALSE's p_f: the foil scores below a threshold, so it is called false [n]."""
     return all_above(_limit(scores, threshold), scores[:, [-1]], rule)
 
 
@@ -115,21 +114,18 @@ def _limit(scores: Scores, threshold: float) -> Scores:
 
 
 def foil_accuracy(scores: Scores, rule: TieRule = "strict", threshold: float = 0.5) -> Credits:
-    """Return VALSE's acc: the mean of p_c and p_f [n]."""
+    """VALSE's acc: the mean of p_c and p_f [n]."""
     recognised = caption_recognised(scores, rule, threshold)
     return (recognised + foil_recognised(scores, rule, threshold)) / 2
 
 
 def augmented(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return the credit of "original and hard positive both score above the negative" [n]."""
+    """Credit "original and hard positive both score above the negative" [n]."""
     return all_above(scores[:, :2], scores[:, [2]], rule)
 
 
 def brittleness(scores: Scores, rule: TieRule = "strict") -> Credits:
-    """Return the credit of "the negative lies between original and hard positive" [n].
-
-    Lower is better.
-    """
+    """Credit "the negative lies between original and hard positive" [n]; lower is better."""
     original, positive, negative = scores.T
     low, high = np.minimum(original, positive), np.maximum(original, positive)
     won = (low < negative) & (negative < high)
@@ -148,7 +144,6 @@ def foil_ties(scores: Scores) -> Flags:
 
 
 def mean_score(column: int) -> Metric:
-    """Return the score of one of the captions as a metric."""
     return Metric(lambda scores, _: scores[:, column].astype(np.float64), unit="number")
 
 

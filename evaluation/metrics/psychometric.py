@@ -112,7 +112,7 @@ def fit_curves(sizes: NDArray[np.float64], right: NDArray[Any], asked: NDArray[A
 def _share(
     log_odds: NDArray[np.float64], lapses: NDArray[np.float64] | float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the share of right answers, which is never quite 0 or 1, and F."""
+    """Return the share of right answers, never quite 0 or 1, and F."""
     known = 1 / (1 + np.exp(-log_odds))
     return np.clip(GUESS + (1 - GUESS - lapses) * known, 1e-12, 1 - 1e-12), known
 

@@ -94,21 +94,21 @@ class Truths:
 
     @classmethod
     def of_pairs(cls, queries: Indices, candidates: Indices, count: int) -> "Truths":
-        """Return the truths of `count` queries, from true (query, candidate) pairs."""
+        """Group true (query, candidate) pairs by query."""
         order = np.lexsort([candidates, queries])
         sizes = np.bincount(queries, minlength=count)
         start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         return cls(start=start, index=candidates[order].astype(np.int64))
 
     def of(self, queries: Indices) -> "Truths":
-        """Return the truths of some queries, or of queries that share those of others."""
+        """Select queries, repeated ones included."""
         first, counts = self.start[queries], np.diff(self.start)[queries]
         rows, within = spread(counts)
         return Truths.of_pairs(rows, self.index[first[rows] + within], len(queries))
 
 
 def spread(counts: NDArray[np.integer[Any]]) -> tuple[Indices, Indices]:
-    """Return for lists of some lengths the list of each item, and its place in the list."""
+    """Return the list of each item of lists of these lengths, and its place in the list."""
     rows = np.repeat(np.arange(len(counts)), counts)
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
 
@@ -240,10 +240,7 @@ def dcg_cm(
 def relevance_of(
     ranking: Ranking, queries: NDArray[np.float32], candidates: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Return the cosine of each query with each of its top candidates [queries, depth].
-
-    Both are unit vectors [n, d] of the model that says what is relevant.
-    """
+    """Return cosines of unit vectors: each query with its top candidates [queries, depth]."""
     found = np.empty(ranking.top.shape)
     step = max(1, BLOCK_SCORES // (ranking.top.shape[1] * queries.shape[1]))
     for start in range(0, len(found), step):
@@ -253,10 +250,7 @@ def relevance_of(
 
 
 def relative_drop(before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (before - after) / before: 0 for no change, 1 for a total loss, negative for a gain.
-
-    Where the score before is 0 there is no answer, NaN.
-    """
+    """Return (before - after) / before; NaN where the score before is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(before > 0, (before - after) / before, np.nan)
 

@@ -58,7 +58,7 @@ def by_length(
 
 
 def _check(scorer: Scorer, fits: bool, what: str, count: int, found: Any) -> None:
-    """Check what a model, which may be a user's own, made of a batch."""
+    """Check the shape of a batch's result; the model may be a user's own."""
     if not fits:
         of = "captions" if what == "vectors" else "pairs"
         raise InputError(
@@ -68,7 +68,7 @@ def _check(scorer: Scorer, fits: bool, what: str, count: int, found: Any) -> Non
 
 
 def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: int) -> Vectors:
-    """Return the vectors of some captions [captions, d], each encoded once."""
+    """Encode each caption once [captions, d]."""
     found: list[tuple[NDArray[np.int64], Vectors]] = []
     for places, length in by_length(scorer, captions, batch_size):
         read = full([captions[place] for place in places], batch_size)
@@ -84,7 +84,6 @@ def encode_captions(scorer: DualEncoder, captions: Sequence[str], batch_size: in
 
 
 def encode_images(scorer: Scorer, inputs: Any, batch_size: int) -> Sequence[Any]:
-    """Return what a model computes from the prepared images of one batch."""
     read = full(inputs, batch_size)
     found = scorer.encode_images(read)
     if len(found) != len(read):
@@ -128,7 +127,7 @@ def score_pairs(
 def _pair_batches(
     scorer: Scorer, texts: Sequence[str], which: NDArray[np.int64], batch_size: int
 ) -> Iterator[tuple[NDArray[np.int64], int | None]]:
-    """Like by_length for pairs; each distinct text is tokenized once."""
+    """Batch pairs as `by_length` does captions; each distinct text is tokenized once."""
     lengths = np.empty(len(texts), dtype=np.int64)
     for places, length in by_length(scorer, texts, max(len(texts), 1)):
         lengths[places] = -1 if length is None else length

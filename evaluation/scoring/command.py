@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 
 def summary(output: str, manifest: "ScoresManifest") -> str:
-    """Return a summary of the scores, a few lines."""
     lines = [f"{output}: {manifest.task} of {manifest.dataset} by {manifest.model.name}"]
     for name, counts in manifest.counts.items():
         lines.append(
@@ -30,7 +29,6 @@ def summary(output: str, manifest: "ScoresManifest") -> str:
 
 
 def _commonest(output: str) -> str:
-    """Return why most of what failed did."""
     from eqforge.schemas.dataset.score_tables import open_scores
 
     reasons: Counter[tuple[str, str]] = Counter()
@@ -41,7 +39,7 @@ def _commonest(output: str) -> str:
 
 
 def _lacks_scores(manifest: "ScoresManifest") -> bool:
-    """Whether all samples failed, or all images or captions."""
+    """Return True if all samples failed, or all images or captions."""
     return any(counts.expected and not counts.scored for counts in manifest.counts.values())
 
 

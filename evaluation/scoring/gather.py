@@ -49,7 +49,6 @@ class Folder:
     def write(
         self, table: str, number: int, of: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
     ) -> DataFile:
-        """Write one file of a table."""
         path = f"data/{FILE_STEMS[table]}-{number:05d}-of-{of:05d}.parquet"
         url, rows = storage.join(self.output, path), 0
         schema = schema.with_metadata(METADATA)
@@ -70,21 +69,18 @@ class Folder:
         return DataFile(path=path, rows=rows, num_bytes=num_bytes, sha256=sha256)
 
     def write_failures(self, rows: list[FailureRow]) -> list[DataFile]:
-        """Write the failures: rows of table, key, reason and detail."""
         schema = score_tables.FAILURES
         columns = [list(column) for column in zip(*rows, strict=True)] or [[]] * len(schema)
         batch = pa.record_batch([pa.array(one, pa.string()) for one in columns], schema=schema)
         return [self.write("failures", 0, 1, schema, [batch])]
 
     def image_failures(self) -> list[FailureRow]:
-        """Return the rows of the images that failed, sorted by id."""
         return [
             ("images", self.index.images[one.image], one.reason, one.detail)
             for _, one in sorted(self.failures.items())
         ]
 
     def image_counts(self) -> Counts:
-        """Return how many images were expected, scored and failed."""
         count, failed = len(self.index.images), len(self.failures)
         return Counts(expected=count, scored=count - failed, failed=failed)
 
@@ -114,7 +110,6 @@ Values = Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.float32]]
 
 
 def cosines(work: Path) -> Values:
-    """Return a function that takes dot products of the encoded vectors."""
     images, captions = (open_map(work, f"{name}_vectors", "r") for name in ("image", "caption"))
 
     def values(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -124,7 +119,6 @@ def cosines(work: Path) -> Values:
 
 
 def logits(work: Path, pairs: Pairs) -> Values:
-    """Return a function that looks up the scores of pairs."""
     scores = open_map(work, "values", "r")
 
     def values(rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -40,20 +40,16 @@ class Index:
     samples: int
 
     def image_numbers(self) -> dict[str | None, int]:
-        """Return the number of every image by id."""
         return {image: number for number, image in enumerate(self.images)}
 
     def caption_numbers(self) -> dict[str | None, int]:
-        """Return the number of every caption by text."""
         return {caption: number for number, caption in enumerate(self.captions)}
 
     def digest(self) -> str:
-        """Return the SHA-256 of its content."""
         return fingerprint([self.images, self.captions, self.samples])
 
 
 def make_index(dataset: Dataset, task: Task, more_captions: Sequence[str] = ()) -> Index:
-    """Return the index of a task, reading its columns once."""
     images: set[str] = set()
     captions: set[str] = set(more_captions)
     samples = 0
@@ -90,11 +86,9 @@ class Pairs:
 
     @property
     def count(self) -> int:
-        """How many pairs there are."""
         return int(self.starts[-1])
 
     def captions_of(self, image: int) -> NDArray[np.int64]:
-        """Return the numbers of an image's captions."""
         start, stop = self.starts[image], self.starts[image + 1]
         if self.captions is None:
             return np.arange(stop - start, dtype=np.int64)
@@ -118,14 +112,13 @@ class Pairs:
         return np.repeat(np.arange(len(sizes)), sizes) * self._width + self.captions
 
     def save(self, folder: Path) -> None:
-        """Write the two arrays, for other processes to memory-map."""
         np.save(folder / "starts.npy", self.starts)
         if self.captions is not None:
             np.save(folder / "captions.npy", self.captions)
 
 
 def load_pairs(folder: Path) -> Pairs:
-    """Memory-map what Pairs.save wrote."""
+    """Memory-map the arrays that `Pairs.save` wrote."""
     captions = folder / "captions.npy"
     return Pairs(
         starts=np.load(folder / "starts.npy", mmap_mode="r"),
@@ -134,7 +127,6 @@ def load_pairs(folder: Path) -> Pairs:
 
 
 def make_pairs(dataset: Dataset, task: Task, index: Index) -> Pairs:
-    """Return the distinct pairs of a task."""
     width = len(index.captions)
     if task.crossed:
         return Pairs(starts=np.arange(len(index.images) + 1, dtype=np.int64) * width, captions=None)

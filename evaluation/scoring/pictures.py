@@ -44,7 +44,7 @@ class Prepared:
     failures: list[Failure]
 
     def pin_memory(self) -> "Prepared":
-        """Return the batch in pinned memory; called by torch's DataLoader."""
+        """Pin the batch's memory; called by torch's DataLoader."""
         if isinstance(self.inputs, list):
             return self
         return dataclasses.replace(self, inputs=self.inputs.pin_memory())
@@ -65,11 +65,10 @@ class Preparation:
     max_pixels: int
 
     def __len__(self) -> int:
-        """Return how many batches there are."""
         return len(self.batches)
 
     def __getitem__(self, number: int) -> Prepared:
-        """Return a prepared batch; an unusable image does not affect the others."""
+        """Prepare a batch; an unusable image does not affect the others."""
         batch = self.batches[number]
         numbers: list[int] = []
         inputs: list[Any] = []
@@ -181,10 +180,7 @@ def plain_errors() -> Iterator[None]:
 def prepared_batches(
     preparation: Preparation, workers: int, prefetch: int, device: str
 ) -> Iterator[Prepared]:
-    """Yield the batches in order, prepared by worker processes or, without any, in this one.
-
-    Args:
-      workers: number of worker processes; each prepares `prefetch` batches ahead.
+    """Yield the batches in order, prepared ahead by workers or, without any, in this process.
 
     Raises:
       BuildError: a worker was killed.

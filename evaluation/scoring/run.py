@@ -124,7 +124,6 @@ def score_dataset(settings: ScoreSettings, scorer: Scorer | None = None) -> Scor
 
 
 def _check(settings: ScoreSettings, task: Task, scorer: Scorer) -> None:
-    """Reject settings that would have no effect."""
     if settings.captions is not None and not task.crossed:
         raise InputError(
             f"--captions: the task {task.name} scores the captions of its samples alone"
@@ -148,7 +147,7 @@ def _finished(folder: Path, header: ScoresManifest) -> ScoresManifest:
 
 
 def _begin(work: Path, header: ScoresManifest, index: Index) -> None:
-    """Make the work folder, or checks that the one there belongs to the same scores."""
+    """Make the work folder, or check that the existing one belongs to the same scores."""
     plan = work / "plan.json"
     wanted = msgspec.json.encode([fingerprint(msgspec.to_builtins(header)), index.digest()])
     if plan.exists():
@@ -173,7 +172,6 @@ def _do(
     scorer: Scorer,
     devices: Sequence[str],
 ) -> None:
-    """Run all units that are not done yet."""
     before, unit_captions = done(work), caption_unit(settings)
     count = -(-len(index.captions) // unit_captions) if is_dual_encoder(scorer) else 0
     captions = [unit for unit in range(count) if note_name("captions", unit) not in before]
@@ -222,7 +220,6 @@ _LIBRARIES = ("torch", "transformers", "tokenizers", "pillow", "numpy", "pyarrow
 def make_header(
     dataset: Dataset, task: Task, scorer: Scorer, settings: ScoreSettings
 ) -> ScoresManifest:
-    """Return the manifest of scores without counts and files."""
     identity, candidates = scorer.identity, None
     if settings.candidates is not None:
         open_scores(str(settings.candidates))  # raises InputError with the problem, if any
@@ -259,7 +256,6 @@ def make_header(
 
 
 def quantity_of(scorer: Scorer) -> Quantity:
-    """Return the quantity of a scorer's scores."""
     if is_dual_encoder(scorer):
         return "cosine"
     return "logit" if gives_log_odds(scorer) else "score"

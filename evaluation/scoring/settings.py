@@ -79,7 +79,6 @@ class ScoreSettings:
     """Images of more pixels are refused."""
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
         batches = ("image_batch", "caption_batch", "pair_batch")
         for name in ("processes", "prefetch", *batches, "top", "max_pixels"):
             if getattr(self, name) < 1:
@@ -88,14 +87,12 @@ class ScoreSettings:
         check_workers(self.workers, least=0)
 
     def all_devices(self) -> tuple[str, ...]:
-        """Return the device of every process."""
         from eqforge.models.spec import device_of
 
         own = self.devices or (device_of(self.model) or "cpu",)
         return tuple(device for device in own for _ in range(self.processes))
 
     def more_captions(self) -> tuple[str, ...]:
-        """Return the further captions of the file, if one is named."""
         if self.captions is None:
             return ()
         lines = map(str.strip, read_text_lines(self.captions))
@@ -125,7 +122,7 @@ class Task:
     crossed: bool
 
     def tables(self) -> Mapping[str, tuple[str, ...]]:
-        """Return the columns by table, tables and columns in order."""
+        """Columns by table, tables and columns in order."""
         found: dict[str, dict[str, None]] = {}
         for column in (*self.images, *self.captions):
             found.setdefault(column.table, {})[column.name] = None

@@ -39,7 +39,6 @@ BATCHES_OF_A_WORKER = 4
 
 
 def caption_unit(settings: ScoreSettings) -> int:
-    """Number of captions per unit."""
     return 16 * settings.caption_batch
 
 
@@ -64,17 +63,14 @@ class Note(msgspec.Struct, frozen=True):
 
 
 def note_name(kind: str, unit: int) -> str:
-    """Return the name of a unit's note; `kind` is `images` or `captions`."""
     return f"{kind}-{unit:06d}.json"
 
 
 def done(folder: Path) -> set[str]:
-    """Return the names of the existing notes."""
     return {path.name for path in (folder / "done").glob("*.json")}
 
 
 def read_failures(folder: Path) -> list[Failure]:
-    """Return the failures of all units, by the images' numbers."""
     notes = (path.read_bytes() for path in sorted((folder / "done").glob("*.json")))
     found = [one for note in notes for one in msgspec.json.decode(note, type=Note).failures]
     return sorted(found, key=lambda failure: failure.image)
@@ -115,7 +111,7 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _exact(torch: Any, kind: str) -> Iterator[None]:
-    """Make torch compute deterministically in full float32 for the block."""
+    """Make torch compute deterministically in full float32."""
     before = torch.get_num_threads()
     if kind == "cpu":
         # The number of CPU threads changes the last bits of a sum.
@@ -185,7 +181,6 @@ class _Vectors:
 
 
 def _stacked(scorer: Scorer, found: Sequence[Any]) -> NDArray[np.float32]:
-    """Return vectors of images as an array [images, dimensions]."""
     vectors = [np.asarray(vector, dtype=np.float32) for vector in found]
     shapes = sorted({vector.shape for vector in vectors})
     if len(shapes) > 1 or len(shapes[0]) != 1:
@@ -216,7 +211,7 @@ class _Scores:
 
 
 def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
-    """Memory-map a float32 file of a given shape; create it, with zeros, if it is missing."""
+    """Memory-map a float32 file; create it, with zeros, if it is missing."""
     path = folder / f"{name}.npy"
     if not path.exists():
         temporary = folder / f".{name}-{uuid.uuid4().hex}.npy"
@@ -232,7 +227,6 @@ def make_map(folder: Path, name: str, shape: tuple[int, ...]) -> Any:
 
 
 def open_map(folder: Path, name: str, mode: str = "r+") -> Any:
-    """Memory-map a file that make_map made."""
     mapped: NDArray[np.float32] = np.lib.format.open_memmap(folder / f"{name}.npy", mode=mode)
     return mapped
 
@@ -241,7 +235,7 @@ _POLL_S = 0.2
 
 
 def share(job: Job, devices: Sequence[str]) -> list[Job]:
-    """Distributes the units of a job over devices, one process each."""
+    """Distribute the units of a job over devices, one process each."""
     units = sorted({batch.unit for batch in job.batches})
     of_unit = {unit: place % len(devices) for place, unit in enumerate(units)}
     return [

@@ -54,23 +54,20 @@ class Resampled:
     binary: NDArray[np.bool_]
 
     def interval(self, metric: int = 0, level: float = LEVEL) -> Interval:
-        """Returns the percentile interval of one mean; see percentile_interval.
-
-        It is NaN for a single cluster: all its draws are equal.
-        """
+        """Percentile interval of one mean; NaN for a single cluster, whose draws are all equal."""
         return (
             NO_INTERVAL if self.clusters == 1 else percentile_interval(self.draws[:, metric], level)
         )
 
     def share_interval(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Interval:
-        """Returns the interval of a mean of values in [0, most]; NaN for a single cluster."""
+        """Interval of a mean of values in [0, most]; NaN for a single cluster."""
         if self.clusters == 1:
             return NO_INTERVAL
         low, high = self.share(metric, most, widening).interval()
         return most * low, most * high
 
     def share(self, metric: int = 0, most: float = 1.0, widening: float = 1.0) -> Share:
-        """Returns a mean of values in [0, most] as a share of `most`; see share_interval."""
+        """Return a mean of values in [0, most] as a share of `most`."""
         return Share(
             value=float(self.values[metric]) / most,
             draws=self.draws[:, metric] / most,
@@ -81,10 +78,7 @@ class Resampled:
 
 
 def percentile_interval(draws: Numbers, level: float = LEVEL) -> Interval:
-    """Returns the bounds of the central `level` of the draws that are not NaN.
-
-    They are NaN if more than half of the draws are.
-    """
+    """Return bounds of the central `level` of the draws; NaN if most draws are."""
     found = draws[~np.isnan(draws)]
     if not len(found) or 2 * len(found) < len(draws):
         return NO_INTERVAL
@@ -166,11 +160,7 @@ def _sums(
     groups: NDArray[Any] | None,
     weights: NDArray[Any] | None,
 ) -> tuple[Numbers, Numbers]:
-    """Returns weighted sums and weights by cluster and group.
-
-    Returns:
-      The sums [clusters, groups, metrics], and the weights [clusters, groups, 1 or metrics].
-    """
+    """Return weighted sums [clusters, groups, metrics] and weights [clusters, groups, 1+]."""
     if groups is None or not len(columns):
         totals, sizes = _cluster_sums(columns, clusters, weights)
         return totals[:, None], sizes[:, None]
@@ -190,7 +180,7 @@ def _sums(
 def _cluster_sums(
     columns: Numbers, clusters: NDArray[Any] | None, weights: NDArray[Any] | None
 ) -> tuple[Numbers, Numbers]:
-    """Returns each cluster's weighted sums [clusters, metrics] and weights [clusters, 1+]."""
+    """Return each cluster's weighted sums [clusters, metrics] and weights [clusters, 1+]."""
     sizes = _ones_or(weights, len(columns))
     weighted = columns * sizes
     if clusters is None or not len(columns):
@@ -206,7 +196,7 @@ def _cluster_sums(
 
 
 def _ones_or(weights: NDArray[Any] | None, rows: int) -> Numbers:
-    """Returns weights [rows, 1 or metrics], 1 where none are given."""
+    """Return weights [rows, 1 or metrics], 1 by default."""
     return np.ones((rows, 1)) if weights is None else weights.astype(np.float64).reshape(rows, -1)
 
 

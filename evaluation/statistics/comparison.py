@@ -55,10 +55,9 @@ def compare_paired(
     resamples: int = RESAMPLES,
     most: float | None = None,
 ) -> Comparison:
-    """Compares two models by their credits [n] on the same samples, in the same order.
+    """Compare two models by their credits [n] on the same samples, in the same order.
 
-    Clusters, weights and groups of the samples are as in `resample_means`; `most` is the greatest
-    credit of a sample if credits are in [0, most], None if they are unbounded.
+    Clusters, weights and groups are as in `resample_means`; credits are in [0, most], or unbounded.
     """
     gains = second - first
     found = resample_means(
@@ -88,12 +87,12 @@ def compare_paired(
 
 
 def with_parts(gains: Numbers) -> Numbers:
-    """Returns gains, gains above 0, and losses as numbers above 0, as columns [n, 3]."""
+    """Return gains, gains above 0, and losses as numbers above 0, as columns [n, 3]."""
     return np.column_stack([gains, gains.clip(min=0), (-gains).clip(min=0)])
 
 
 def difference_of(found: Resampled, most: float) -> Interval:
-    """Returns the interval of a mean gain, from resampled columns of `with_parts`."""
+    """Return the interval of a mean gain, from resampled columns of `with_parts`."""
     if found.clusters == 1:
         return NO_INTERVAL
     low, high = difference_interval(found.share(1, most), found.share(2, most))
@@ -103,7 +102,7 @@ def difference_of(found: Resampled, most: float) -> Interval:
 def exchange_test(
     gains: Numbers, clusters: NDArray[Any] | None, *, seed: int, resamples: int
 ) -> float:
-    """Returns the p-value of a mean gain [n] if its sign were random in each cluster.
+    """Return the p-value of a mean gain [n] if its sign were random in each cluster.
 
     Source: a randomisation test; Edgington and Onghena 2007, "Randomization Tests", chapter 5.
     """

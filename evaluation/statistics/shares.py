@@ -74,13 +74,7 @@ class Share:
 
 
 def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interval:
-    """Return Clopper and Pearson's interval of a probability.
-
-    Args:
-      share: share of successes, in [0, 1].
-      trials: number of trials, above 0, not necessarily an integer.
-      level: confidence level, in (0, 1).
-    """
+    """Return Clopper and Pearson's interval of a probability; trials need not be whole."""
     from scipy.special import betaincinv
 
     tail = (1 - level) / 2
@@ -93,9 +87,7 @@ def exact_interval(share: float, trials: float, level: float = LEVEL) -> Interva
 def difference_interval(first: Share, second: Share, level: float = LEVEL) -> Interval:
     """Return bounds of the first share minus the second, in [-1, 1]; NaN if one has none.
 
-    Args:
-      second: another one, resampled together with it; the correlation of draws is accounted for.
-      level: confidence level, in (0, 1).
+    The two are resampled together, and the correlation of their draws is accounted for.
     """
     (low, high), (other_low, other_high) = first.interval(level), second.interval(level)
     together = _correlation(first.draws, second.draws)

@@ -26,7 +26,6 @@ def metrics_command(settings: MetricsSettings) -> int:
 
 
 def metrics_report(settings: MetricsSettings) -> Report:
-    """Return the table that the settings ask for."""
     from eqforge.evaluation.tasks.registry import dataset_report, format_report
 
     if not settings.paths:

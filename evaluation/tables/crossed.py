@@ -43,19 +43,18 @@ class CrossedScores:
     warnings: tuple[str, ...]
 
     def places(self, what: What, wanted: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the row or column of each wanted image or caption, -1 if it has no scores."""
+        """Return the row or column of each wanted image or caption, -1 where there is none."""
         known = self.images if what == "images" else self.captions
         return _places(pa.array(wanted, pa.string()), known)
 
     @property
     def why(self) -> str:
-        """The failures as a part of a sentence; empty if there are none."""
+        """The failures in brackets; empty if there are none."""
         said = ", ".join(f"{count:,} {reason}" for reason, count in self.failures.items())
         return f" ({said})" if said else ""
 
 
 def read_crossed(folder: str, dataset: Dataset) -> CrossedScores:
-    """Read the scores that `eqforge score` wrote of all images with all captions of a dataset."""
     scores = open_scores_of(folder, dataset)
     tables = scores.manifest.tables
     vectors: dict[What, NDArray[np.float32]] = {}
@@ -135,7 +134,7 @@ def _read_grid(
 
 
 def _grid_names(scores: ScoresFolder) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the ids of the images and the captions of a grid, each once and sorted."""
+    """Return image ids and captions of a grid, each once and sorted."""
     images: set[str] = set()
     captions: set[str] = set()
     known = _NO_TEXTS
@@ -149,7 +148,7 @@ def _grid_names(scores: ScoresFolder) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def _places(wanted: pa.Array, keys: NDArray[Any]) -> NDArray[np.int64]:
-    """Return for each wanted text its place among unique keys, -1 where it is not there."""
+    """Return the place of each wanted text among unique keys, -1 where it is not there."""
     found = pc.index_in(wanted, value_set=pa.array(keys, pa.string()))
     places: NDArray[np.int64] = found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return places

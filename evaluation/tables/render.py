@@ -96,12 +96,11 @@ _COUNTS = ("subset", "n", "missing", "clusters", "ties")
 
 
 def models_of(report: Report) -> Sequence[str]:
-    """Return the models in their order."""
     return list(dict.fromkeys(measure.model for measure in report.measures))
 
 
 def as_text(report: Report) -> str:
-    """Return the table as text: a block per model, a row per subset, a column per metric."""
+    """Render a block per model, a row per subset and a column per metric."""
     lines = [report.title, ""]
     for model in models_of(report):
         lines.append(model)
@@ -114,12 +113,12 @@ def as_text(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """Return everything as one JSON object; NaN becomes null."""
+    """Render everything as one JSON object; NaN becomes null."""
     return json_text(_plain(dataclasses.asdict(report)), indent=2) + "\n"
 
 
 def as_csv(report: Report) -> str:
-    """Return CSV, one row per number: the fields of Measure and the tie rule; shares in [0, 1]."""
+    """Render one row per number: the fields of Measure and the tie rule; shares in [0, 1]."""
     names = [field.name for field in dataclasses.fields(Measure)]
     rule = "" if report.rules is None else report.rules.ties
     rows = ([*(getattr(one, name) for name in names), rule] for one in report.measures)
@@ -127,7 +126,7 @@ def as_csv(report: Report) -> str:
 
 
 def as_comparisons(report: Report) -> str:
-    """Return CSV, one row per comparison of two models; differences of shares are in [-1, 1]."""
+    """Render one row per comparison of two models; differences of shares are in [-1, 1]."""
     names = ("model", "against", "subset", "metric", "unit")
     found = [field.name for field in dataclasses.fields(Comparison)]
     rows = (
@@ -147,10 +146,7 @@ def _csv(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def as_latex(report: Report) -> str:
-    """Return a booktabs `tabular`: the paper's layout if there is one, else that of the text.
-
-    Comparisons precede it as comments.
-    """
+    """Render a booktabs `tabular`, in the paper's layout if there is one."""
     rows = _paper_rows(report) if report.paper_columns else _subset_rows(report)
     head, *body = ([in_latex(cell) for cell in row] for row in rows)
     labels = 1 if report.paper_columns else 2
@@ -181,9 +177,9 @@ FILES = {
 
 
 def number(measure: Measure, value: float | None) -> str:
-    """Return a value in the measure's unit, with two decimals for shares and four otherwise.
+    """Format a value: two decimals for percentages, four for other numbers.
 
-    A threshold is infinite where it is not reached, a slope where it is a step.
+    A threshold is infinite where it is not reached, a slope where the curve is a step.
     """
     if value is None or math.isnan(value):
         return "-"

@@ -52,13 +52,12 @@ class Judged:
     keys: NDArray[Any] | None = None
 
     def most_of(self, metric: str) -> float | None:
-        """Return the maximum credit of a sample, None if the metric is not a share."""
+        """Maximum credit of a sample; None if the metric is not a share."""
         is_share = self.units.get(metric, "share") == "share"
         return self.most.get(metric, 1.0) if is_share else None
 
     @property
     def scored(self) -> int:
-        """Number of samples with scores."""
         return len(next(iter(self.credits.values())))
 
     def part(
@@ -108,7 +107,6 @@ def measure(
 def as_measure(
     model: str, subset: str, metric: str, judged: Judged, found: Resampled, column: int
 ) -> Measure:
-    """Return one mean of a subset as a number of the table."""
     most = judged.most_of(metric)
     low, high = found.interval(column) if most is None else found.share_interval(column, most)
     return Measure(
@@ -135,11 +133,7 @@ def make_report(
     notes: Iterable[str] = (),
     more: Callable[[str, str, Judged, list[Measure], Resampled], Iterable[Measure]] | None = None,
 ) -> Report:
-    """Return the table of some models: the means of each subset, and each model against the first.
-
-    Args:
-      notes: what a reader should know; read after everything is measured.
-    """
+    """Return the table of some models: means of each subset, and each model against the first."""
     measures: list[Measure] = []
     for model, subsets in judged.items():
         for subset, one in subsets.items():
@@ -217,7 +211,6 @@ def model_names(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
 
 
 def labels_of(models: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
-    """Return the label of each model; without labels its own name."""
     if labels and (len(labels) != len(models) or len(set(labels)) < len(labels)):
         raise InputError(
             f"--labels: expected {len(models)} different names, of {', '.join(models)}; found "

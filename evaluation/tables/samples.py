@@ -46,7 +46,6 @@ class Samples:
     subsets: dict[str, NDArray[np.bool_]]
 
     def only(self, chosen: NDArray[np.bool_]) -> "Samples":
-        """Return some of the samples, in all subsets."""
         return Samples(
             keys=self.keys[chosen],
             clusters=self.clusters[chosen],
@@ -54,14 +53,13 @@ class Samples:
         )
 
     def without(self, gone: Collection[str]) -> "Samples":
-        """Return the samples without some, and without the subsets that become empty."""
+        """Leave out some samples, and the subsets that become empty."""
         left = self.only(~np.isin(self.keys, np.array(sorted(gone), dtype=object)))
         some = {name: members for name, members in left.subsets.items() if members.any()}
         return replace(left, subsets=some)
 
 
 def read_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[str, list[Any]]:
-    """Read columns of a table into memory, with None for null."""
     found: dict[str, list[Any]] = {name: [] for name in columns}
     for batch in dataset.batches(table, list(columns), 50_000):
         for name in columns:
@@ -70,7 +68,7 @@ def read_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[s
 
 
 def sorted_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """Read columns of a table as arrays of Python objects, rows sorted by the first column."""
+    """Read columns as arrays of Python objects, rows sorted by the first column."""
     found = {
         name: np.array(values, dtype=object)
         for name, values in read_columns(dataset, table, columns).items()
@@ -82,7 +80,6 @@ def sorted_columns(dataset: Dataset, table: str, columns: Sequence[str]) -> dict
 def read_samples(
     dataset: Dataset, cluster: str, by: str | None, parts: Mapping[str, str] | None = None
 ) -> Samples:
-    """Read ids, clusters and subsets of all samples."""
     schema = dataset.schema("samples")
     if not schema.names:
         raise InputError(f"{dataset.folder}: has no samples to measure")
@@ -115,11 +112,7 @@ def check_label_column(schema: pa.Schema, column: str, where: str) -> None:
 def make_samples(
     keys: Sequence[str], clusters: Sequence[object], groups: Sequence[object] | None
 ) -> Samples:
-    """Return samples with a subset for each group, where there are several.
-
-    Args:
-      clusters: the cluster of each; None or an empty name for one of its own.
-    """
+    """Return samples with a subset for each group; a cluster of None or "" is the sample alone."""
     subsets = {EVERYTHING: np.ones(len(keys), dtype=bool)}
     named = text_array(["(none)" if name is None else str(name) for name in groups or []])
     if len(set(named)) > 1:

@@ -45,13 +45,12 @@ class SampleScores:
     warnings: tuple[str, ...] = ()
 
     def without(self, gone: Collection[str]) -> "SampleScores":
-        """Return the scores without those of some samples."""
         left = ~np.isin(self.keys, np.array(sorted(gone), dtype=object))
         return replace(self, keys=self.keys[left], values=self.values[left])
 
 
 def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
-    """Open a folder of scores of a dataset."""
+    """Open a folder of scores, and check that they are of this dataset."""
     scores, found = open_scores(folder), dataset.sha256
     if scores.manifest.dataset_sha256 != found:
         raise InputError(
@@ -65,7 +64,6 @@ def open_scores_of(folder: str, dataset: Dataset) -> ScoresFolder:
 def read_folder(
     folder: str, dataset: Dataset, images: Sequence[str], captions: Sequence[str]
 ) -> SampleScores:
-    """Read the scores that `eqforge score` wrote of a dataset's samples."""
     scores = open_scores_of(folder, dataset)
     manifest = scores.manifest
     if (manifest.images, manifest.captions) != (list(images), list(captions)):
@@ -155,7 +153,7 @@ class _Line(msgspec.Struct):
 
 
 def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | None:
-    """Return a text column of a file of scores, in row order; None if there is no such column."""
+    """Read a text column of a file of scores, in row order; None if there is none."""
     found: list[Any] = []
     if path.suffix == ".parquet":
         if name in column_names(path):
@@ -257,7 +255,7 @@ def _numbers(node: Node) -> list[float]:
 def places_of(
     expected: NDArray[Any], scores: SampleScores, where: str, *, allow_missing: bool
 ) -> NDArray[np.int64]:
-    """Return for each expected sample the row of its scores, -1 where there is none."""
+    """Return the row of each expected sample's scores, -1 where there are none."""
     if not len(scores.keys):
         raise InputError(f"{where}: holds no score at all")
     places = places_in(expected, scores.keys)
@@ -283,7 +281,7 @@ def places_of(
 
 
 def places_in(wanted: NDArray[Any], keys: NDArray[Any]) -> NDArray[np.int64]:
-    """Return for each wanted key its place among unique keys, -1 where it is not there."""
+    """Return the place of each wanted key among unique keys, -1 where it is not there."""
     if not len(keys):
         return np.full(len(wanted), -1, dtype=np.int64)
     order = np.argsort(keys)

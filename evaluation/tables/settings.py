@@ -130,7 +130,6 @@ class MetricsSettings:
     """Folder to write metrics.json, .csv, .tex and .txt, and comparisons.csv into."""
 
     def __post_init__(self) -> None:
-        """Check the numbers of the bootstrap, and how the table is printed."""
         if self.resamples < 1 or self.seed < 0:
             raise InputError("expected --resamples of at least 1 and --seed of at least 0")
         if self.json and self.show not in ("text", "json"):
@@ -138,16 +137,14 @@ class MetricsSettings:
 
     @property
     def rules(self) -> Rules:
-        """How scores become numbers."""
         return Rules(ties=self.ties, seed=self.seed, resamples=self.resamples)
 
     def check_read(self, table: str) -> None:
-        """Check that nothing is set that a table, a key of READ, does not depend on."""
+        """Reject settings that a table, a key of READ, does not depend on."""
         refuse_unread(self, (*_ALWAYS, *READ[table]), f"the table of {table}")
 
 
 def refuse_unread(settings: Any, read: Container[str], what: str) -> None:
-    """Check that no setting of a command is given that has no effect."""
     for field in fields(settings):
         if field.name not in read and getattr(settings, field.name) != field.default:
             flag = f"--{field.name.replace('_', '-')}"

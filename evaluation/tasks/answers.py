@@ -101,17 +101,10 @@ TASKS: Final[Mapping[str, AnswerTask]] = {
 
 
 def is_answered(dataset: Dataset) -> bool:
-    """Return True if a dataset has a task whose samples are answered."""
     return bool(TASKS.keys() & dataset.manifest.tables.keys())
 
 
 def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return the table of some models' answers.
-
-    Args:
-      paths: a JSON Lines file for each model, `{"sample_id": …, "answer": …}`, with one or more
-        tasks.
-    """
     settings.check_read("answers")
     names = model_names([path.stem for path in paths], paths)
     questions = {
@@ -142,7 +135,7 @@ def answers_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
 
 
 def read_answers(path: Path) -> dict[str, Any]:
-    """Return the answers of a JSON Lines file by the ids of their samples."""
+    """Read the answers of a JSON Lines file, by sample id."""
     found: dict[str, Any] = {}
     for number, data in read_lines(path):
         line = decode(data, _Line, str(path), f"line {number}")
@@ -153,7 +146,6 @@ def read_answers(path: Path) -> dict[str, Any]:
 
 
 def check_answered(path: Path, answers: Mapping[str, Any], known: set[str]) -> None:
-    """Check that all answers are of samples of the dataset."""
     if strange := sorted(answers.keys() - known):
         raise InputError(
             f"{path}: {len(strange):,} answers are of samples that the dataset does not have, such "
@@ -168,7 +160,7 @@ def _judge(
     model: str,
     bleu: dict[str, tuple[float, ...]],
 ) -> Iterator[tuple[str, Judged]]:
-    """Yield the credits of each task that is answered, and keep BLEU, which has none."""
+    """Yield the credits of each task that is answered, and keep BLEU, which has no credits."""
     answers = read_answers(path)
     known = {key for columns in questions.values() for key in columns["sample_id"]}
     check_answered(path, answers, known)

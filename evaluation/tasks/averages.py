@@ -85,12 +85,11 @@ def eqben_average(subsets: Mapping[str, Numbers]) -> Numbers:
 
 
 def pooled(found: Mapping[str, Resampled]) -> dict[str, Numbers]:
-    """Return values and draws of each subset, stacked [1 + resamples, metrics]."""
+    """Stack values and draws of each subset [1 + resamples, metrics]."""
     return {name: np.vstack([part.values, part.draws]) for name, part in found.items()}
 
 
 def _parts_of(average: str) -> Sequence[str]:
-    """Return the subsets that an average is taken over."""
     if average == KUBRIC:
         return EQBEN_DOMAINS[KUBRIC]
     return [subset for parts in EQBEN_DOMAINS.values() for subset in parts]
@@ -118,7 +117,7 @@ def _averages(
 
 
 def _weights_of(sizes: Sequence[int]) -> Iterator[Numbers]:
-    """Yield for every average, in order, the weight of each number [subsets, 3]."""
+    """Yield the weight of each number [subsets, 3] in every average, in order."""
     # Averages are linear: applied to a one-hot input they return its weight.
     names, width = list(EQBEN_SIZES), len(WINOGROUND)
     units = np.eye(len(names) * width).reshape(-1, len(names), width)
@@ -177,7 +176,7 @@ def average_measures(model: str, subsets: Mapping[str, Judged], rules: Rules) ->
 def compare_averages(
     judged: Mapping[str, Mapping[str, Judged]], rules: Rules
 ) -> Iterator[ModelComparison]:
-    """Yield by how much each further model's averages exceed the first one's, on all samples."""
+    """Compare each further model's averages with the first one's, on all samples."""
     first, *others = judged
     base = judged[first]
     for model in others:
@@ -220,7 +219,7 @@ def compare_averages(
 
 
 def _bounds(rows: Numbers, weights: Numbers, parts: Sequence[Resampled]) -> Interval:
-    """Return the percentiles of a difference; if it never varies, the interval for two shares."""
+    """Return percentiles of a difference, or the interval of two shares where it never varies."""
     if np.ptp(rows) > ROUNDING:
         return percentile_interval(rows[1:])
     gained, lost = rows.clip(min=0), (-rows).clip(min=0)

@@ -69,13 +69,6 @@ class _Boundary(msgspec.Struct):
 
 
 def boundary_report(paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return how often boundaries are found within each tolerance, and the mean of them.
-
-    Args:
-      paths: a JSON Lines file for each model: `boundary_id`, `video`, `timestamp_s`, `before`
-        and `after`, the scores of the frames with either caption, and `start_s` and `fps` unless
-        they are 0 and 5. The boundaries of all files together are expected.
-    """
     names = model_names([path.stem for path in paths], paths)
     found = [_read(path) for path in paths]
     expected = sorted(set().union(*found))

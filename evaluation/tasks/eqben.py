@@ -52,14 +52,6 @@ _ALL_SCORED: Final = (
 def eqben_report(
     paths: Sequence[Path], settings: MetricsSettings, sizes: Mapping[str, int] = EQBEN_SIZES
 ) -> Report:
-    """Return EqBen's table of some vectors, the paper's average included.
-
-    Args:
-      paths: a published or submitted vector of each model: four scores per sample.
-      settings: how they are judged. Their `order` is `official`, the shuffled order of EqBen's
-        released files, which its server expects, or `by-subset`; `clusters` is a text file with
-        the cluster of each sample, one per line.
-    """
     samples = sum(sizes.values())
     clusters = None
     if settings.clusters is not None:
@@ -176,7 +168,7 @@ def _judge(
 def _doubts(
     model: str, order: Order, numbers: NDArray[Any], judged: Mapping[str, Judged], rules: Rules
 ) -> Iterator[str]:
-    """Yield a warning where a vector looks as if it were in the other order."""
+    """Warn where a vector looks as if it were in the other order."""
     found = _mean_of_15(judged)
     if found > CHANCE_OF_MEAN + NEAR_CHANCE:
         return
@@ -199,7 +191,7 @@ def _mean_of_15(judged: Mapping[str, Judged]) -> float:
 
 
 def is_eqben(dataset: Dataset) -> bool:
-    """Return True if the pairs of a dataset are of EqBen's seven subsets, of each at least one."""
+    """Return True if the pairs come from all seven of EqBen's subsets."""
     if dataset.manifest.dataset not in (PAIRS_NAME, EQBEN):
         return False
     kinds = set(read_columns(dataset, "samples", ["kind"])["kind"])
@@ -209,7 +201,6 @@ def is_eqben(dataset: Dataset) -> bool:
 def eqben_samples_report(
     dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings
 ) -> Report:
-    """Return EqBen's table of some models' scores of a dataset's pairs."""
     samples = read_samples(dataset, settings.cluster or PAIRS.cluster, "kind")
     subsets = {name: np.zeros(len(samples.keys), dtype=bool) for name in EQBEN_SIZES}
     for kind, members in samples.subsets.items():

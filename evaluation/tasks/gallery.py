@@ -70,17 +70,15 @@ class Gallery:
 
 
 def has_gallery(dataset: Dataset) -> bool:
-    """Return True if a dataset is one for retrieval."""
     return is_vlue(dataset) or {"caption_id", "perturbation"} <= set(dataset.columns("samples"))
 
 
 def is_vlue(dataset: Dataset) -> bool:
-    """Return True if a retrieval dataset is VLUE's or like it: captions without perturbations."""
+    """Return True for VLUE's form of a retrieval dataset: captions without perturbations."""
     return "retrieval" in dataset.manifest.tables
 
 
 def read_gallery(dataset: Dataset) -> Gallery:
-    """Read entries, captions and perturbed captions."""
     if is_vlue(dataset):
         table, key, entry = "retrieval", "sample_id", "gallery_id"
     else:

@@ -62,7 +62,6 @@ class _Number(msgspec.Struct):
 
     @property
     def bounds(self) -> tuple[float, float, float]:
-        """Value, low and high; NaN where there is none."""
         value, low, high = (
             math.nan if bound is None else bound for bound in (self.value, self.low, self.high)
         )
@@ -70,12 +69,11 @@ class _Number(msgspec.Struct):
 
     @property
     def task(self) -> str:
-        """Subset and metric."""
         return f"{self.subset}: {self.metric}"
 
     @property
     def part(self) -> str:
-        """The subset, without the method that a subset of SIMAT names."""
+        """Subset, without the method that SIMAT's subsets name."""
         return self.subset.partition(": ")[0]
 
 
@@ -187,7 +185,7 @@ def _pooled(pairs: Sequence[_Pair]) -> list[_Pair]:
 
 
 def _is_comparable(number: _Number) -> bool:
-    """Return True if more is better, and the number is not made of others."""
+    """Return True if higher is better, and the number is not computed from others."""
     return not (
         number.metric in COSTS
         or number.metric in ("mean", "consistent", "1;2", "not read")

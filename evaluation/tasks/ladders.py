@@ -87,7 +87,6 @@ _OWN: Final = ("change", "scores")
 
 
 def is_ladders(dataset: Dataset) -> bool:
-    """Return True if some of a dataset's pairs are steps of ladders."""
     names = set(dataset.columns("samples"))
     if not _is_combined(dataset) and not {*_SHARED, *_OWN, *STEPS.images} <= names:
         return False
@@ -95,7 +94,6 @@ def is_ladders(dataset: Dataset) -> bool:
 
 
 def ladders_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return the table of some models' scores of rendered pairs, some of them steps of ladders."""
     steps = sorted(_read_steps(dataset), key=lambda each: each.key)
     ladders = _Ladders(steps, settings.rules)
     samples = None
@@ -143,7 +141,7 @@ class _Ladders:
         self._said: list[str] = []
 
     def measures(self, model: str, subset: str, judged: Judged) -> Iterator[Measure]:
-        """Yield the curve of one change, and what is measured at each of its sizes."""
+        """Yield the curve of one change, and the numbers at each of its sizes."""
         if judged.groups is not None or judged.keys is None or not len(self._keys):
             return
         place = np.searchsorted(self._keys, judged.keys).clip(max=len(self._keys) - 1)
@@ -164,7 +162,6 @@ class _Ladders:
             yield from measure(model, f"{change} {size:g}", part, self._rules)[1]
 
     def notes(self) -> Iterator[str]:
-        """Yield what a reader has to know of the fits."""
         if not len(self._keys):
             return
         units = ", ".join(
@@ -225,7 +222,7 @@ def fitted(
 
 
 def _limits(where: str, curves: Curves) -> Iterator[str]:
-    """Yield where the threshold is at an end of the sizes, or the curve is a step."""
+    """Say where the threshold is at an end of the sizes, or the curve is a step."""
     threshold, slope, smallest, largest = (
         float(values[0])
         for values in (curves.thresholds, curves.slopes, curves.smallest, curves.largest)
@@ -245,7 +242,7 @@ def _misfits(
     hits: NDArray[np.float64],
     asked: NDArray[np.float64],
 ) -> Iterator[str]:
-    """Yield each size at which the measured share lies off the curve, in nearly all draws too."""
+    """Name each size at which the measured share lies off the curve, in nearly all draws too."""
     for size, right, of in zip(sizes, hits.T, asked.T, strict=True):
         share, on_curve = right / np.where(of > 0, of, np.nan), curves.share(size)
         low, high = _interval((share - on_curve)[1:], 1 - (1 - LEVEL) / len(sizes))

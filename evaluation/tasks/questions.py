@@ -44,7 +44,6 @@ _READERS: Final = {"lmms-eval": read_lmms_eval, "vlmevalkit": read_vlmevalkit}
 
 
 def is_questions(dataset: Dataset) -> bool:
-    """Return True if the samples of a dataset are questions in groups."""
     return set(COLUMNS) <= set(dataset.columns("samples"))
 
 
@@ -117,7 +116,7 @@ def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
 
 
 def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield a note where some groups have fewer questions than others."""
+    """Say whether some groups have fewer questions than others."""
     sizes = Counter(Counter(row["group_id"] for row in rows).values())
     if len(sizes) > 1:
         most = max(sizes)
@@ -129,7 +128,7 @@ def _uneven(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
-    """Return what a model answered, by the id of the sample."""
+    """Return a model's answers, by sample id."""
     form = form_of_file(path)
     if form is None:
         return read_answers(path)
@@ -148,7 +147,7 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
 def _right(
     rows: Sequence[dict[str, Any]], path: Path, allow_missing: bool, gone: Collection[str]
 ) -> dict[str, bool]:
-    """Return which of the answered questions were answered right; some need no answer."""
+    """Say of each answered question whether the answer is right."""
     answers = _answers(rows, path)
     check_answered(path, answers, {row["sample_id"] for row in rows})
     missing = sum(row["sample_id"] not in answers and row["sample_id"] not in gone for row in rows)
@@ -210,7 +209,7 @@ def judge(
 
 
 def _chance(row: dict[str, Any]) -> float:
-    """Return the chance of guessing an answer: one of the options, A or B, yes or no; else 0."""
+    """Return the chance of guessing right: one of the options, A or B, yes or no; else 0."""
     if row["options"]:
         return 1 / len(row["options"])
     return 0.0 if short_answer(row["answer"], ()) is None else 0.5

@@ -19,7 +19,6 @@ from eqforge.schemas.dataset.reader import open_dataset
 
 
 def format_report(settings: MetricsSettings) -> Report:
-    """Return the table of files of a format, without a dataset."""
     settings.check_read(settings.format)
     if settings.format in TASKS:
         return files_report(TASKS[settings.format], settings.paths, settings)
@@ -28,7 +27,7 @@ def format_report(settings: MetricsSettings) -> Report:
 
 
 def dataset_report(settings: MetricsSettings) -> Report:
-    """Return the table of scores or answers of a dataset, by the first task that it is of."""
+    """Return the table of scores or answers of a dataset, by the first task that fits it."""
     dataset, scores = open_dataset(str(settings.paths[0])), settings.paths[1:]
     dataset.check_samples()
     if not scores and not settings.human:

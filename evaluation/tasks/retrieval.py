@@ -45,12 +45,6 @@ IMAGES, CAPTIONS = "all images", "all captions"
 
 
 def retrieval_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return the table of some models' retrieval.
-
-    Args:
-      settings: how it is judged; in paper mode ties always lose. `relevance` is a folder of vectors
-        whose model measures the similarity of a query and a false candidate, for DCG_CM.
-    """
     published = "VLUE's retrieval" if is_vlue(dataset) else "paper's retrieval"
     settings.check_read("retrieval" if settings.mode == "corrected" else published)
     if settings.mode == "paper":
@@ -196,7 +190,6 @@ def drop_measures(contest: Contest) -> Iterator[Measure]:
 def _drops(
     contest: Contest, name: str, one: Damaged, before: Mapping[str, Numbers]
 ) -> Iterator[Measure]:
-    """Yield a perturbation's scores, and their relative drops."""
     after = one.found
     metrics = list(after.credits)
     judged = Judged(

@@ -74,7 +74,6 @@ class Task:
 
     @property
     def width(self) -> int:
-        """Number of scores of a sample."""
         return len(self.images) * len(self.captions)
 
     def judge(self, values: Scores, quantity: str | None, ties: TieRule) -> Judged:
@@ -100,7 +99,6 @@ class Task:
         )
 
     def read(self, path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
-        """Read a model's scores of a dataset's samples, from a folder or a file."""
         if path.is_dir():
             return read_folder(str(path), dataset, self.images, self.captions)
         return read_file(path, self.width, quantity)
@@ -155,11 +153,6 @@ def samples_report(
     samples: Samples | None = None,
     more: MoreMeasures | None = None,
 ) -> Report:
-    """Return the table of some models' scores of a dataset's samples.
-
-    Args:
-      samples: the dataset's, in subsets; None for those by a column.
-    """
     if samples is None:
         names = dataset.columns("samples")
         by = settings.by or next((name for name in task.by if name in names), None)
@@ -188,7 +181,7 @@ def files_report(task: Task, paths: Sequence[Path], settings: MetricsSettings) -
 def _labels(
     name: Literal["cluster", "subset"], paths: Sequence[Path], scores: Sequence[SampleScores]
 ) -> dict[str, str]:
-    """Return what the files say in a column, by sample; one file speaks for all."""
+    """Return a column's labels by sample; one file may speak for all."""
     said: dict[str, tuple[str, Path]] = {}
     for path, found in zip(paths, scores, strict=True):
         labels = read_labels(path, name)
@@ -252,7 +245,7 @@ def _report(
 def without_errata(
     samples: Samples, scores: Sequence[SampleScores], path: Path | None
 ) -> tuple[Samples, Sequence[SampleScores], tuple[str, ...]]:
-    """Return samples and their scores without those that errata drop or correct, and notes."""
+    """Leave out the samples that errata drop or correct; return notes on them too."""
     if path is None:
         return samples, scores, ()
     gone, notes = wrong_samples(samples.keys.tolist(), path)
@@ -280,7 +273,6 @@ def _least(means: Sequence[Measure], found: Resampled, metrics: Sequence[str]) -
 
 
 def score_notes(names: Sequence[str], scores: Sequence[SampleScores]) -> Iterator[str]:
-    """Yield what a reader of a table of some models' scores should know."""
     for name, found in zip(names, scores, strict=True):
         for reason, count in found.failures.items():
             yield f"{name}: {count:,} samples were not scored: {reason}"
@@ -297,7 +289,6 @@ def _quantities(scores: Sequence[SampleScores]) -> list[str]:
 
 
 def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
-    """Read the votes of people who ranked the captions of a dataset's samples."""
     votes = read_votes(paths, dataset.folder, dataset.sha256)
     if votes.form != "rank":
         raise InputError(
@@ -310,7 +301,6 @@ def read_ranks(paths: Sequence[Path], dataset: Dataset, task: Task) -> Votes:
 
 
 def check_ranks(votes: Votes, task: Task) -> None:
-    """Check that each image has a rank for each caption, and no more."""
     shape = (len(task.images), len(task.captions))
     for name, some in votes.by_reviewer.items():
         for vote in some:

@@ -62,7 +62,6 @@ class Simat:
     target_of: Indices
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column of the queries."""
         if name not in self.queries:
             raise InputError(f"column {name}: expected one of {', '.join(sorted(self.queries))}")
         return self.queries[name]
@@ -83,19 +82,11 @@ class _Space:
 
 
 def is_simat(dataset: Dataset) -> bool:
-    """Return True if a dataset is one of SIMAT queries."""
     names = set(dataset.columns("samples"))
     return "gallery" in dataset.manifest.tables and {"source_word", "target_word"} <= names
 
 
 def simat_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSettings) -> Report:
-    """Return SIMAT's table of some models.
-
-    Args:
-      settings: how it is judged. In paper mode a query excludes only its own region, otherwise also
-        crops of the same image with an IoU above 0.5. `oracle` decides which regions match; see
-        by_oracle; None uses the annotation.
-    """
     settings.check_read("SIMAT")
     simat = read_simat(dataset)
     matched, judge = by_annotation(simat), "the annotation"
@@ -128,7 +119,6 @@ def simat_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSetti
 
 
 def read_simat(dataset: Dataset) -> Simat:
-    """Read the tables and join them by key."""
     names = ("region_id", "source_id", "image_id", "triplet_id", "box")
     gallery = sorted_columns(dataset, "gallery", names)
     if None in gallery["image_id"]:
@@ -160,7 +150,7 @@ def read_simat(dataset: Dataset) -> Simat:
 
 
 def by_annotation(simat: Simat) -> Flags:
-    """Return which regions are annotated with which captions' triplets [regions, captions]."""
+    """Return which regions show which captions by the annotation [regions, captions]."""
     found = np.zeros((len(simat.boxes), len(simat.texts)), dtype=bool)
     found[np.arange(len(simat.boxes)), simat.triplet_of] = True
     return found
@@ -326,7 +316,7 @@ def _excluded(simat: Simat, space: _Space, only_own: bool) -> Truths:
 
 
 def _truths(simat: Simat, matched: Flags, space: _Space, excluded: Truths) -> Mapping[int, Indices]:
-    """Return the matching regions of each query that has one that is not excluded."""
+    """Return the matching regions of each query, without excluded ones; none is empty."""
     right = {
         int(target): np.flatnonzero(matched[space.regions, target])
         for target in np.unique(simat.target_of[space.queries])
