@@ -26,8 +26,8 @@ import pyarrow.parquet as pq
 
 from eqforge.core.files import storage
 from eqforge.core.files.pictures import read_pixels
+from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.scoring.run import score_dataset
-from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.scorer import Picture
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.manifest import DataFile, Manifest, to_json

@@ -21,8 +21,7 @@ from eqforge.cli import main
 from eqforge.core.files import storage
 from eqforge.core.identity import sha256_hex
 from eqforge.evaluation.scoring.gather import Folder
-from eqforge.evaluation.scoring.index import Index
-from eqforge.evaluation.scoring.settings import TASKS
+from eqforge.evaluation.scoring.index import TASKS, Index
 from eqforge.generators.demo.workspace import workspace_at
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile, load_manifest, to_json

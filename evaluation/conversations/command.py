@@ -1,10 +1,108 @@
-"""The command `eqforge converse`."""
+"""The settings of `eqforge converse`."""
 
 import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
 
+import tyro
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.shell import shell
-from eqforge.evaluation.conversations.settings import ConverseSettings
+from eqforge.evaluation.conversations.questions import QUESTION, check_template
+from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.render import FORMATS
+from eqforge.models.pretrained import Precision, Weights
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConverseSettings:
+    """Ask a multimodal language model which caption is of which image, in both orders of both."""
+
+    dataset: tyro.conf.Positional[str]
+    """Folder or URL of a dataset of pairs."""
+
+    model: str | None = None
+    """A folder that transformers saved, or ID@COMMIT on the Hugging Face hub."""
+
+    output: Path | None = None
+    """Folder the answers are written into; a run that was stopped goes on there."""
+
+    answers: Path | None = None
+    """Instead of a model: a file of JSON lines with sample_id, image_order, caption_order and
+    answer, by any program; it is read and measured alike."""
+
+    samples: int | None = None
+    """How many pairs of each subset, drawn by their ids; the paper asks about 20."""
+
+    by: str | None = None
+    """Column of the samples that names their subset, such as kind or split."""
+
+    seed: int = 0
+    """Seed of the draw, and of the bootstrap."""
+
+    question: str = QUESTION
+    """The question, with {caption_1} and {caption_2} in it."""
+
+    chat_template: Path | None = None
+    """Jinja file with the form of a conversation, for a model that does not bring its own."""
+
+    gap_px: int = 0
+    """Width of a white bar between the two images."""
+
+    max_tokens: int = 64
+    """Tokens of an answer, at most."""
+
+    max_pixels: int = MAX_PIXELS
+    """Images of more pixels are refused."""
+
+    precision: Precision = "float32"
+    """Type of the weights."""
+
+    device: str = "cpu"
+    """Where the model runs, as torch names it."""
+
+    threads: int = 1
+    """Threads on a CPU; another number may change an answer."""
+
+    shard_samples: int = 100
+    """Pairs of a file; what a stopped run has asked of an unfinished file is asked again."""
+
+    allow_missing: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    """Leave pairs out that have no answer; otherwise one missing answer is an error."""
+
+    resamples: int = RESAMPLES
+    """How often the bootstrap draws."""
+
+    show: Literal["text", "json", "csv", "latex"] = "text"
+    """How the table is printed."""
+
+    def __post_init__(self) -> None:
+        check_template(self.question)
+        for name in ("max_tokens", "max_pixels", "threads", "shard_samples", "resamples"):
+            if getattr(self, name) < 1:
+                raise InputError(f"--{name.replace('_', '-')}: expected at least 1")
+        if self.seed < 0:
+            raise InputError("--seed: expected at least 0")
+        if self.gap_px < 0 or (self.samples is not None and self.samples < 1):
+            raise InputError("expected --gap-px of at least 0 and --samples of at least 1")
+        if (self.answers is None) == (self.model is None):
+            raise InputError("expected one of --model and --answers")
+        if self.model is not None and self.output is None:
+            raise InputError("--model: name a folder for the answers with --output")
+
+    def weights(self) -> Weights:
+        source, revision = str(self.model), None
+        if "@" in source and not Path(source).is_dir():
+            source, _, revision = source.rpartition("@")
+        return Weights(
+            source=source, revision=revision, precision=self.precision, device=self.device
+        )
+
+    def folder(self) -> Path:
+        assert self.output is not None  # checked in __post_init__
+        return self.output
 
 
 def converse_command(settings: ConverseSettings) -> int:

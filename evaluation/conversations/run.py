@@ -1,5 +1,7 @@
 """Asks a model about the pairs of a dataset, shard by shard; a killed run resumes at its shard."""
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import platform
@@ -9,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -34,7 +36,6 @@ from eqforge.evaluation.conversations.answers import (
     write_rows,
 )
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_answer
-from eqforge.evaluation.conversations.settings import ConverseSettings
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.models.chat_model import ChatModel, QuestionTooLong, load_chat_model
@@ -42,6 +43,9 @@ from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import Counts
 from eqforge.schemas.dataset.shelf import Shelf, make_shelf
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.conversations.command import ConverseSettings
 
 Pixels = NDArray[np.uint8]
 

@@ -28,7 +28,7 @@ from eqforge.evaluation.efficiency.result import (
     spread,
     write_efficiency,
 )
-from eqforge.evaluation.scoring.settings import Task, task_of
+from eqforge.evaluation.scoring.index import Task, task_of
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import device_of, load_model
 from eqforge.schemas.dataset.reader import Dataset, open_dataset

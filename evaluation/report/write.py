@@ -15,8 +15,6 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.core.ticker import ticked
 from eqforge.core.versions import version
-from eqforge.evaluation.harnesses.logs import form_of_file
-from eqforge.evaluation.harnesses.table import shares_right
 from eqforge.evaluation.report.folder import (
     Folder,
     Note,
@@ -31,9 +29,11 @@ from eqforge.evaluation.report.overview import charts_of, limits_of_settings, su
 from eqforge.evaluation.report.pictures import read_pictures, write_encoded, write_pictures
 from eqforge.evaluation.report.rejects import ORDER, Kept, Whys, of_reject
 from eqforge.evaluation.report.tables import SHARE, Answers, Shown, TablePage, write_table
+from eqforge.evaluation.tables.logs import form_of_file
 from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_columns, text_array
 from eqforge.evaluation.tables.scores import places_of, read_file, read_folder
+from eqforge.evaluation.tasks.harnesses import shares_right
 from eqforge.evaluation.tasks.questions import is_questions, right_in_groups
 from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.profile import Profile

@@ -1,15 +1,102 @@
-"""The command `eqforge score`."""
+"""The command `eqforge score` and its settings."""
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
+import tyro
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.checked import read_text_lines
+from eqforge.core.files.pictures import MAX_PIXELS
+from eqforge.core.ranges import check_workers
 from eqforge.core.shell import shell
 from eqforge.core.visible import in_lines
-from eqforge.evaluation.scoring.settings import ScoreSettings
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.score_tables import ScoresManifest
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ScoreSettings:
+    """Score the images and captions of a dataset with a model: each image and caption once."""
+
+    dataset: tyro.conf.Positional[str]
+    """Folder or URL of the dataset."""
+
+    model: str
+    """KIND:MODEL, where MODEL is a folder that transformers saved, or ID@COMMIT on the Hugging Face
+    hub. Dual encoders: clip, siglip, align, altclip, groupvit, flava, blip-itc, open-clip. Fusion
+    encoders: blip-itm, blip2-itm, vilt, lxmert, oscar. A published matrix: matrix. Your own:
+    python:MODULE:FACTORY. Options follow after commas, such as ,precision=bfloat16."""
+
+    output: Path
+    """Folder the scores are written into; a run that was stopped goes on there."""
+
+    task: str | None = None
+    """What is scored: pairs, hard-positives, foils, retrieval-perturbations, simat or retrieval; by
+    default what the dataset's tables are made for."""
+
+    devices: tuple[str, ...] = ()
+    """Devices as torch names them, such as cuda:0 cuda:1; each has a process. The default is the
+    model's own option, or the CPU."""
+
+    processes: int = 1
+    """Processes of each device; on a CPU each computes with one thread."""
+
+    workers: int = 2
+    """Processes that decode and prepare images, for each process that computes; 0 for none. Fewer
+    are started where there is little to prepare."""
+
+    prefetch: int = 2
+    """Batches that each worker prepares ahead."""
+
+    image_batch: int = 64
+    """Images encoded together; with the model this bounds the memory."""
+
+    caption_batch: int = 128
+    """Captions encoded together."""
+
+    pair_batch: int = 64
+    """Images and captions that a fusion encoder reads together."""
+
+    autocast: Literal["bf16"] | None = None
+    """Compute in bfloat16 where torch holds that safe; scores stay in float32."""
+
+    captions: Path | None = None
+    """Text file with captions to be encoded as well, a line each, where vectors are written."""
+
+    candidates: Path | None = None
+    """Folder of a dual encoder's vectors of the dataset: where everything is compared with
+    everything, a fusion encoder reads only what these put first."""
+
+    top: int = 128
+    """Captions of each image, and images of each caption, that are candidates."""
+
+    max_pixels: int = MAX_PIXELS
+    """Images of more pixels are refused."""
+
+    def __post_init__(self) -> None:
+        batches = ("image_batch", "caption_batch", "pair_batch")
+        for name in ("processes", "prefetch", *batches, "top", "max_pixels"):
+            if getattr(self, name) < 1:
+                flag = name.replace("_", "-")
+                raise InputError(f"--{flag} {getattr(self, name)}: expected at least 1")
+        check_workers(self.workers, least=0)
+
+    def all_devices(self) -> tuple[str, ...]:
+        from eqforge.models.spec import device_of
+
+        own = self.devices or (device_of(self.model) or "cpu",)
+        return tuple(device for device in own for _ in range(self.processes))
+
+    def more_captions(self) -> tuple[str, ...]:
+        if self.captions is None:
+            return ()
+        lines = map(str.strip, read_text_lines(self.captions))
+        return tuple(dict.fromkeys(filter(None, lines)))
 
 
 def summary(output: str, manifest: "ScoresManifest") -> str:

@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from eqforge.core.files import storage
-from eqforge.evaluation.scoring.index import MISSING, Index, NumberedRows, Pairs, numbered
+from eqforge.evaluation.scoring.index import MISSING, Index, NumberedRows, Pairs, Task, numbered
 from eqforge.evaluation.scoring.pictures import Failure
-from eqforge.evaluation.scoring.settings import Task
 from eqforge.evaluation.scoring.work import open_map
 from eqforge.schemas.dataset import score_tables
 from eqforge.schemas.dataset.manifest import DataFile

@@ -7,19 +7,128 @@ of samples. Texts and ids are held in memory; images and scores never are.
 import dataclasses
 import functools
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
-from eqforge.evaluation.scoring.settings import Task
+from eqforge.core.visible import nearest
 from eqforge.models.scorer import Vectors
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Column:
+    """A column of image ids or texts, with its table."""
+
+    table: str
+    name: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class Task:
+    """Which images are scored with which captions.
+
+    Attributes:
+      crossed: whether all images are compared with all captions; otherwise the images of a row
+        of `samples` with the captions of the same row, in the order of the columns.
+    """
+
+    name: str
+    images: tuple[Column, ...]
+    captions: tuple[Column, ...]
+    crossed: bool
+
+    def tables(self) -> Mapping[str, tuple[str, ...]]:
+        """Columns by table, tables and columns in order."""
+        found: dict[str, dict[str, None]] = {}
+        for column in (*self.images, *self.captions):
+            found.setdefault(column.table, {})[column.name] = None
+        return {table: tuple(names) for table, names in found.items()}
+
+
+def _of(table: str, *names: str) -> tuple[Column, ...]:
+    return tuple(Column(table=table, name=name) for name in names)
+
+
+TASKS: Final[Mapping[str, Task]] = {
+    task.name: task
+    for task in (
+        Task(
+            name="pairs",
+            images=_of("samples", "image_0_id", "image_1_id"),
+            captions=_of("samples", "caption_0", "caption_1"),
+            crossed=False,
+        ),
+        Task(
+            name="hard-positives",
+            images=_of("samples", "image_id"),
+            captions=_of("samples", "caption", "hard_positive", "hard_negative"),
+            crossed=False,
+        ),
+        Task(
+            name="foils",
+            images=_of("samples", "image_id"),
+            captions=_of("samples", "caption", "hard_negative"),
+            crossed=False,
+        ),
+        Task(
+            name="retrieval-perturbations",
+            images=_of("captions", "image_id"),
+            captions=(*_of("captions", "caption"), *_of("samples", "perturbed_caption")),
+            crossed=True,
+        ),
+        Task(
+            name="simat",
+            images=_of("gallery", "image_id"),
+            captions=(
+                *_of("captions", "caption", "subject", "relation", "object"),
+                *_of("samples", "source_word", "target_word"),
+            ),
+            crossed=True,
+        ),
+        Task(
+            name="retrieval",
+            images=_of("retrieval", "image_id"),
+            captions=_of("retrieval", "caption"),
+            crossed=True,
+        ),
+    )
+}
+"""Tasks by name. A dataset's task is the first whose columns it has."""
+
+
+def task_of(dataset: Dataset, name: str | None = None) -> Task:
+    """Return the named task, or by default the one that the dataset's tables are made for."""
+    if name is not None and name not in TASKS:
+        known = ", ".join(TASKS)
+        raise InputError(f"--task {name}: expected one of {known}{nearest(name, TASKS)}")
+    wanted = TASKS.values() if name is None else [TASKS[name]]
+    found = {table: set(dataset.columns(table)) for table in dataset.manifest.tables}
+    for task in wanted:
+        tables = task.tables()
+        if all(found.get(table, set()).issuperset(names) for table, names in tables.items()):
+            if not dataset.manifest.tables.get("images"):
+                raise InputError(f"{dataset.folder}: the dataset holds no images; {dataset.remedy}")
+            return task
+    dataset.check_samples()
+    if "question" in found.get("samples", ()):
+        raise InputError(
+            f"{dataset.folder}: holds questions, which a model of images and captions does not "
+            "answer; `eqforge export --format lmms-eval` or vlmevalkit has them asked, and "
+            "`eqforge metrics` measures the answers"
+        )
+    shown = "; ".join(f"{table}: {', '.join(sorted(found[table]))}" for table in sorted(found))
+    raise InputError(
+        f"{dataset.folder}: the dataset {dataset.manifest.dataset!r} has no images and captions to "
+        f"be scored for {' or '.join(task.name for task in wanted)}; its columns are {shown}"
+    )
+
 
 ROWS = 20_000
 MISSING = -1

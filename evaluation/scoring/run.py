@@ -1,5 +1,7 @@
 """Scores a dataset: index, work, tables, manifest, in this order; a killed run resumes."""
 
+from __future__ import annotations
+
 import dataclasses
 import platform
 import shutil
@@ -7,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,9 +27,15 @@ from eqforge.evaluation.scoring.gather import (
     gather_vectors,
     logits,
 )
-from eqforge.evaluation.scoring.index import Index, candidate_pairs, make_index, make_pairs
+from eqforge.evaluation.scoring.index import (
+    Index,
+    Task,
+    candidate_pairs,
+    make_index,
+    make_pairs,
+    task_of,
+)
 from eqforge.evaluation.scoring.pictures import Failure
-from eqforge.evaluation.scoring.settings import ScoreSettings, Task, task_of
 from eqforge.evaluation.scoring.work import (
     Job,
     caption_unit,
@@ -51,6 +59,9 @@ from eqforge.schemas.dataset.score_tables import (
     open_scores,
 )
 from eqforge.schemas.dataset.score_tables import to_json as scores_json
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.scoring.command import ScoreSettings
 
 _UNIT_BATCHES = 4
 

@@ -5,6 +5,8 @@ unit is done its part is flushed to disk, and then a note of it is written, so a
 at any moment resumes after the last note, and ends with the same bytes.
 """
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import os
@@ -12,7 +14,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -29,10 +31,12 @@ from eqforge.evaluation.scoring.pictures import (
     prepared_batches,
     process_context,
 )
-from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.scorer import DualEncoder, Scorer, is_dual_encoder, sends_preparer
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.reader import Dataset
+
+if TYPE_CHECKING:
+    from eqforge.evaluation.scoring.command import ScoreSettings
 
 BATCHES_OF_A_WORKER = 4
 """A worker is started for so many batches at least: it imports what takes as long to prepare."""

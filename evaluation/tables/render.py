@@ -10,8 +10,7 @@ from typing import Any
 
 from eqforge.core.visible import in_csv, in_latex, in_lines, json_text, visible
 from eqforge.evaluation.metrics.ties import TIE_RULES, TieRule, Unit
-from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS, RESAMPLES
-from eqforge.evaluation.statistics.comparison import Comparison
+from eqforge.evaluation.statistics.bootstrap import ENOUGH_CLUSTERS, RESAMPLES, Comparison
 
 DROP = "drop "
 """Prefix of metrics that are the relative drop of another one."""

@@ -13,8 +13,12 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.evaluation.metrics.ties import Unit
-from eqforge.evaluation.statistics.bootstrap import Resampled, resample_means
-from eqforge.evaluation.statistics.comparison import Comparison, compare_paired
+from eqforge.evaluation.statistics.bootstrap import (
+    Comparison,
+    Resampled,
+    compare_paired,
+    resample_means,
+)
 from eqforge.evaluation.tables.render import Measure, ModelComparison, Report, Rules, models_of
 
 if TYPE_CHECKING:

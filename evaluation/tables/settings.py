@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import tyro
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.metrics.captioning import Tokenizer
+from eqforge.evaluation.metrics.answers import Tokenizer
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.render import Rules

@@ -11,8 +11,7 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_lines
-from eqforge.evaluation.metrics.answers import grounded, vqa_accuracy
-from eqforge.evaluation.metrics.captioning import score_captions
+from eqforge.evaluation.metrics.answers import grounded, score_captions, vqa_accuracy
 from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.statistics.bootstrap import Resampled
 from eqforge.evaluation.tables.render import Measure, Report

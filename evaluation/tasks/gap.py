@@ -19,7 +19,7 @@ from eqforge.evaluation.statistics.shares import Interval
 from eqforge.evaluation.tables.render import DROP, Measure, Report
 from eqforge.evaluation.tables.samples import EVERYTHING, MACRO
 from eqforge.evaluation.tables.settings import MetricsSettings
-from eqforge.evaluation.tasks.averages import KUBRIC, PAPER_AVERAGE
+from eqforge.evaluation.tasks.eqben import KUBRIC, PAPER_AVERAGE
 
 MODELS = "all models"
 POOLED = "all tasks"

@@ -14,14 +14,14 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
-from eqforge.evaluation.harnesses.logs import (
+from eqforge.evaluation.metrics.answers import normal_answer
+from eqforge.evaluation.tables.logs import (
     Answers,
     check_known,
     form_of_file,
     read_lmms_eval,
     read_vlmevalkit,
 )
-from eqforge.evaluation.metrics.answers import normal_answer
 from eqforge.evaluation.tables.render import Measure, Report
 from eqforge.evaluation.tables.report import Judged, compare_judged, measure, model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, text_array, wrong_samples

@@ -1,8 +1,7 @@
 """Which table is made of which input: of files by their format, of datasets by their columns."""
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.harnesses.logs import form_of_file
-from eqforge.evaluation.harnesses.table import harness_report
+from eqforge.evaluation.tables.logs import form_of_file
 from eqforge.evaluation.tables.render import Report
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.evaluation.tasks.answers import answers_report, is_answered
@@ -10,6 +9,7 @@ from eqforge.evaluation.tasks.boundaries import boundary_report
 from eqforge.evaluation.tasks.eqben import eqben_report, eqben_samples_report, is_eqben
 from eqforge.evaluation.tasks.gallery import has_gallery
 from eqforge.evaluation.tasks.gap import gap_report
+from eqforge.evaluation.tasks.harnesses import harness_report
 from eqforge.evaluation.tasks.ladders import is_ladders, ladders_report
 from eqforge.evaluation.tasks.questions import is_questions, questions_report
 from eqforge.evaluation.tasks.retrieval import retrieval_report

@@ -131,7 +131,7 @@ class ScoresManifest:
     Attributes:
       dataset: name of the dataset.
       dataset_sha256: SHA-256 of the dataset's own manifest, its `dataset.json`.
-      task: what was scored; a key of `eqforge.evaluation.scoring.settings.TASKS`.
+      task: what was scored; a key of `eqforge.evaluation.scoring.index.TASKS`.
       quantity: what a score is.
       images, captions: the columns that a row of `scores` names; empty for tables of vectors.
       model: the model that scored.

@@ -25,9 +25,8 @@ from eqforge import cli
 from eqforge.core.errors import InputError
 from eqforge.evaluation.efficiency.measure import choose_items
 from eqforge.evaluation.scoring.batches import cut_batches
-from eqforge.evaluation.scoring.index import make_index, make_pairs
+from eqforge.evaluation.scoring.index import make_index, make_pairs, task_of
 from eqforge.evaluation.scoring.pictures import Preparation
-from eqforge.evaluation.scoring.settings import task_of
 from eqforge.evaluation.shortcuts.command import _read as read_audited
 from eqforge.evaluation.tables.samples import read_samples
 from eqforge.evaluation.training.examples import read_examples

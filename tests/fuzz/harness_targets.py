@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from eqforge.evaluation.harnesses.logs import form_of_file
-from eqforge.evaluation.harnesses.table import harness_report
+from eqforge.evaluation.tables.logs import form_of_file
+from eqforge.evaluation.tasks.harnesses import harness_report
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.evaluation.harnesses import made
 from tests.evaluation.harnesses.test_published import bivlc_row, own_lines, write_rows, write_sums

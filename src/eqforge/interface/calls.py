@@ -14,7 +14,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.source_file import one_content
 from eqforge.core.visible import nearest
-from eqforge.evaluation.scoring.settings import ScoreSettings
+from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.tables.settings import MetricsSettings
 from eqforge.generators.text.lints.findings import Finding
 from eqforge.interface.keywords import in_keywords, settings_from

@@ -16,7 +16,7 @@ from eqforge.evaluation.efficiency.result import (
     read_efficiency,
     spread,
 )
-from eqforge.evaluation.scoring.settings import task_of
+from eqforge.evaluation.scoring.index import task_of
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.made_datasets import pair_tables, write_dataset, write_pairs
 from tests.statuses import status_of

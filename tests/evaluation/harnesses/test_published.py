@@ -9,8 +9,8 @@ import pytest
 from PIL import Image
 
 from eqforge import cli
-from eqforge.evaluation.harnesses.table import shares_right
 from eqforge.evaluation.tables.command import main as command
+from eqforge.evaluation.tasks.harnesses import shares_right
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.evaluation.harnesses.test_table import measured, values
 from tests.made_datasets import pair_tables, write_pairs

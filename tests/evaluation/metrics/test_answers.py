@@ -5,9 +5,14 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.evaluation.metrics import captioning
-from eqforge.evaluation.metrics.answers import grounded, normal_answer, vqa_accuracy
-from eqforge.evaluation.metrics.captioning import score_captions, tokenize
+from eqforge.evaluation.metrics import answers
+from eqforge.evaluation.metrics.answers import (
+    grounded,
+    normal_answer,
+    score_captions,
+    tokenize,
+    vqa_accuracy,
+)
 
 
 def test_vqa_accuracy_is_the_mean_over_leaving_one_person_out() -> None:
@@ -70,7 +75,7 @@ def test_the_tokenizer_of_cocos_server_agrees_on_plain_captions() -> None:
 def test_the_tokenizer_of_cocos_server_says_where_it_comes_from(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(captioning, "find_spec", lambda _: None)
+    monkeypatch.setattr(answers, "find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"pip install --no-deps pycocoevalcap==1\.2"):
         tokenize(["a"], "ptb")
 

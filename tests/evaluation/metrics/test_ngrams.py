@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqforge.evaluation.metrics.captioning import bleu, cider_d, tokenize
+from eqforge.evaluation.metrics.answers import bleu, cider_d, tokenize
 
 SAID = ["a man rides a horse", "two dogs on the grass", "a red bus"]
 TRUE = [

@@ -16,7 +16,7 @@ from eqforge.evaluation.review import assign as module
 from eqforge.evaluation.review.assign import Doubtful, doubtful
 from eqforge.evaluation.review.plan import write_plan
 from eqforge.evaluation.review.settings import Plan
-from eqforge.evaluation.scoring.settings import task_of
+from eqforge.evaluation.scoring.index import task_of
 from eqforge.evaluation.shortcuts.command import AuditSettings, audit_command
 from eqforge.evaluation.tables.command import metrics_command
 from eqforge.evaluation.tables.settings import MetricsSettings

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from eqforge.evaluation.scoring.settings import TASKS
+from eqforge.evaluation.scoring.index import TASKS
 from eqforge.models.spec import SCORERS
 from eqforge.schemas.dataset.score_tables import FAILURE_REASONS, Quantity, open_scores
 from tests.made_datasets import pair_tables, write_pairs

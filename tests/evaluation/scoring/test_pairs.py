@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from eqforge.evaluation.scoring import work
+from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.scoring.run import score_dataset
-from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.scorer import Picture
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores

@@ -13,9 +13,9 @@ import pytest
 from eqforge.cli import main as command
 from eqforge.core.errors import InputError
 from eqforge.evaluation.scoring.batches import Batch, Piece
+from eqforge.evaluation.scoring.command import ScoreSettings
 from eqforge.evaluation.scoring.pictures import Preparation, prepared_batches
 from eqforge.evaluation.scoring.run import score_dataset
-from eqforge.evaluation.scoring.settings import ScoreSettings
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.reader import open_dataset
 from eqforge.schemas.dataset.score_tables import ScoresManifest, open_scores

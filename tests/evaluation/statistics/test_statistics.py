@@ -5,11 +5,12 @@ from scipy.stats import t as student
 
 from eqforge.evaluation.statistics.bootstrap import (
     ENOUGH_CLUSTERS,
+    compare_paired,
+    exchange_test,
     percentile_interval,
     resample_means,
 )
-from eqforge.evaluation.statistics.comparison import compare_paired, exchange_test
-from eqforge.evaluation.tasks.averages import domains, eqben_average, macro, micro
+from eqforge.evaluation.tasks.eqben import domains, eqben_average, macro, micro
 from eqforge.schemas.tables.benchmarks import EQBEN_SIZES
 
 RN50 = {  # EqBen, table 3, CLIP (RN-50), per cent; its average stands as 33.28

@@ -11,7 +11,9 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.visible import counted
-from eqforge.evaluation.harnesses.logs import (
+from eqforge.evaluation.metrics.answers import ACCURACY, judge_choices
+from eqforge.evaluation.metrics.ties import Credits
+from eqforge.evaluation.tables.logs import (
     BIVLC_SCORES,
     Answers,
     check_known,
@@ -21,8 +23,6 @@ from eqforge.evaluation.harnesses.logs import (
     read_lmms_eval,
     read_vlmevalkit,
 )
-from eqforge.evaluation.metrics.answers import ACCURACY, judge_choices
-from eqforge.evaluation.metrics.ties import Credits
 from eqforge.evaluation.tables.render import Measure, Report
 from eqforge.evaluation.tables.report import Judged, compare_judged, measure, model_names
 from eqforge.evaluation.tables.samples import EVERYTHING, Samples, read_samples, wrong_samples
