@@ -113,21 +113,23 @@ def import_torch() -> Any:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Limit torch to one thread for the block: the number of threads changes how sums round.
-
-    Several workers on one machine would also compete for cores.
-    """
-    if "torch" not in sys.modules:
+def torch_threads(count: int | None) -> Iterator[None]:
+    """Set how many threads torch uses on a CPU, which changes the last bits of a sum."""
+    if "torch" not in sys.modules or count is None:
         yield
         return
     torch = importlib.import_module("torch")
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def one_thread() -> contextlib.AbstractContextManager[None]:
+    """Limit torch to one thread, so that several workers do not compete for cores either."""
+    return torch_threads(1)
 
 
 _elsewhere = ContextVar("elsewhere", default=False)

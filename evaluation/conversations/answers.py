@@ -16,8 +16,8 @@ from eqforge.core.files.checked import shown
 from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, read_answer
 from eqforge.evaluation.metrics.ties import Credits
-from eqforge.evaluation.tables.render import Measure, Report, Rules
-from eqforge.evaluation.tables.report import Judged, measure
+from eqforge.evaluation.tables.render import Report, Rules
+from eqforge.evaluation.tables.report import Judged, make_report
 from eqforge.evaluation.tables.samples import Samples
 from eqforge.schemas.dataset.manifest import DataFile
 from eqforge.schemas.dataset.reader import read_file_batches
@@ -91,10 +91,7 @@ class AnswersManifest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Answered:
-    """The number that an answer gives the left image, None if it could not be parsed.
-
-    `orders` says how images and captions were ordered, each `01` or `10`.
-    """
+    """The caption number that an answer gives the left image; None if it could not be parsed."""
 
     sample_id: str
     orders: tuple[str, str]
@@ -222,27 +219,19 @@ def answers_report(
         )
     place = {key: number for number, key in enumerate(samples.keys.tolist())}
     places = np.array([place[key] for key in keys])
-    measures: list[Measure] = []
-    for subset, members in samples.subsets.items():
-        chosen = members[places]
-        if chosen.any():
-            judged = Judged(
-                credits={name: values[chosen] for name, values in credits.items()},
-                chance=CHANCE,
-                tied=None,
-                clusters=samples.clusters[places][chosen],
-                expected=int(members.sum()),
-            )
-            measures += measure(model, subset, judged, rules)[1]
-    return Report(
-        title=f"{dataset}: which caption is of which image, in per cent of pairs",
-        rules=rules,
-        measures=tuple(measures),
-        notes=(
-            "The paper's way is the first two columns: images in order, captions in order and",
-            "exchanged. An answer that cannot be read is wrong. Chance throws a coin a question.",
-        ),
+    clusters = samples.clusters[places]
+    whole = Judged(credits=credits, chance=CHANCE, clusters=clusters, expected=len(keys))
+    subsets = {
+        subset: whole.part(members[places], expected=int(members.sum()))
+        for subset, members in samples.subsets.items()
+        if members[places].any()
+    }
+    title = f"{dataset}: which caption is of which image, in per cent of pairs"
+    notes = (
+        "The paper's way is the first two columns: images in order, captions in order and",
+        "exchanged. An answer that cannot be read is wrong. Chance throws a coin a question.",
     )
+    return make_report(title, rules, {model: subsets}, notes)
 
 
 class _Foreign(msgspec.Struct):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import platform
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +38,7 @@ from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_a
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
 from eqforge.models.chat_model import ChatModel, QuestionTooLong, load_chat_model
+from eqforge.models.pretrained import torch_threads
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import Counts
@@ -120,7 +120,7 @@ def converse(
         pairs[start : start + settings.shard_samples]
         for start in range(0, len(pairs), settings.shard_samples)
     ]
-    with _threads(settings.threads):
+    with torch_threads(settings.threads):
         _ask_all(folder, shards, shelf, model, settings)
     tables = {name: describe(folder, name, len(shards)) for name in ("answers", "failures")}
     failed = sum(file.rows for file in tables["failures"])
@@ -167,9 +167,7 @@ def ask_pair(
                 "caption_order": caption_order,
                 "prompt": prompt,
                 "answer": answer,
-                "left": reading.left,
-                "right": reading.right,
-                "form": reading.form,
+                **dataclasses.asdict(reading),
                 "true_left": arrangement.truth[0],
             }
         )
@@ -198,8 +196,9 @@ def _ask_all(
     # A shard's failures are written first, so if its answers exist, both do.
     places = [storage.join(folder, path_of("answers", number, of)) for number in range(of)]
     left = [number for number in range(of) if not storage.exists(places[number])]
-    before = sum(len(shard) for shard in shards) - sum(len(shards[number]) for number in left)
-    ticker, done = Ticker(sum(map(len, shards)), "pairs", before=before), before
+    total = sum(map(len, shards))
+    done = total - sum(len(shards[number]) for number in left)
+    ticker = Ticker(total, "pairs", before=done)
     for number in left:
         images = shelf.read({image for pair in shards[number] for image in pair.images})
         rows: list[dict[str, Any]] = []
@@ -215,19 +214,6 @@ def _ask_all(
         write_rows(storage.join(folder, path_of("failures", number, of)), FAILURES, failures)
         write_rows(places[number], ANSWERS, rows)
     ticker.close()
-
-
-@contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
-    # The number of CPU threads changes the last bits of a sum.
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _header(

@@ -5,7 +5,7 @@ asks that no other "outperforms" it on both; the two differ only where scores or
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from eqforge.evaluation.statistics.bootstrap import Numbers, resample_means
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_samples
-from eqforge.evaluation.tables.scores import places_of, read_file, read_folder
+from eqforge.evaluation.tables.scores import places_of
 from eqforge.evaluation.tasks.samples import Task, task_of
 from eqforge.schemas.dataset.reader import Dataset
 
@@ -116,15 +116,12 @@ def _credits(
     metric: str,
     rules: Rules,
 ) -> tuple[Credits, Unit]:
-    if path.is_dir():
-        found = read_folder(str(path), dataset, task.images, task.captions)
-        if found.model != measured.model.name:
-            raise InputError(
-                f"{path}: scores of {found.model}, but the time is that of {measured.model.name}; "
-                "name scores in the order of the results"
-            )
-    else:
-        found = read_file(path, task.width)
+    found = task.read(path, dataset, None)
+    if path.is_dir() and found.model != measured.model.name:
+        raise InputError(
+            f"{path}: scores of {found.model}, but the time is that of {measured.model.name}; "
+            "name scores in the order of the results"
+        )
     places = places_of(keys, found, str(path), allow_missing=False)
     judged = task.judge(found.values[places], found.quantity, rules.ties)
     if metric not in judged.credits:
@@ -139,36 +136,7 @@ def from_table(path: Path, rules: Rules) -> Contest:
     `score_high`, `seconds_low` and `seconds_high`. With an interval a score is drawn from the
     matching normal distribution, a time from the log-normal one; otherwise it is fixed.
     """
-    rows = _read_rows(path)
-    names = [row.model for row in rows]
-    if len(set(names)) < len(names):
-        raise InputError(f"{max(names, key=names.count)}: is named twice")
-    noise = np.random.default_rng(rules.seed).standard_normal((2, rules.resamples, len(rows)))
-    scores, seconds = np.array([row.score for row in rows]), np.array([row.seconds for row in rows])
-    widths = np.array([_sigma(row.score_interval) for row in rows])
-    shares = np.array([_sigma(tuple(map(math.log, row.seconds_interval))) for row in rows])
-    return Contest(
-        models=tuple(names),
-        scores=scores,
-        seconds=seconds,
-        score_bounds=np.array([row.score_interval for row in rows]),
-        score_draws=scores + noise[0] * widths,
-        second_draws=seconds * np.exp(noise[1] * shares),
-        what="score",
-    )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Row:
-    model: str
-    score: float
-    seconds: float
-    score_interval: tuple[float, ...]
-    seconds_interval: tuple[float, ...]
-
-
-def _read_rows(path: Path) -> list[_Row]:
-    rows = []
+    names, rows = [], []
     for line, row in enumerate(csv_rows(path), start=2):
         if not {"model", "score", "seconds"} <= row.keys() or not row.keys() <= _COLUMNS:
             raise InputError(
@@ -177,35 +145,43 @@ def _read_rows(path: Path) -> list[_Row]:
                 f"{', '.join(name_of(name) for name in row)}"
             )
         try:
-            rows.append(_row(row))
+            rows.append(_numbers(row))
         except (TypeError, ValueError) as error:
             raise InputError(f"{path}: line {line}: {clipped(str(error))}") from error
+        names.append(row["model"])
     if not rows:
         raise InputError(f"{path}: holds no model")
-    return rows
-
-
-def _row(row: dict[str, str]) -> _Row:
-    score, seconds = float(row["score"]), float(row["seconds"])
-    intervals = {}
-    for name, value in (("score", score), ("seconds", seconds)):
-        bounds = tuple(float(row.get(f"{name}_{end}") or value) for end in ("low", "high"))
-        if not bounds[0] <= value <= bounds[1]:
-            raise ValueError(f"expected {name} within its interval; found {value} and {bounds}")
-        intervals[name] = bounds
-    if not math.isfinite(sum(intervals["score"])) or not 0 < intervals["seconds"][0] < math.inf:
-        raise ValueError("expected a score that is a number, and seconds above 0")
-    return _Row(
-        model=row["model"],
-        score=score,
-        seconds=seconds,
-        score_interval=intervals["score"],
-        seconds_interval=intervals["seconds"],
+    if len(set(names)) < len(names):
+        raise InputError(f"{max(names, key=names.count)}: is named twice")
+    scores, seconds = np.array(rows).transpose(1, 0, 2)
+    noise = np.random.default_rng(rules.seed).standard_normal((2, rules.resamples, len(rows)))
+    widths = (scores[:, 2] - scores[:, 1]) / (2 * _SIGMAS)
+    logs = np.array([[math.log(value) for value in row[1:]] for row in seconds])
+    shares = (logs[:, 1] - logs[:, 0]) / (2 * _SIGMAS)
+    return Contest(
+        models=tuple(names),
+        scores=scores[:, 0],
+        seconds=seconds[:, 0],
+        score_bounds=scores[:, 1:],
+        score_draws=scores[:, 0] + noise[0] * widths,
+        second_draws=seconds[:, 0] * np.exp(noise[1] * shares),
+        what="score",
     )
 
 
-def _sigma(interval: tuple[float, ...]) -> float:
-    return (interval[1] - interval[0]) / (2 * _SIGMAS)
+def _numbers(row: Mapping[str, str]) -> list[tuple[float, ...]]:
+    """Return value, low and high of score and seconds."""
+    found = []
+    for name in ("score", "seconds"):
+        value = float(row[name])
+        bounds = tuple(float(row.get(f"{name}_{end}") or value) for end in ("low", "high"))
+        if not bounds[0] <= value <= bounds[1]:
+            raise ValueError(f"expected {name} within its interval; found {value} and {bounds}")
+        found.append((value, *bounds))
+    score, seconds = found
+    if not math.isfinite(sum(score[1:])) or not 0 < seconds[1] < math.inf:
+        raise ValueError("expected a score that is a number, and seconds above 0")
+    return found
 
 
 def check_alike(paths: Sequence[Path], measured: Sequence[Efficiency]) -> None:

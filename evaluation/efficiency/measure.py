@@ -1,6 +1,5 @@
 """Measures a model: one image with one caption at a time, then batches of growing size."""
 
-import contextlib
 import heapq
 import os
 import platform
@@ -10,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,8 @@ from eqforge.evaluation.efficiency.result import (
     write_efficiency,
 )
 from eqforge.evaluation.scoring.index import Task, task_of
+from eqforge.evaluation.tables.samples import read_columns
+from eqforge.models.pretrained import torch_threads
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import device_of, load_model
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
@@ -51,12 +52,8 @@ class Item:
     caption: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Ready:
-    """Prepared images with a caption each, ready for the model."""
-
-    inputs: list[Any]
-    captions: list[str]
+Ready = list[tuple[Any, str]]
+"""Prepared images with a caption each, ready for the model."""
 
 
 def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
@@ -66,13 +63,13 @@ def measure_efficiency(settings: EfficiencySettings) -> Efficiency:
     scorer = load_model(settings.model, device)
     _check_detector(scorer, settings)
     items = choose_items(dataset, task, settings.items, settings.seed)
-    with _threads(settings.threads):
+    with torch_threads(settings.threads):
         before = clocks(device)
         seconds, ready, failures = time_items(scorer, items, settings, device)
         speeds, stopped = sweep(scorer, ready, settings, device)
         after, described = clocks(device), machine(device)
     if settings.detector_s is not None:
-        seconds["detector"] = [settings.detector_s] * len(ready.inputs)
+        seconds["detector"] = [settings.detector_s] * len(ready)
     total = [sum(parts) for parts in zip(*seconds.values(), strict=True)]
     found = Efficiency(
         model=scorer.identity,
@@ -125,26 +122,11 @@ def _warnings(load: float, items: int) -> Iterator[str]:
         yield f"{items} times are few for an interval"
 
 
-@contextlib.contextmanager
-def _threads(count: int | None) -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(count or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[Item]:
     """Return images with a caption each, in an order that depends only on the seed and the ids.
 
-    Captions need not describe their images: it makes no difference to the time.
-
-    Args:
-      task: names the columns of images and captions; the first image column is paired with
-        the first caption column, the second with the second.
+    Captions need not describe their images: it makes no difference to the time. The first column of
+    images is paired with the first of captions, the second with the second.
     """
 
     def rank(item: tuple[str, str]) -> tuple[int, tuple[str, str]]:
@@ -164,20 +146,16 @@ def choose_items(dataset: Dataset, task: Task, count: int, seed: int) -> list[It
 
 def _named(dataset: Dataset, task: Task) -> Iterator[tuple[str, str]]:
     if task.images[0].table != task.captions[0].table:
-        texts = sorted(set(_values(dataset, task.captions[0].table, task.captions[0].name)))
-        ids = sorted(set(_values(dataset, task.images[0].table, task.images[0].name)))
+        ids, texts = (
+            sorted(set(filter(None, read_columns(dataset, one.table, [one.name])[one.name])))
+            for one in (task.images[0], task.captions[0])
+        )
         yield from zip(ids, cycle(texts), strict=False)
         return
     for image, caption in zip(task.images, task.captions, strict=False):
-        for batch in dataset.batches(image.table, [image.name, caption.name], 20_000):
-            columns = (batch.column(one.name).to_pylist() for one in (image, caption))
-            rows = zip(*columns, strict=True)
-            yield from ((key, text) for key, text in rows if key and text)
-
-
-def _values(dataset: Dataset, table: str, name: str) -> Iterator[str]:
-    for batch in dataset.batches(table, [name], 20_000):
-        yield from (value for value in batch.column(name).to_pylist() if value)
+        columns = read_columns(dataset, image.table, [image.name, caption.name])
+        rows = zip(columns[image.name], columns[caption.name], strict=True)
+        yield from ((key, text) for key, text in rows if key and text)
 
 
 def seconds_of(
@@ -213,7 +191,8 @@ def time_items(
     """
     wait = _synchroniser(device)
     seconds: dict[str, list[float]] = {stage: [] for stage in STAGES}
-    ready, failures = Ready(inputs=[], captions=[]), Counter[str]()
+    ready: Ready = []
+    failures: Counter[str] = Counter()
     warm = items[: settings.warm_up]
     for number, item in enumerate([*warm, *items]):
         try:
@@ -224,9 +203,8 @@ def time_items(
         if number >= len(warm):
             for stage, found in zip(STAGES, times, strict=True):
                 seconds[stage].append(found)
-            ready.inputs.append(prepared)
-            ready.captions.append(item.caption)
-    if not ready.inputs:
+            ready.append((prepared, item.caption))
+    if not ready:
         raise InputError(f"not one of {len(items)} images could be used: {dict(failures)}")
     return seconds, ready, +failures
 
@@ -265,9 +243,7 @@ def sweep(
     wait, on_gpu = _synchroniser(device), device.startswith("cuda")
     found: list[BatchSpeed] = []
     for batch in settings.batches:
-        places = [place % len(ready.inputs) for place in range(batch)]
-        inputs = [ready.inputs[place] for place in places]
-        captions = [ready.captions[place] for place in places]
+        inputs, captions = map(list, zip(*islice(cycle(ready), batch), strict=True))
         if on_gpu:
             torch.cuda.reset_peak_memory_stats(device)
         try:
@@ -280,15 +256,10 @@ def sweep(
                 raise
             return found, f"out of memory at a batch of {batch}"
         times = spread(seconds, settings.resamples, settings.seed)
-        peak = round(torch.cuda.max_memory_allocated(device) / 2**20, 1) if on_gpu else None
-        found.append(
-            BatchSpeed(
-                batch=batch,
-                seconds=times,
-                per_second=batch / times.median,
-                peak_memory_mib=peak,
-            )
-        )
+        speed, peak = batch / times.median, None
+        if on_gpu:
+            peak = round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+        found.append(BatchSpeed(batch=batch, seconds=times, per_second=speed, peak_memory_mib=peak))
     return found, None
 
 

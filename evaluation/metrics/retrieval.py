@@ -46,10 +46,10 @@ def vector_rows(
     query_of: Indices | None = None,
     candidate_of: Indices | None = None,
 ) -> ScoreRows:
-    """Return the dot products of two sets of vectors [n, d].
+    """Score by dot products of vectors [n, d].
 
-    `query_of` and `candidate_of` are the row of the vector of each query and candidate, None where
-    each has its own. Those that share one have bitwise equal scores.
+    `query_of` and `candidate_of` name the vector of each query and candidate, None where each has
+    its own. Candidates that share a vector have bitwise equal scores.
     """
 
     def rows(start: int, stop: int) -> NDArray[np.float32]:
@@ -61,28 +61,9 @@ def vector_rows(
     return ScoreRows(asking, len(candidates if candidate_of is None else candidate_of), rows)
 
 
-def matrix_rows(
-    matrix: NDArray[np.floating[Any]],
-    query_of: Indices | None = None,
-    candidate_of: Indices | None = None,
-) -> ScoreRows:
-    """Return the scores of a matrix in memory, of which a block is copied at a time.
-
-    `query_of` and `candidate_of` are the row of each query and the column of each candidate, None
-    for all in order.
-    """
-
-    def rows(start: int, stop: int) -> NDArray[np.floating[Any]]:
-        scores = matrix[slice(start, stop) if query_of is None else query_of[start:stop]]
-        return scores if candidate_of is None else scores[:, candidate_of]
-
-    asking = len(matrix if query_of is None else query_of)
-    return ScoreRows(asking, matrix.shape[1] if candidate_of is None else len(candidate_of), rows)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Truths:
-    """The true candidates of each query: those of query q are index[start[q] : start[q + 1]].
+    """The true candidates of each query q, at index[start[q] : start[q + 1]].
 
     Attributes:
       start: offsets into `index` [queries + 1], from 0; each query has at least one.
@@ -190,7 +171,7 @@ def _first(
 
 
 def recall_at(ranking: Ranking, k: int, rule: TieRule = "strict") -> Credits:
-    """Return for each query the credit of "a true candidate is among the first k" [queries].
+    """Credit "a true candidate is among the first k" [queries].
 
     False candidates tied with the best true one rank above it, count one half where that decides,
     or are in random order with it, by the rule.
@@ -264,18 +245,11 @@ def chance_of_recall(truths: Truths, candidates: int, k: int) -> NDArray[np.floa
     return 1.0 - missed
 
 
-GROUPS = ("decreased", "increased", "unchanged")
+GROUPS = {"decreased": np.less, "increased": np.greater, "unchanged": np.equal}
+"""How the scores after and before compare for the queries of each group.
 
-
-def changes(before: NDArray[np.float64], after: NDArray[np.float64]) -> dict[str, Flags]:
-    """Return the queries in each group of GROUPS, by the change of their score [queries].
-
-    A query whose caption was not perturbed has NaN after, and is in no group.
-
-    Source: Hendriksen et al. 2024, section 5.4.
-    """
-    difference = after - before
-    return dict(zip(GROUPS, (difference < 0, difference > 0, difference == 0), strict=True))
+Source: Hendriksen et al. 2024, section 5.4.
+"""
 
 
 def mean_jaccard(
@@ -297,11 +271,10 @@ def mean_jaccard(
     shares: dict[str, list[float]] = {group: [] for group in GROUPS}
     for first, second in itertools.combinations(after.values(), 2):
         shared = np.isfinite(first) & np.isfinite(second)
-        ours, theirs = (changes(before[shared], one[shared]) for one in (first, second))
-        for group, found in shares.items():
-            either = (ours[group] | theirs[group]).sum()
-            if either:
-                found.append((ours[group] & theirs[group]).sum() / either)
+        for group, compare in GROUPS.items():
+            ours, theirs = (compare(one[shared], before[shared]) for one in (first, second))
+            if either := (ours | theirs).sum():
+                shares[group].append((ours & theirs).sum() / either)
     return {
         group: float(np.mean(found)) if found else float("nan") for group, found in shares.items()
     }

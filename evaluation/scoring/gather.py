@@ -80,8 +80,7 @@ class Folder:
         ]
 
     def image_counts(self) -> Counts:
-        count, failed = len(self.index.images), len(self.failures)
-        return Counts(expected=count, scored=count - failed, failed=failed)
+        return _counts(len(self.index.images), len(self.failures))
 
 
 def lists_of(values: pa.Array, length: int, count: int) -> pa.Array:
@@ -142,37 +141,25 @@ def gather_samples(
     about = [header.quantity, model.name, model.revision, model.precision, model.preprocessing]
     sample_failures: list[FailureRow] = []
 
-    def batches(rows: Iterator[NumberedRows]) -> Iterator[pa.RecordBatch]:
-        for part in rows:
+    def batches(file: int) -> Iterator[pa.RecordBatch]:
+        for part in numbered(dataset, task, folder.index, [file], GROUP_ROWS):
             ids, scores, problems = _score_rows(part, folder, values)
             sample_failures.extend(problems)
             yield _scores_batch(ids, names, scores, about)
 
-    written = []
-    for number in range(len(files)):
-        rows = _parts(numbered(dataset, task, folder.index, [number]))
-        written.append(
-            folder.write("scores", number, len(files), score_tables.SCORES, batches(rows))
-        )
+    written = [
+        folder.write("scores", number, len(files), score_tables.SCORES, batches(number))
+        for number in range(len(files))
+    ]
     failures = folder.write_failures(failed + sample_failures)
-    lost = len(sample_failures)
-    counts = Counts(expected=folder.index.samples, scored=folder.index.samples - lost, failed=lost)
-    captions = Counts(
-        expected=len(folder.index.captions), scored=len(folder.index.captions), failed=0
-    )
     return Gathered(
         tables={"scores": written, "failures": failures},
-        counts={"samples": counts, "images": folder.image_counts(), "captions": captions},
+        counts={
+            "samples": _counts(folder.index.samples, len(sample_failures)),
+            "images": folder.image_counts(),
+            "captions": _counts(len(folder.index.captions), 0),
+        },
     )
-
-
-def _parts(rows: Iterator[NumberedRows]) -> Iterator[NumberedRows]:
-    for one in rows:
-        for start in range(0, len(one.ids), GROUP_ROWS):
-            part = slice(start, start + GROUP_ROWS)
-            yield NumberedRows(
-                ids=one.ids[part], images=one.images[part], captions=one.captions[part]
-            )
 
 
 def _score_rows(

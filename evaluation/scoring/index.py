@@ -265,7 +265,11 @@ class NumberedRows:
 
 
 def numbered(
-    dataset: Dataset, task: Task, index: Index, files: Sequence[int] | None = None
+    dataset: Dataset,
+    task: Task,
+    index: Index,
+    files: Sequence[int] | None = None,
+    rows: int = ROWS,
 ) -> Iterator[NumberedRows]:
     """Yield the samples of a task in chunks; only those of `files` if given."""
     images, captions = index.image_numbers(), index.caption_numbers()
@@ -273,7 +277,7 @@ def numbered(
     table = dataset.files("samples")
     for number in range(len(table)) if files is None else files:
         file = table[number]
-        for batch in dataset.file_batches(file.path, ["sample_id", *columns], ROWS):
+        for batch in dataset.file_batches(file.path, ["sample_id", *columns], rows):
             values = {name: batch.column(name).to_pylist() for name in columns}
             yield NumberedRows(
                 ids=batch.column("sample_id").to_pylist(),

@@ -31,6 +31,7 @@ from eqforge.evaluation.scoring.pictures import (
     prepared_batches,
     process_context,
 )
+from eqforge.models.pretrained import torch_threads
 from eqforge.models.scorer import DualEncoder, Scorer, is_dual_encoder, sends_preparer
 from eqforge.models.spec import load_model
 from eqforge.schemas.dataset.reader import Dataset
@@ -60,12 +61,6 @@ class Job:
     settings: ScoreSettings
 
 
-class Note(msgspec.Struct, frozen=True):
-    """The note of a finished unit: the failures of its images."""
-
-    failures: list[Failure]
-
-
 def note_name(kind: str, unit: int) -> str:
     return f"{kind}-{unit:06d}.json"
 
@@ -76,7 +71,7 @@ def done(folder: Path) -> set[str]:
 
 def read_failures(folder: Path) -> list[Failure]:
     notes = (path.read_bytes() for path in sorted((folder / "done").glob("*.json")))
-    found = [one for note in notes for one in msgspec.json.decode(note, type=Note).failures]
+    found = [one for note in notes for one in msgspec.json.decode(note, type=list[Failure])]
     return sorted(found, key=lambda failure: failure.image)
 
 
@@ -85,7 +80,7 @@ def _finish(folder: Path, kind: str, unit: int, failures: list[Failure], *maps: 
         if mapped is not None:
             mapped.flush()
     place = str(folder / "done" / note_name(kind, unit))
-    storage.write_bytes(place, msgspec.json.encode(Note(failures=failures)))
+    storage.write_bytes(place, msgspec.json.encode(failures))
 
 
 def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
@@ -101,8 +96,12 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
     autocast: Any = contextlib.nullcontext()
     if job.settings.autocast is not None:
         autocast = torch.autocast(kind, dtype=torch.bfloat16)
+    # By default GPU convolutions use TF32 (a 10-bit mantissa) and the fastest algorithm.
+    exact: Any = torch.backends.cudnn.flags(
+        enabled=True, benchmark=False, deterministic=True, allow_tf32=False
+    )
     try:
-        with _exact(torch, kind), autocast:
+        with torch_threads(1 if kind == "cpu" else None), exact, autocast:
             if is_dual_encoder(scorer):
                 yield from _encode_captions(job, scorer)
             yield from _go_through_images(job, scorer)
@@ -111,23 +110,6 @@ def run_job(job: Job, scorer: Scorer) -> Iterator[str]:
             f"{job.device}: out of memory; lower --image-batch, --caption-batch or --pair-batch "
             "and name another --output, for they can change a score's last bits"
         ) from error
-
-
-@contextlib.contextmanager
-def _exact(torch: Any, kind: str) -> Iterator[None]:
-    """Make torch compute deterministically in full float32."""
-    before = torch.get_num_threads()
-    if kind == "cpu":
-        # The number of CPU threads changes the last bits of a sum.
-        torch.set_num_threads(1)
-    try:
-        # By default GPU convolutions use TF32 (a 10-bit mantissa) and the fastest algorithm.
-        with torch.backends.cudnn.flags(
-            enabled=True, benchmark=False, deterministic=True, allow_tf32=False
-        ):
-            yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _encode_captions(job: Job, scorer: DualEncoder) -> Iterator[str]:

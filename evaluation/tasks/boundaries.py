@@ -27,13 +27,8 @@ METRICS = tuple(f"{threshold:g} s" for threshold in THRESHOLDS_S)
 def best_times_s(before: Numbers, after: Numbers, times_s: Numbers) -> Numbers:
     """Return the time halfway between the frames where the boundary scores best [tied places].
 
-    The score of a boundary is s(frame t, caption before) + s(frame t + 1, caption after): both
-    match at once. Times are ascending; there are several where places tie.
-
-    Args:
-      before: score of each frame with the caption before the change [frames], at least two.
-      after: score of each frame with the caption after the change [frames].
-      times_s: the frames' times [frames], ascending.
+    A boundary scores s(frame t, caption before) + s(frame t + 1, caption after). Scores with either
+    caption and ascending times are given for each of at least two frames [frames].
     """
     scores = before[:-1] + after[1:]
     best = np.flatnonzero(scores == scores.max())
@@ -43,7 +38,7 @@ def best_times_s(before: Numbers, after: Numbers, times_s: Numbers) -> Numbers:
 def within(
     times_s: Numbers, boundary_s: float, threshold_s: float, rule: TieRule = "strict"
 ) -> float:
-    """Return a boundary's credit, in [0, 1]: 1 if all predicted times are nearer than a threshold.
+    """Credit a boundary with 1 if all predicted times are nearer than a threshold.
 
     Where only some tied places are near it is 0, one half, or their share.
     """

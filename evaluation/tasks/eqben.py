@@ -27,7 +27,7 @@ from eqforge.evaluation.statistics.shares import ROUNDING, Interval, Share, diff
 from eqforge.evaluation.tables.render import Measure, ModelComparison, Report, Rules
 from eqforge.evaluation.tables.report import Judged, compare_judged, measure, model_names
 from eqforge.evaluation.tables.samples import MACRO, read_columns, read_samples, text_array
-from eqforge.evaluation.tables.scores import LARGEST_SCORE, SampleScores, places_of
+from eqforge.evaluation.tables.scores import LARGEST_SCORE, SampleScores
 from eqforge.evaluation.tables.settings import MetricsSettings, Order
 from eqforge.evaluation.tasks.samples import TASKS, score_notes, without_errata
 from eqforge.models.arrays import TENSORS, read_array
@@ -223,13 +223,8 @@ def eqben_samples_report(
         )
     judged: dict[str, dict[str, Judged]] = {}
     for name, found, path in zip(names, scores, paths, strict=True):
-        places = places_of(samples.keys, found, str(path), allow_missing=settings.allow_missing)
-        whole = PAIRS.judge(found.values[np.maximum(places, 0)], found.quantity, settings.ties)
-        whole = replace(whole, clusters=samples.clusters, keys=samples.keys)
-        judged[name] = {
-            subset: whole.part(members & (places >= 0), expected=int(members.sum()))
-            for subset, members in samples.subsets.items()
-        }
+        judged[name] = PAIRS.judge_subsets(samples, found, path, settings)
+        judged[name].pop(MACRO, None)  # EqBen has averages of its own
         if empty := [subset for subset, part in judged[name].items() if not part.scored]:
             raise InputError(
                 f"{path}: no sample of EqBen's subset {empty[0]} has a score; --by kind makes a "
@@ -268,39 +263,16 @@ CHANCE = {name: metric.chance for name, metric in WINOGROUND.items() if metric.c
 CHANCE_OF_MEAN = sum(CHANCE.values()) / len(CHANCE)
 
 
-def micro(parts: Sequence[Numbers], sizes: Sequence[int]) -> Numbers:
-    """Return the mean over all samples: each subset is weighted by its size.
-
-    Args:
-      parts: for each subset its mean, or draws of it.
-    """
-    return np.average(np.stack(list(parts)), axis=0, weights=sizes)
-
-
-def macro(parts: Sequence[Numbers]) -> Numbers:
-    """Return the mean over subsets, equally weighted.
-
-    Args:
-      parts: for each subset its mean, or draws of it.
-    """
-    return np.stack(list(parts)).mean(axis=0)
-
-
 def domains(subsets: Mapping[str, Numbers]) -> dict[str, Numbers]:
-    """Return EqBen's five domains of its seven subsets: Kubric is the mean of its three.
-
-    Args:
-      subsets: means, or draws of them, of any shape, under the keys of EQBEN_SIZES.
-    """
+    """Average EqBen's seven subsets to five domains: Kubric is the mean of its three."""
     return {
-        domain: macro([subsets[name] for name in names]) for domain, names in EQBEN_DOMAINS.items()
+        domain: np.mean([subsets[name] for name in names], axis=0)
+        for domain, names in EQBEN_DOMAINS.items()
     }
 
 
 def eqben_average(subsets: Mapping[str, Numbers]) -> Numbers:
     """Return the paper's average of 15 numbers: three scores of each of five domains.
-
-    Kubric's three subsets are averaged first, so that all domains weigh the same.
 
     Args:
       subsets: for each key of EQBEN_SIZES its text, image and group score [..., 3].
@@ -330,11 +302,11 @@ def _averages(
       subsets: for each subset rows of text, image and group [rows, 3], such as means and draws.
       sizes: number of samples of each subset.
     """
-    parts = list(subsets.values())
+    parts = np.stack(list(subsets.values()))
     averages = {
         KUBRIC: domains(subsets)[KUBRIC],
-        "micro average": micro(parts, sizes),
-        MACRO: macro(parts),
+        "micro average": np.average(parts, axis=0, weights=sizes),
+        MACRO: parts.mean(axis=0),
     }
     for name, rows in averages.items():
         for column, metric in enumerate(WINOGROUND):
@@ -375,7 +347,7 @@ def average_measures(model: str, subsets: Mapping[str, Judged], rules: Rules) ->
     sizes = [judged.scored for judged in subsets.values()]
     averages = _averages(pooled(found), sizes)
     for (name, metric, rows), weights in zip(averages, _weights_of(sizes), strict=True):
-        of = [judged for subset, judged in subsets.items() if subset in _parts_of(name)]
+        of = [subsets[part] for part in _parts_of(name)]
         share = _share(rows, weights, list(found.values()))
         low, high = share.interval()
         expected = sum(judged.expected for judged in of)
@@ -392,9 +364,7 @@ def average_measures(model: str, subsets: Mapping[str, Judged], rules: Rules) ->
             expected=expected,
             scored=scored,
             missing=expected - scored,
-            clusters=sum(
-                part.clusters for name_, part in found.items() if name_ in _parts_of(name)
-            ),
+            clusters=sum(found[part].clusters for part in _parts_of(name)),
             ties=float(np.concatenate(tied).mean()),
         )
 

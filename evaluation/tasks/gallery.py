@@ -18,7 +18,6 @@ from eqforge.evaluation.metrics.retrieval import (
     Truths,
     chance_of_recall,
     dcg_cm,
-    matrix_rows,
     rank,
     recall_at,
     relevance_of,
@@ -280,7 +279,11 @@ def _rows(
     candidate_of = _found(scores, answering, candidates.keys)
     if scores.grid is not None:
         matrix = scores.grid if direction == "i2t" else scores.grid.T
-        return matrix_rows(matrix, query_of, candidate_of)
+        return ScoreRows(
+            len(query_of),
+            len(candidate_of),
+            lambda start, stop: matrix[query_of[start:stop]][:, candidate_of],
+        )
     distinct, of = np.unique(candidate_of, return_inverse=True)
     shared = len(distinct) < len(of)
     vectors = scores.vectors[answering][distinct if shared else candidate_of]

@@ -15,7 +15,7 @@ from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.evaluation.metrics.pairs import COSTS
 from eqforge.evaluation.metrics.ties import Unit
 from eqforge.evaluation.statistics.bootstrap import Numbers
-from eqforge.evaluation.statistics.shares import Interval
+from eqforge.evaluation.statistics.shares import NO_INTERVAL, Interval
 from eqforge.evaluation.tables.render import DROP, Measure, Report
 from eqforge.evaluation.tables.samples import EVERYTHING, MACRO
 from eqforge.evaluation.tables.settings import MetricsSettings
@@ -29,10 +29,7 @@ _Z = 1.959964
 
 
 def pearson(inside: Numbers, outside: Numbers) -> float:
-    """Return Pearson's correlation of in-domain and out-of-domain scores [models], in [-1, 1].
-
-    It is NaN for fewer than three models, or if all have the same score.
-    """
+    """Return Pearson's correlation of scores; NaN for fewer than three models, or equal scores."""
     if len(inside) < 3 or not np.ptp(inside) or not np.ptp(outside):
         return math.nan
     return float(np.corrcoef(inside, outside)[0, 1])
@@ -41,7 +38,7 @@ def pearson(inside: Numbers, outside: Numbers) -> float:
 def fisher_interval(correlation: float, models: int) -> Interval:
     """Return a correlation's 95 % interval by Fisher's z; NaN for fewer than four models."""
     if models < 4 or not np.isfinite(correlation) or abs(correlation) >= 1:
-        return math.nan, math.nan
+        return NO_INTERVAL
     z, error = np.arctanh(correlation), 1 / np.sqrt(models - 3)
     return float(np.tanh(z - _Z * error)), float(np.tanh(z + _Z * error))
 
@@ -120,15 +117,11 @@ def _read(path: Path) -> dict[tuple[str, str, str], _Number]:
 def _gaps(inside: _Number, outside: _Number) -> Iterator[Measure]:
     (value, low, high), (other, other_low, other_high) = inside.bounds, outside.bounds
     gap = value - other
-    below, above = (
-        math.hypot(value - low, other_high - other),
-        math.hypot(high - value, other - other_low),
+    bounds = (
+        gap - math.hypot(value - low, other_high - other),
+        gap + math.hypot(high - value, other - other_low),
     )
-    numbers = {
-        "inside": inside.bounds,
-        "outside": outside.bounds,
-        "gap": (gap, gap - below, gap + above),
-    }
+    numbers = {"inside": inside.bounds, "outside": outside.bounds, "gap": (gap, *bounds)}
     for metric, (value, low, high) in numbers.items():
         yield Measure(
             model=inside.model,
@@ -152,8 +145,7 @@ def _correlations(pairs: Sequence[_Pair]) -> Iterator[Measure]:
     for task, found in (*tasks.items(), (POOLED, _pooled(pairs))):
         values = np.array([[a.bounds[0], b.bounds[0]] for a, b in found]).reshape(-1, 2)
         correlation = pearson(values[:, 0], values[:, 1])
-        alone = task != POOLED
-        low, high = fisher_interval(correlation, len(found)) if alone else (math.nan, math.nan)
+        low, high = NO_INTERVAL if task == POOLED else fisher_interval(correlation, len(found))
         yield Measure(
             model=MODELS,
             subset=task,
@@ -169,10 +161,9 @@ def _correlations(pairs: Sequence[_Pair]) -> Iterator[Measure]:
 
 
 def _pooled(pairs: Sequence[_Pair]) -> list[_Pair]:
-    """Return the numbers that may enter one correlation.
+    """Return the shares for which higher is better, without averages.
 
-    They are shares for which higher is better, without averages. Rows over all samples count as
-    averages if other subsets have the same metric.
+    Rows over all samples count as averages if other subsets have the same metric.
     """
     shares = [pair for pair in pairs if pair[0].unit == "share" and _is_comparable(pair[0])]
     parts = {(one.model, one.metric) for one, _ in shares if one.part not in AVERAGES}

@@ -84,23 +84,23 @@ def harness_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsSet
     parts = {name: _part(asked, path) for name, path in zip(names, paths, strict=True)}
     if asked.notes and any(part.sums for part in parts.values()):
         raise InputError("--errata: CLIP_benchmark writes sums, of which no sample can be left out")
+    number, clusters = len(asked.samples.keys), len(np.unique(asked.samples.clusters))
     measures: list[Measure] = []
     for name, part in parts.items():
         for subset, one in part.judged.items():
             measures += measure(name, subset, one, settings.rules)[1]
-        for metric, value in part.sums.items():
-            number = len(asked.samples.keys)
-            measures.append(
-                Measure(
-                    model=name,
-                    subset=EVERYTHING,
-                    metric=metric,
-                    value=value,
-                    expected=number,
-                    scored=number,
-                    clusters=len(np.unique(asked.samples.clusters)),
-                )
+        measures += (
+            Measure(
+                model=name,
+                subset=EVERYTHING,
+                metric=metric,
+                value=value,
+                expected=number,
+                scored=number,
+                clusters=clusters,
             )
+            for metric, value in part.sums.items()
+        )
     judged = {name: part.judged for name, part in parts.items()}
     said = (f"{name}: {note}" for name, part in parts.items() for note in part.notes)
     return Report(

@@ -183,12 +183,7 @@ def fitted(
     rules: Rules,
     said: list[str],
 ) -> Iterator[Measure]:
-    """Yield threshold, slope and the share at the largest size, of one judgement.
-
-    Args:
-      at: which sample is of which size [n, k].
-      sizes: above 0 [k].
-    """
+    """Yield threshold, slope and the share at the largest size; `at` has each one's size [n, k]."""
     right = at * judged.credits[metric][:, None]
     found = resample_means(
         np.column_stack([right, at]),
@@ -254,10 +249,7 @@ def _misfits(
 
 
 def _interval(draws: NDArray[np.float64], level: float = LEVEL) -> Interval:
-    """Return the central `level` of draws that are not NaN; they may be infinite.
-
-    The bounds are NaN where more than half of the draws are.
-    """
+    """Return the central `level` of draws, which may be infinite; NaN if most draws are."""
     found = draws[~np.isnan(draws)]
     if 2 * len(found) < len(draws):
         return NO_INTERVAL

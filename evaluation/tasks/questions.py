@@ -4,9 +4,10 @@ Source: NaturalBench (Li et al. 2024), section 3: accuracy, Q-Acc, I-Acc and G-A
   al. 2024), section 2: a pair counts where both questions are right.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +41,7 @@ METRICS: Final[Mapping[str, Callable[[Mapping[str, Any]], tuple[str, ...]]]] = {
 }
 """What has to be answered right together for a credit: a question, or a unit of several."""
 
+_ID: Final = itemgetter("sample_id")
 _READERS: Final = {"lmms-eval": read_lmms_eval, "vlmevalkit": read_vlmevalkit}
 
 
@@ -168,20 +170,11 @@ def _right(
     }
 
 
-@dataclass(slots=True)
-class _Unit:
-    """What counts together."""
-
-    group: str
-    credit: float | None = 1.0
-    chance: float = 1.0
-
-
 def judge(
     rows: Sequence[dict[str, Any]],
     right: Mapping[str, bool],
     metric: str,
-    gone: Collection[str] = (),
+    gone: frozenset[str] = frozenset(),
 ) -> Judged:
     """Return the credits of the units of a metric, each of which is in one group.
 
@@ -189,21 +182,18 @@ def judge(
       right: whether each was answered right, by its id; those left out have no answer.
       gone: ids of questions that are left out, with the units that they are part of.
     """
-    lost = {METRICS[metric](row) for row in rows if row["sample_id"] in gone}
-    units: dict[tuple[str, ...], _Unit] = {}
+    units: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for row in rows:
-        if METRICS[metric](row) in lost:
-            continue
-        unit = units.setdefault(METRICS[metric](row), _Unit(group=row["group_id"]))
-        is_good = right.get(row["sample_id"])
-        unit.credit = None if is_good is None or unit.credit is None else unit.credit * is_good
-        unit.chance *= _chance(row)
-    there = {key: unit for key, unit in sorted(units.items()) if unit.credit is not None}
+        units.setdefault(METRICS[metric](row), []).append(row)
+    left = [key for key in sorted(units) if gone.isdisjoint(map(_ID, units[key]))]
+    there = {key: units[key] for key in left if right.keys() >= set(map(_ID, units[key]))}
+    credits = [all(right[row["sample_id"]] for row in unit) for unit in there.values()]
+    chances = [math.prod(map(_chance, unit)) for unit in there.values()]
     return Judged(
-        credits={metric: np.array([unit.credit for unit in there.values()], dtype=np.float64)},
-        chance={metric: float(np.mean([unit.chance for unit in there.values()] or [0.0]))},
-        clusters=text_array([unit.group for unit in there.values()]),
-        expected=len(units),
+        credits={metric: np.array(credits, dtype=np.float64)},
+        chance={metric: float(np.mean(chances or [0.0]))},
+        clusters=text_array([unit[0]["group_id"] for unit in there.values()]),
+        expected=len(left),
         keys=text_array(["\t".join(key) for key in there]),
     )
 

@@ -98,6 +98,15 @@ class Task:
             expected=len(scores),
         )
 
+    def judge_subsets(
+        self, samples: Samples, scores: SampleScores, path: Path, settings: MetricsSettings
+    ) -> dict[str, Judged]:
+        """Judge a model's scores, which were read from a path, by subset."""
+        places = places_of(samples.keys, scores, str(path), allow_missing=settings.allow_missing)
+        values = scores.values[np.maximum(places, 0)]
+        whole = self.judge(values, scores.quantity, settings.ties)
+        return dict(_by_subset(samples, whole, places >= 0))
+
     def read(self, path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
         if path.is_dir():
             return read_folder(str(path), dataset, self.images, self.captions)
@@ -206,12 +215,10 @@ def _report(
 ) -> Report:
     names = model_names([found.model for found in scores], paths)
     samples, scores, left_out = without_errata(samples, scores, settings.errata)
-    judged: dict[str, dict[str, Judged]] = {}
-    for name, found, path in zip(names, scores, paths, strict=True):
-        places = places_of(samples.keys, found, str(path), allow_missing=settings.allow_missing)
-        values = found.values[np.maximum(places, 0)]
-        whole = task.judge(values, found.quantity, settings.ties)
-        judged[name] = dict(_by_subset(samples, whole, places >= 0))
+    judged = {
+        name: task.judge_subsets(samples, found, path, settings)
+        for name, found, path in zip(names, scores, paths, strict=True)
+    }
     if people is not None:
         if _HUMAN in judged:
             raise InputError(f"a model is called {_HUMAN}, as people are; rename its file")

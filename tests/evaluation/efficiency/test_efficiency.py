@@ -9,7 +9,7 @@ import pytest
 
 from eqforge.cli import main as command
 from eqforge.evaluation.efficiency.contest import check_alike
-from eqforge.evaluation.efficiency.measure import Ready, choose_items, seconds_of, sweep
+from eqforge.evaluation.efficiency.measure import choose_items, seconds_of, sweep
 from eqforge.evaluation.efficiency.result import (
     EfficiencySettings,
     draw_medians,
@@ -255,7 +255,7 @@ def test_a_full_gpu_ends_the_sweep_and_keeps_what_was_measured() -> None:
         dataset="d", model="m", output=Path("o"), warm_up=0, repeats=2, batches=(1, 4, 8)
     )
     model: Any = Small()
-    found, stopped = sweep(model, Ready(inputs=[0, 1], captions=["a", "b"]), settings, "cpu")
+    found, stopped = sweep(model, [(0, "a"), (1, "b")], settings, "cpu")
     assert [speed.batch for speed in found] == [1, 4]
     assert stopped == "out of memory at a batch of 8"
 

@@ -10,8 +10,7 @@ from eqforge.evaluation.statistics.bootstrap import (
     percentile_interval,
     resample_means,
 )
-from eqforge.evaluation.tasks.eqben import domains, eqben_average, macro, micro
-from eqforge.schemas.tables.benchmarks import EQBEN_SIZES
+from eqforge.evaluation.tasks.eqben import domains, eqben_average
 
 RN50 = {  # EqBen, table 3, CLIP (RN-50), per cent; its average stands as 33.28
     "sd": (90.09, 85.92, 79.11),
@@ -248,13 +247,6 @@ def test_the_papers_average_is_the_mean_of_its_fifteen_numbers() -> None:
     subsets["kubric-attribute"] = 3 * np.array(RN50["kubric"]) - location - counting
     assert domains(subsets)["kubric"] == pytest.approx(RN50["kubric"])
     assert float(eqben_average(subsets)) == pytest.approx(33.28, abs=0.005)
-
-
-def test_micro_weighs_samples_and_macro_subsets() -> None:
-    parts = [np.array([0.1]), np.array([0.5])]
-    assert micro(parts, [3, 1]) == pytest.approx([0.2])
-    assert macro(parts) == pytest.approx([0.3])
-    assert sum(EQBEN_SIZES.values()) == 251_048
 
 
 def test_a_comparison_counts_gains_and_losses() -> None:
