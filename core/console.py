@@ -90,7 +90,7 @@ def session(*, keeps_output: bool = False) -> Iterator[None]:
 
 
 def take(options: ConsoleOptions) -> None:
-    """Redirects the streams and sets up the log for the rest of the session."""
+    """Redirect the streams and sets up the log for the rest of the session."""
     if _session is None:
         return
     streams, is_json = _session.streams, isinstance(options, DocumentOptions) and options.json
@@ -134,7 +134,7 @@ def _logged(level: int) -> Iterator[None]:
 
 
 def give(document: Any) -> None:
-    """Prints a result as JSON, if that is asked for; its hidden characters are escaped."""
+    """Print a result as JSON, if that is asked for; its hidden characters are escaped."""
     if _session is not None and _session.document is not None:
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
         print(escaped_json(text), file=_session.document)

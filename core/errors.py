@@ -46,7 +46,7 @@ class MissingExtra(EqforgeError):
     """
 
     def __init__(self, package: str, extra: str, then: str = "") -> None:
-        """Names the missing package and the commands that install it."""
+        """Name the missing package and the commands that install it."""
         commands = [f"pip install 'eqforge[{extra}]'", *([then] if then else [])]
         super().__init__(f"{package} is not installed: {' && '.join(commands)}")
         self.package, self.extra, self.then = package, extra, then
@@ -68,7 +68,7 @@ TRACEBACK = "EQFORGE_TRACEBACK"
 
 @contextlib.contextmanager
 def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
-    """Turns eqforge's own errors, and the system's, into one message and an exit status.
+    """Turn eqforge's own errors, and the system's, into one message and an exit status.
 
     Signals that end the process raise an exception in the block; see `signals`. With
     EQFORGE_TRACEBACK=1 the traceback is printed above the message.
@@ -99,7 +99,7 @@ def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
 
 
 def _report(error: Exception) -> None:
-    """Exits with the message and the status of an error; returns if the error is a bug."""
+    """Exits with the message and the status of an error; return if the error is a bug."""
     if isinstance(error, BuildError):
         _leave(str(error), 1)
     if isinstance(error, EqforgeError):
@@ -120,12 +120,12 @@ def _report(error: Exception) -> None:
 
 
 def _is_the_system_s(error: OSError) -> bool:
-    """Tells whether an error is the system's and not a bug: it names a file or is no mistake."""
+    """Say whether an error is the system's and not a bug: it names a file or is no mistake."""
     return error.errno is not None and (error.filename is not None or error.errno not in _MISTAKES)
 
 
 def check_memory() -> None:
-    """Checks that there is memory to load libraries: without it, OpenBLAS hangs, OpenCV crashes.
+    """Check that there is memory to load libraries: without it, OpenBLAS hangs, OpenCV crashes.
 
     Raises:
       InputError: the address space of a process is limited to less than LEAST_MEMORY.
@@ -140,7 +140,7 @@ def check_memory() -> None:
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Tells whether an exception reports a lack of memory or of threads.
+    """Say whether an exception reports a lack of memory or of threads.
 
     Python 3.11 has no class for the latter.
     """
@@ -149,7 +149,7 @@ def is_want_of_memory(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Adds the file and its disk to errors in the block that report a full disk and name no file.
+    """Add the file and its disk to errors in the block that report a full disk and name no file.
 
     Args:
       path: of the file that is written, or its folder.
@@ -164,7 +164,7 @@ def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def mount_point(path: str | os.PathLike[str]) -> str:
-    """Returns the mount point of a path, which need not exist yet."""
+    """Return the mount point of a path, which need not exist yet."""
     place = os.path.realpath(path)
     while place != os.path.dirname(place) and not os.path.ismount(place):
         place = os.path.dirname(place)
@@ -172,7 +172,7 @@ def mount_point(path: str | os.PathLike[str]) -> str:
 
 
 def _full_disk(error: OSError) -> str:
-    """Returns what to add to the message of a full disk that names no file."""
+    """Return what to add to the message of a full disk that names no file."""
     if error.errno not in NO_ROOM or error.filename is not None:
         return ""
     with contextlib.suppress(OSError):
@@ -183,7 +183,7 @@ def _full_disk(error: OSError) -> str:
 
 
 def has_room(folder: str) -> bool:
-    """Tells whether a folder's disk has room for a file of 1 MiB."""
+    """Say whether a folder's disk has room for a file of 1 MiB."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize >= 1 << 20 and (found.f_favail > 0 or not found.f_files)
 
@@ -196,7 +196,7 @@ def _leave(message: str, status: int) -> NoReturn:
 
 
 def tell(program: str, error: object) -> None:
-    """Prints an error to standard error: one line of bounded length without control characters."""
+    """Print an error to standard error: one line of bounded length without control characters."""
     print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
 
 
@@ -208,5 +208,5 @@ def _is_reader_gone() -> bool:
 
 
 def _forget_output() -> None:
-    """Redirects standard output to /dev/null, so that Python's flush at exit does not fail."""
+    """Redirect standard output to /dev/null, so that Python's flush at exit does not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

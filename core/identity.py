@@ -7,17 +7,17 @@ from typing import Any
 
 
 def sha256_hex(data: bytes) -> str:
-    """Returns the SHA-256 of the bytes as 64 lower-case hexadecimal digits."""
+    """Return the SHA-256 of the bytes as 64 lower-case hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
 def fingerprint(value: Any) -> str:
-    """Returns the SHA-256 of a JSON-like value, independent of the order of its keys."""
+    """Return the SHA-256 of a JSON-like value, independent of the order of its keys."""
     return sha256_hex(json.dumps(value, sort_keys=True, ensure_ascii=True).encode())
 
 
 def short_digest(value: Any) -> str:
-    """Returns 12 hexadecimal digits for a value in an id, independent of the order of its keys.
+    """Return 12 hexadecimal digits for a value in an id, independent of the order of its keys.
 
     Values that JSON cannot express, such as the bytes of a Parquet column, count by their `repr`.
     """
@@ -33,17 +33,17 @@ class Namer:
     """
 
     def __init__(self) -> None:
-        """Starts without names."""
+        """Start without names."""
         self._seen: Counter[str] = Counter()
 
     def __call__(self, name: str) -> str:
-        """Returns the name, with a number appended unless it is the first of its kind."""
+        """Return the name, with a number appended unless it is the first of its kind."""
         self._seen[name] += 1
         return name if self._seen[name] == 1 else f"{name}-{self._seen[name]}"
 
 
 def derive_seed(run_seed: int, record_id: str, step: str, step_version: int) -> int:
-    """Returns the seed of one step on one record, in [0, 2**63).
+    """Return the seed of one step on one record, in [0, 2**63).
 
     The same four arguments give the same seed in every process, on every machine; records and
     steps do not share a stream of random numbers.
@@ -53,18 +53,18 @@ def derive_seed(run_seed: int, record_id: str, step: str, step_version: int) -> 
 
 
 def bucket(record_id: str, buckets: int) -> int:
-    """Returns the bucket of a record in [0, buckets): stable, and uniform over records."""
+    """Return the bucket of a record in [0, buckets): stable, and uniform over records."""
     digest = hashlib.blake2b(record_id.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big") % buckets
 
 
 def picture_key(image: str, text_id: str) -> str:
-    """Returns what texts of one image share; a text of no known image shares it with none."""
+    """Return what texts of one image share; a text of no known image shares it with none."""
     return image or f"\0{text_id}"
 
 
 def is_sampled(record_id: str, fraction: float) -> bool:
-    """Tells whether a record, by its id, belongs to a sample of a fraction in [0, 1].
+    """Say whether a record, by its id, belongs to a sample of a fraction in [0, 1].
 
     The sample of a larger fraction contains that of a smaller one.
     """
@@ -72,6 +72,6 @@ def is_sampled(record_id: str, fraction: float) -> bool:
 
 
 def sample_rank(record_id: str) -> int:
-    """Returns a record's number in [0, 2**64): samples are of the records with the least."""
+    """Return a record's number in [0, 2**64): samples are of the records with the least."""
     digest = hashlib.blake2b(record_id.encode(), digest_size=8, person=b"sample").digest()
     return int.from_bytes(digest, "big")

@@ -45,7 +45,7 @@ class Presets:
 def read_presets(
     kinds: Sequence[type], argv: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> Presets:
-    """Returns the options that a file and the environment set.
+    """Return the options that a file and the environment set.
 
     Args:
       kinds: the dataclasses of a command's options.
@@ -72,7 +72,7 @@ def read_presets(
 
 
 def check_names(kinds: Sequence[type], argv: Sequence[str]) -> None:
-    """Checks that a command line has no option that is nearly one of the command's.
+    """Check that a command line has no option that is nearly one of the command's.
 
     Others are left to the parser.
 
@@ -101,7 +101,7 @@ class Option:
 
 
 def options_of(kind: type) -> Iterator[Option]:
-    """Yields the options of a dataclass; what stands on its own, as a path does, is none."""
+    """Yield the options of a dataclass; what stands on its own, as a path does, is none."""
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         hint, *marks = _parts(hints[field.name])
@@ -155,7 +155,7 @@ def _from_variables(
 
 
 def _checked(option: Option, value: Any, source: str) -> list[str]:
-    """Returns a value as arguments, checked here: the parser does not know their source.
+    """Return a value as arguments, checked here: the parser does not know their source.
 
     Raises:
       InputError: a value is not of the option's type.
@@ -178,7 +178,7 @@ def _is_list(option: Option) -> bool:
 
 
 def _arguments(option: Option, value: Any, source: str) -> list[str]:
-    """Returns a value as arguments."""
+    """Return a value as arguments."""
     name = option.name
     if option.kind is bool:
         value = _WORDS.get(value.lower(), value) if isinstance(value, str) else value

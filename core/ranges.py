@@ -9,7 +9,7 @@ from eqforge.core.errors import InputError
 
 
 def check_range(name: str, value: float | None, low: float, high: float) -> None:
-    """Checks that a setting, if it is set, lies in a range, ends included.
+    """Check that a setting, if it is set, lies in a range, ends included.
 
     Args:
       name: of the setting, `max_changed_area` for `--max-changed-area`.
@@ -29,7 +29,7 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
 
 
 def check_numbers(settings: Any) -> None:
-    """Checks what the types of settings do not say of their numbers.
+    """Check what the types of settings do not say of their numbers.
 
     None may be NaN or infinite, which every comparison would take its own way, and no `min_` limit
     may be above the `max_` limit of the same name: nothing would be kept.
@@ -58,7 +58,7 @@ WORKERS_A_CORE = 8
 
 
 def check_workers(workers: int, least: int = 1) -> None:
-    """Checks a number of processes: far too many stall a machine.
+    """Check a number of processes: far too many stall a machine.
 
     Args:
       workers: as in `--workers`.

@@ -46,7 +46,7 @@ class Command:
     keeps_output: bool
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
-        """Runs the command with `argv`, by default the program's own; returns the exit status.
+        """Run the command with `argv`, by default the program's own; return the exit status.
 
         Raises:
           SystemExit: see reported_errors.
@@ -73,7 +73,7 @@ def shell(
     console: type[ConsoleOptions] = ConsoleOptions,
     keeps_output: bool = False,
 ) -> Command:
-    """Returns the `main` of a command; see Command."""
+    """Return the `main` of a command; see Command."""
     return Command(
         program=program,
         settings=settings,
@@ -100,7 +100,7 @@ class CommandLine:
 
 
 def parse(settings: Any, argv: Sequence[str] | None, **options: Any) -> Any:
-    """Returns the settings of a command line; see `parse_line`."""
+    """Return the settings of a command line; see `parse_line`."""
     return parse_line(settings, argv, **options).settings
 
 
@@ -152,7 +152,7 @@ def parse_line(
 
 
 def local_path(text: str) -> Path:
-    """Returns the path that an argument names, or that of the copy of a file in a store.
+    """Return the path that an argument names, or that of the copy of a file in a store.
 
     Raises:
       InputError: it is a URL, in which a path would drop a slash, where `copied_urls` takes none.
@@ -165,7 +165,7 @@ def local_path(text: str) -> Path:
 
 
 def media_root(text: str) -> str:
-    """Returns the path or URL of a folder that an argument names."""
+    """Return the path or URL of a folder that an argument names."""
     return text if _URL.match(text) else str(Path(text))
 
 
@@ -185,7 +185,7 @@ _CONSOLE = "console"
 
 
 def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
-    """Returns dataclasses of options with those of the output added."""
+    """Return dataclasses of options with those of the output added."""
     if not isinstance(settings, type):
         return functools.reduce(
             operator.or_, (with_console(kind, console) for kind in get_args(settings))
@@ -201,13 +201,13 @@ def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
 
 
 def _added(default: Any, console: type[ConsoleOptions]) -> Any:
-    """Returns settings with the options of the output."""
+    """Return settings with the options of the output."""
     values = {field.name: getattr(default, field.name) for field in dataclasses.fields(default)}
     return with_console(type(default), console)(**values)
 
 
 def _chosen(settings: Any, argv: Sequence[str]) -> type:
-    """Returns the dataclass that a command line chooses, by the name of the command."""
+    """Return the dataclass that a command line chooses, by the name of the command."""
     if isinstance(settings, type):
         return settings
     kinds: tuple[type, ...] = get_args(settings)
@@ -215,7 +215,7 @@ def _chosen(settings: Any, argv: Sequence[str]) -> type:
 
 
 def in_words() -> AbstractContextManager[Any]:
-    """Returns the context in which types read as words, and paths refuse URLs, or fetch them."""
+    """Return the context in which types read as words, and paths refuse URLs, or fetch them."""
     registry = ConstructorRegistry()
     known: list[PrimitiveTypeInfo] = []
 
@@ -250,7 +250,7 @@ def in_words() -> AbstractContextManager[Any]:
 
 
 def _read_in_words(spec: PrimitiveConstructorSpec[Any], kind: Any) -> Callable[[list[str]], Any]:
-    """Returns what reads the arguments of an option of a type; its errors are in words."""
+    """Return what reads the arguments of an option of a type; its errors are in words."""
 
     def read(arguments: list[str]) -> Any:
         try:
@@ -263,7 +263,7 @@ def _read_in_words(spec: PrimitiveConstructorSpec[Any], kind: Any) -> Callable[[
 
 
 def _expected(kind: Any, spec: PrimitiveConstructorSpec[Any], text: str) -> str:
-    """Returns what an option takes, and how a percentage is written where it takes a number."""
+    """Return what an option takes, and how a percentage is written where it takes a number."""
     kinds = (kind, *get_args(kind))
     numbers = {float: "a number", int: "a whole number"}
     what = next((numbers[each] for each in numbers if each in kinds), None)
@@ -275,7 +275,7 @@ def _expected(kind: Any, spec: PrimitiveConstructorSpec[Any], text: str) -> str:
 
 
 def _in_words(metavar: str) -> str:
-    """Returns a type as words: `{None}|INT` is `NUMBER or None`, `[STR [STR ...]]` `TEXT ...`."""
+    """Return a type as words: `{None}|INT` is `NUMBER or None`, `[STR [STR ...]]` `TEXT ...`."""
     text = re.sub(r"\[(.+) \[(?:\1 )?\.\.\.\]\]", r"\1 ...", metavar)
     text = re.sub(r"^\{None\}\|(.+)$", r"\1 or None", text)
     text = re.sub(r"^\{None,(.+)\}$", r"{\1} or None", text)

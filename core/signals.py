@@ -43,12 +43,12 @@ class Stopped(KeyboardInterrupt):
 
 
 def number_of(error: KeyboardInterrupt) -> int:
-    """Returns the signal that an exception stands for."""
+    """Return the signal that an exception stands for."""
     return error.number if isinstance(error, Stopped) else signal.SIGINT
 
 
 def sentence(number: int, goes_on: bool) -> str:
-    """Returns the message for a run that a signal ended.
+    """Return the message for a run that a signal ended.
 
     Args:
       number: the signal's.
@@ -115,7 +115,7 @@ class Listener:
             self._end_at_once()
 
     def hear_lost(self, lost: "sys.UnraisableHookArgs") -> bool:
-        """Tells whether an exception that Python drops, as it does in `__del__`, was the signal's.
+        """Say whether an exception that Python drops, as it does in `__del__`, was the signal's.
 
         It is then raised again.
         """
@@ -165,7 +165,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextlib.contextmanager
 def heard(*, goes_on: bool = False) -> Iterator[Listener]:
-    """Makes signals that end the process raise Stopped in the block.
+    """Make signals that end the process raise Stopped in the block.
 
     Ignored signals stay ignored, as SIGHUP under nohup, and those with a handler of somebody else's
     keep it. Outside the main thread nothing changes.
@@ -201,7 +201,7 @@ def heard(*, goes_on: bool = False) -> Iterator[Listener]:
 
 @contextlib.contextmanager
 def idle() -> Iterator[None]:
-    """Makes a signal end the process at once during the block: nothing needs cleanup yet."""
+    """Make a signal end the process at once during the block: nothing needs cleanup yet."""
     _listener.is_idle = True
     try:
         yield
@@ -211,7 +211,7 @@ def idle() -> Iterator[None]:
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-    """Makes signals wait until the block is over, or until `released` within it."""
+    """Make signals wait until the block is over, or until `released` within it."""
     _listener.is_held = True
     try:
         yield
@@ -221,7 +221,7 @@ def held() -> Iterator[None]:
 
 @contextlib.contextmanager
 def released() -> Iterator[None]:
-    """Lets signals through during the block, within `held`."""
+    """Let signals through during the block, within `held`."""
     _listener.is_held = False
     try:
         yield
@@ -231,7 +231,7 @@ def released() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ignored() -> Iterator[None]:
-    """Makes signals change nothing in the block: what they would end is complete."""
+    """Make signals change nothing in the block: what they would end is complete."""
     with held():
         try:
             yield
@@ -245,12 +245,12 @@ def forget() -> None:
 
 
 def is_of_signal(status: object) -> TypeGuard[int]:
-    """Tells whether an exit status is that of a process ended by one of the signals."""
+    """Say whether an exit status is that of a process ended by one of the signals."""
     return status in {128 + number for number in ENDING}
 
 
 def end(status: int) -> NoReturn:
-    """Runs the exit handlers and ends the process without waiting for threads.
+    """Run the exit handlers and ends the process without waiting for threads.
 
     Threads of gRPC that run while Python shuts down abort the process.
     """

@@ -10,7 +10,7 @@ EVERY_S = 10.0
 
 
 def in_words(done: int, total: int | None, unit: str, seconds: float) -> str:
-    """Returns how far a task is, its rate and the time that is left.
+    """Return how far a task is, its rate and the time that is left.
 
     Args:
       done: how many are done.
@@ -27,7 +27,7 @@ def in_words(done: int, total: int | None, unit: str, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Returns a duration in the unit that suits it."""
+    """Return a duration in the unit that suits it."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -44,7 +44,7 @@ class Ticker:
     """
 
     def __init__(self, total: int | None, unit: str, *, before: int = 0, task: str = "") -> None:
-        """Starts the clock."""
+        """Start the clock."""
         self._total, self._before, self._unit = total, before, unit
         self._task, self._is_open = f"{task}: " if task else "", False
         self._start = self._shown = time.monotonic()
@@ -52,7 +52,7 @@ class Ticker:
             print(f"going on behind {before:,} of {total:,} {unit}", file=sys.stderr)
 
     def show(self, done: int) -> None:
-        """Shows how many are done, earlier ones included."""
+        """Show how many are done, earlier ones included."""
         now, is_redrawn = time.monotonic(), sys.stderr.isatty()
         if now - self._shown < (0.2 if is_redrawn else EVERY_S):
             return
@@ -68,13 +68,13 @@ class Ticker:
         self._is_open = is_redrawn
 
     def close(self) -> None:
-        """Removes the line from a terminal."""
+        """Remove the line from a terminal."""
         if self._is_open:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def ticked(things: Iterable[T], total: int | None, unit: str, task: str = "") -> Iterator[T]:
-    """Yields things, and shows how many have been used."""
+    """Yield things, and shows how many have been used."""
     ticker = Ticker(total, unit, task=task)
     try:
         for number, thing in enumerate(things):

@@ -21,18 +21,18 @@ _copies: ContextVar[tuple[Path, dict[str, Path]] | None] = ContextVar("copies", 
 
 
 def public(text: str) -> str:
-    """Returns a URL, or a message with URLs, without users, passwords and signatures."""
+    """Return a URL, or a message with URLs, without users, passwords and signatures."""
     return _QUERY.sub("", _USER.sub(r"\1\2", text))
 
 
 def is_http(url: str) -> bool:
-    """Tells whether a URL names a web server, which lists no files."""
+    """Say whether a URL names a web server, which lists no files."""
     return url.startswith(("https://", "http://"))
 
 
 @contextlib.contextmanager
 def copied_urls(folder: str) -> Iterator[None]:
-    """Lets options that name a file take URLs in the block.
+    """Let options that name a file take URLs in the block.
 
     Args:
       folder: where the copies will lie; the caller deletes it.
@@ -45,18 +45,18 @@ def copied_urls(folder: str) -> Iterator[None]:
 
 
 def takes_urls() -> bool:
-    """Tells whether options that name a file take URLs."""
+    """Say whether options that name a file take URLs."""
     return _copies.get() is not None
 
 
 def copies() -> dict[str, Path]:
-    """Returns the URLs that options named, and where their copies lie or will lie."""
+    """Return the URLs that options named, and where their copies lie or will lie."""
     _, named = _copies.get() or (None, {})
     return named
 
 
 def copy_of(url: str) -> Path | None:
-    """Returns where the copy of a file or folder in a store will lie; None if there is to be none.
+    """Return where the copy of a file or folder in a store will lie; None if there is to be none.
 
     It has the name of the file, so that a dataset is the same as of a local file.
 

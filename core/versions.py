@@ -4,13 +4,13 @@ import functools
 
 
 def versions_of(*packages: str) -> dict[str, str]:
-    """Returns the versions of those packages that are installed."""
+    """Return the versions of those packages that are installed."""
     found = {package: _version(package) for package in packages}
     return {package: one for package, one in found.items() if one is not None}
 
 
 def version(package: str) -> str:
-    """Returns the version of an installed package.
+    """Return the version of an installed package.
 
     Raises:
       PackageNotFoundError: it is not installed.

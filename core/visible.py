@@ -41,7 +41,7 @@ _MARKDOWN = re.compile(r"(`[\w.-]+`)|[\\`*\[\]<>#|~$]|(?<![^\W_])_|_(?![^\W_])|&
 
 
 def visible(text: str) -> str:
-    r"""Returns a text whose hidden characters are written out, such as `\x1b`, `\n` or `\u202e`.
+    r"""Return a text whose hidden characters are written out, such as `\x1b`, `\n` or `\u202e`.
 
     Visible characters stay as they are; the function is idempotent.
     """
@@ -58,7 +58,7 @@ def _is_seen(match: re.Match[str]) -> bool:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Tells whether a joiner stands between non-ASCII letters, marks or symbols."""
+    """Say whether a joiner stands between non-ASCII letters, marks or symbols."""
     around = text[max(0, place - 1) : place], text[place + 1 : place + 2]
     return all(c > "\x7f" and unicodedata.category(c)[0] in "LMS" for c in around)
 
@@ -69,18 +69,18 @@ def in_lines(lines: Iterable[str]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Returns a visible text of at most `most` characters, which ends in dots if it was cut."""
+    """Return a visible text of at most `most` characters, which ends in dots if it was cut."""
     beginning = visible(text[: most + 1])
     return beginning if len(beginning) <= most else beginning[: most - 3] + "..."
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """Returns JSON whose hidden characters are escaped: the same data, safe on a terminal."""
+    """Return JSON whose hidden characters are escaped: the same data, safe on a terminal."""
     return escaped_json(json.dumps(value, indent=indent, ensure_ascii=False))
 
 
 def escaped_json(text: str) -> str:
-    """Returns JSON with its hidden characters escaped; see json_text."""
+    """Return JSON with its hidden characters escaped; see json_text."""
     return _HIDDEN.sub(_escaped, text)
 
 
@@ -95,7 +95,7 @@ def in_latex(text: str) -> str:
 
 
 def in_csv(value: Any) -> Any:
-    """Returns a CSV field that no spreadsheet takes for a formula; numbers stay as they are."""
+    """Return a CSV field that no spreadsheet takes for a formula; numbers stay as they are."""
     if not isinstance(value, str):
         return value
     text = visible(value)
@@ -109,7 +109,7 @@ def in_markdown(text: str) -> str:
 
 
 def code_span(text: str) -> str:
-    """Returns a text as a Markdown code span, in more backticks than it has in a row."""
+    """Return a text as a Markdown code span, in more backticks than it has in a row."""
     plain = visible(text)
     ticks = "`" * (1 + max(map(len, re.findall("`+", plain)), default=0))
     pad = " " if plain.startswith("`") or plain.endswith("`") else ""
@@ -117,13 +117,13 @@ def code_span(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Returns a string in double quotes that YAML and Python read back as it is."""
+    """Return a string in double quotes that YAML and Python read back as it is."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{_HIDDEN.sub(_written_out, escaped)}"'
 
 
 def counted(number: int, things: str) -> str:
-    """Returns a number of things, such as `1 video`, `1 box` or `1,000 queries`."""
+    """Return a number of things, such as `1 video`, `1 box` or `1,000 queries`."""
     if number != 1:
         return f"{number:,} {things}"
     if things.endswith("ies"):
@@ -132,13 +132,13 @@ def counted(number: int, things: str) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Returns `; did you mean …?` with the nearest of some names, or "" if none is near."""
+    """Return `; did you mean …?` with the nearest of some names, or "" if none is near."""
     near = near_name(name, known)
     return "" if near is None else f"; did you mean {visible(near)!r}?"
 
 
 def near_name(name: str, known: Iterable[str]) -> str | None:
-    """Returns the nearest of some names, or None if none is near."""
+    """Return the nearest of some names, or None if none is near."""
     from rapidfuzz import fuzz, process  # only where something is wrong
 
     found = process.extractOne(name, list(known), scorer=fuzz.ratio, score_cutoff=60)

@@ -24,15 +24,15 @@ class WordModel:
         self._counts: Counter[tuple[str, ...]] = Counter()
 
     def learn(self, texts: Iterable[str]) -> None:
-        """Counts the runs of words of some texts."""
+        """Count the runs of words of some texts."""
         self._counts.update(run for text in texts for run in _runs(text))
 
     def forget(self, texts: Iterable[str]) -> None:
-        """Takes back the counts of texts that were learnt."""
+        """Take back the counts of texts that were learnt."""
         self._counts.subtract(run for text in texts for run in _runs(text))
 
     def score(self, text: str) -> float:
-        """Returns the logarithm of the score of a text, in nats: 0 or less."""
+        """Return the logarithm of the score of a text, in nats: 0 or less."""
         words = words_of(text)
         return sum(
             self._after(tuple(words[max(0, place - _ORDER + 1) : place + 1]))
@@ -40,7 +40,7 @@ class WordModel:
         )
 
     def _after(self, words: tuple[str, ...]) -> float:
-        """Returns the logarithm of the score of the last of some words after the others."""
+        """Return the logarithm of the score of the last of some words after the others."""
         backoff = 0.0
         while len(words) > 1 and not self._counts[words]:
             words, backoff = words[1:], backoff + _BACKOFF
@@ -49,12 +49,12 @@ class WordModel:
 
 
 def words_of(text: str) -> list[str]:
-    """Returns the words of a text in lower case, between marks of its two ends."""
+    """Return the words of a text in lower case, between marks of its two ends."""
     return ["^", *WORD.findall(text.lower()), "$"]
 
 
 def _runs(text: str) -> Iterator[tuple[str, ...]]:
-    """Yields its runs of up to three words, the empty one once a word."""
+    """Yield its runs of up to three words, the empty one once a word."""
     words = words_of(text)
     yield from ((),) * len(words)
     for size in range(1, _ORDER + 1):

@@ -75,7 +75,7 @@ class SceneGraphVideo:
 def read_action_genome(
     objects: str | Path, persons: str | Path | None = None, frame_list: str | Path | None = None
 ) -> list[SceneGraphVideo]:
-    """Returns the videos of Action Genome ordered by name.
+    """Return the videos of Action Genome ordered by name.
 
     Args:
       objects: `object_bbox_and_relationship.pkl`.
@@ -177,7 +177,7 @@ _NAMES: Final = frozenset(
 
 
 def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
-    """Yields key and value of each member of a pickled dict; arrays become lists.
+    """Yield key and value of each member of a pickled dict; arrays become lists.
 
     Raises:
       InputError: the file cannot be read, is damaged, or asks for a class or function that makes
@@ -197,7 +197,7 @@ def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """Returns what makes a part of an array, and refuses to return anything else."""
+        """Return what makes a part of an array, and refuses to return anything else."""
         if (module_name, global_name) not in _NAMES:
             raise Unreadable(
                 f"it asks for {clipped(module_name)}.{clipped(global_name)}; only plain containers "
@@ -207,7 +207,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def members(stream: IO[bytes]) -> Iterator[memoryview]:
-    """Yields members of a pickled dict, some at a time, as JSON; runs in the child."""
+    """Yield members of a pickled dict, some at a time, as JSON; runs in the child."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy's about the names of its old modules
         whole = _Unpickler(stream).load()

@@ -146,7 +146,7 @@ C = TypeVar("C", bound=CaptionRecord)
 
 
 def read_captions(path: str | Path, source: Source | None = None) -> Iterator[CaptionRecord]:
-    """Yields the captions of a file in its order.
+    """Yield the captions of a file in its order.
 
     Args:
       path: an annotation file, or a folder of Hugging Face's.
@@ -173,13 +173,13 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
 
 
 def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
-    """Yields the true captions of VL-CheckList, ARO, SugarCrepe and the like."""
+    """Yield the true captions of VL-CheckList, ARO, SugarCrepe and the like."""
     for pair in read_text_pairs(path):
         yield CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
 
 
 def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator[C]:
-    """Yields captions of a file whose ids are distinct.
+    """Yield captions of a file whose ids are distinct.
 
     Raises:
       InputError: an id appears twice, an image is missing, or there is no caption.

@@ -78,7 +78,7 @@ Video = TypeVar("Video", bound=_Named)
 def read_files(
     paths: Sequence[Path], read: Callable[[Path], Iterable[Video]]
 ) -> list[tuple[Path, Video]]:
-    """Returns the videos of all files, each with its file, in the order of their ids.
+    """Return the videos of all files, each with its file, in the order of their ids.
 
     Args:
       paths: the files; their order does not matter.
@@ -109,7 +109,7 @@ SUBSETS = ("training", "validation", "testing")
 
 
 def read_youcook2(path: str | Path) -> list[CaptionedVideo]:
-    """Returns the videos of a YouCook2 annotation file in the file's order.
+    """Return the videos of a YouCook2 annotation file in the file's order.
 
     Segment ids are the published ones, as three digits. The file's `duration` and `recipe_type`
     are kept as annotation.
@@ -191,7 +191,7 @@ class BoundaryVideo:
 
 
 def read_gebplus(path: str | Path) -> list[BoundaryVideo]:
-    """Returns the videos of a GEB+ annotation file in the file's order.
+    """Return the videos of a GEB+ annotation file in the file's order.
 
     Raises:
       InputError: the file is not a GEB+ annotation file; the message names record and field, for

@@ -72,7 +72,7 @@ class _Fields(msgspec.Struct, frozen=True):
 def read_edit_captions(
     path: str | Path, source: Source | None = None, has_masks: bool = True
 ) -> Iterator[EditCaption]:
-    """Yields the captions of a file in its order.
+    """Yield the captions of a file in its order.
 
     Args:
       path: a caption file, or a folder of Hugging Face's; see caption_sources.py.
@@ -136,7 +136,7 @@ def _own(file: str, records: Iterable[Record]) -> Iterator[EditCaption]:
 
 
 def _content_name(caption: OwnCaption, said: dict[str, str | None]) -> str:
-    """Returns the image and a digest of all that a record says: in any order the same."""
+    """Return the image and a digest of all that a record says: in any order the same."""
     more = {name: value for name, value in said.items() if value}
     content = [caption.image, caption.caption, caption.split, *([more] if more else [])]
     return f"{caption.image or 'caption'}#{short_digest(content)}"

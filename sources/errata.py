@@ -34,7 +34,7 @@ MAX_ERRATA: Final = 20_000
 
 
 def read_errata(path: str | Path) -> tuple[Erratum, ...]:
-    """Reads a file of errata; returns them sorted, so that their order in the file is nothing.
+    """Read a file of errata; return them sorted, so that their order in the file is nothing.
 
     Raises:
       InputError: a line is no erratum, or two lines contradict each other; the message says which.
@@ -55,7 +55,7 @@ def read_errata(path: str | Path) -> tuple[Erratum, ...]:
 
 
 def _check(erratum: Erratum, where: str) -> None:
-    """Checks what the types of the fields do not say."""
+    """Check what the types of the fields do not say."""
     for name in ("id", "reason", "who"):
         if not getattr(erratum, name).strip():
             raise InputError(f"{where}: {name}: expected a text, found none")
@@ -76,7 +76,7 @@ def _check(erratum: Erratum, where: str) -> None:
 
 
 def _check_together(found: dict[Erratum, int], path: str) -> None:
-    """Checks that a sample is dropped once or corrected, and each of its texts once."""
+    """Check that a sample is dropped once or corrected, and each of its texts once."""
     seen: dict[tuple[str, str], Erratum] = {}
     dropped = {erratum.id for erratum in found if erratum.action == "drop"}
     for erratum, number in found.items():
@@ -93,7 +93,7 @@ def _check_together(found: dict[Erratum, int], path: str) -> None:
 
 
 def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
-    """Checks that texts are corrected where there are any.
+    """Check that texts are corrected where there are any.
 
     Args:
       errata: the errata.
@@ -111,18 +111,18 @@ def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
 
 
 def unknown(errata: Iterable[Erratum], known: Collection[str]) -> list[str]:
-    """Returns the ids of errata that are of no sample, sorted."""
+    """Return the ids of errata that are of no sample, sorted."""
     return sorted({erratum.id for erratum in errata} - set(known))
 
 
 def told(ids: Sequence[str]) -> str:
-    """Returns what is said of errata that are of no sample, with the first few."""
+    """Return what is said of errata that are of no sample, with the first few."""
     verb = "is an erratum of no sample" if len(ids) == 1 else "are errata of no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
 
 def by_reason(errata: Iterable[Erratum]) -> Counter[tuple[str, str]]:
-    """Returns how many errata there are by action and reason."""
+    """Return how many errata there are by action and reason."""
     return Counter(sorted((erratum.action, erratum.reason) for erratum in errata))
 
 
@@ -131,7 +131,7 @@ MAX_DROPPED: Final = 20_000
 
 
 def read_decisions(path: str | Path) -> tuple[Decision, ...]:
-    """Reads a file of decisions; returns them sorted, so that their order in the file is nothing.
+    """Read a file of decisions; return them sorted, so that their order in the file is nothing.
 
     Raises:
       InputError: a line is no decision, or two lines are of one sample; the message says which.
@@ -152,7 +152,7 @@ def read_decisions(path: str | Path) -> tuple[Decision, ...]:
 
 
 def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
-    """Returns the samples that a file of decisions drops; none if no file is named.
+    """Return the samples that a file of decisions drops; none if no file is named.
 
     Raises:
       InputError: see read_decisions; or the file drops more than 20,000 samples.
@@ -175,24 +175,24 @@ def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
 
 
 def left(path: str | Path | None) -> tuple[str, ...]:
-    """Returns the ids of samples that a file of decisions does not drop; none without a file."""
+    """Return the ids of samples that a file of decisions does not drop; none without a file."""
     decisions = () if path is None else read_decisions(path)
     return tuple(each.id for each in decisions if each.decision != "drop")
 
 
 def told_decisions(ids: Sequence[str]) -> str:
-    """Returns what is said of decisions that are on no sample, with the first few."""
+    """Return what is said of decisions that are on no sample, with the first few."""
     verb = "is a decision on no sample" if len(ids) == 1 else "are decisions on no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
 
 def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
-    """Returns the ids of samples that need another look, as `Decision.is_open` says."""
+    """Return the ids of samples that need another look, as `Decision.is_open` says."""
     return tuple(each.id for each in decisions if each.is_open)
 
 
 def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> list[Decision]:
-    """Returns decisions of two rounds: the later one's, and of the earlier what these leave.
+    """Return decisions of two rounds: the later one's, and of the earlier what these leave.
 
     Where the later round is unsure, what was decided before stays.
     """
@@ -204,7 +204,7 @@ def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> 
 
 
 def lines_of(found: Iterable[Line]) -> Iterator[str]:
-    """Yields the lines of a file, sorted; fields that say nothing are left out."""
+    """Yield the lines of a file, sorted; fields that say nothing are left out."""
     for each in sorted(set(found)):
         said = {name: value for name, value in msgspec.to_builtins(each).items() if value}
         if said.get("votes") == msgspec.to_builtins(Tally()):
@@ -213,7 +213,7 @@ def lines_of(found: Iterable[Line]) -> Iterator[str]:
 
 
 def write_lines(url: str, found: Iterable[Line]) -> int:
-    """Writes a file of errata or decisions; returns how many there are."""
+    """Write a file of errata or decisions; return how many there are."""
     lines = list(lines_of(found))
     storage.write_bytes(url, "".join(lines).encode())
     return len(lines)

@@ -49,7 +49,7 @@ class Configuration:
 
 
 def configurations(root: Path) -> tuple[Configuration, ...]:
-    """Returns the configurations that the card of a folder names; none without such a card.
+    """Return the configurations that the card of a folder names; none without such a card.
 
     Raises:
       InputError: a pattern leads out of the folder, or the card cannot be read.
@@ -61,7 +61,7 @@ def configurations(root: Path) -> tuple[Configuration, ...]:
 
 
 def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
-    """Returns the configuration that is taken where none is named.
+    """Return the configuration that is taken where none is named.
 
     Raises:
       InputError: there are several, none of which is the default.
@@ -78,7 +78,7 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
 
 
 def _said(card: Path) -> list[dict[str, Any]]:
-    """Returns what a card says of its configurations; nothing where it has no such head."""
+    """Return what a card says of its configurations; nothing where it has no such head."""
     if not card.is_file():
         return []
     try:
@@ -120,7 +120,7 @@ def _configuration(root: Path, said: dict[str, Any]) -> Configuration:
 
 
 def _patterns(files: Any) -> Iterator[tuple[str, str]]:
-    """Yields split and pattern of the files that a configuration names, in any of the forms."""
+    """Yield split and pattern of the files that a configuration names, in any of the forms."""
     if isinstance(files, dict):
         files = [{"split": split, "path": path} for split, path in files.items()]
     for one in files if isinstance(files, list) else [files]:
@@ -131,7 +131,7 @@ def _patterns(files: Any) -> Iterator[tuple[str, str]]:
 
 
 def _below(root: Path, pattern: str) -> str:
-    """Returns a pattern with one `**` where several follow each other, which take forever."""
+    """Return a pattern with one `**` where several follow each other, which take forever."""
     parts = pattern.split("/")
     if "" in parts or ".." in parts or ":" in parts[0] or "\0" in pattern:
         raise InputError(

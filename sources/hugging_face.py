@@ -84,13 +84,13 @@ class RowFolder:
         return sorted([*self.others, *(table.path for table in self.tables)])
 
     def has_pictures(self) -> bool:
-        """Tells whether pictures lie beside the metadata of an image folder."""
+        """Say whether pictures lie beside the metadata of an image folder."""
         bases = [self.root / table.base for table in self.tables if table.base is not None]
         paths = (path for base in bases for path in base.rglob("*"))
         return any(path.suffix.lower() in _PICTURES for path in paths)
 
     def one_split(self) -> "RowFolder":
-        """Returns the folder, whose rows have to be of one split, which they do not name.
+        """Return the folder, whose rows have to be of one split, which they do not name.
 
         Raises:
           InputError: they are of several.
@@ -105,7 +105,7 @@ class RowFolder:
         return replace(self, tables=tables)
 
     def rows(self, media: str, *, has_cells: bool = False) -> Iterator[Record]:
-        """Yields the rows, each with its `split` where it has none of its own.
+        """Yield the rows, each with its `split` where it has none of its own.
 
         Args:
           media: the field that `file_name` goes by, `image` or `video`.
@@ -119,7 +119,7 @@ class RowFolder:
 
 
 def row_folder(path: Path) -> RowFolder | None:
-    """Returns what a path names: such a folder, or a split or configuration of one; else None.
+    """Return what a path names: such a folder, or a split or configuration of one; else None.
 
     A dataset of eqforge's is none.
 
@@ -144,7 +144,7 @@ def row_folder(path: Path) -> RowFolder | None:
 
 
 def _around(path: Path) -> tuple[RowFolder | None, RowFolder | None]:
-    """Returns the configuration that a path names, else the folder that it may be a split of.
+    """Return the configuration that a path names, else the folder that it may be a split of.
 
     A missing path is no fault of the current folder, which was not named.
     """
@@ -155,7 +155,7 @@ def _around(path: Path) -> tuple[RowFolder | None, RowFolder | None]:
 
 
 def _named_configuration(path: Path) -> RowFolder | None:
-    """Returns the configuration that a path names behind its folder; None if it is none."""
+    """Return the configuration that a path names behind its folder; None if it is none."""
     if (path.parent / FILE_NAME).exists():
         return None
     found = (one for one in configurations(path.parent) if one.name == path.name and one.files)
@@ -164,7 +164,7 @@ def _named_configuration(path: Path) -> RowFolder | None:
 
 
 def _configured(root: Path, one: Configuration) -> RowFolder:
-    """Returns the tables of a configuration."""
+    """Return the tables of a configuration."""
     tables = tuple(RowFile(path=path, split=split) for split, path in one.files)
     names = (path.relative_to(root).with_suffix("").as_posix() for path in one.matched)
     _check_whole(root, filter(None, map(_PART.fullmatch, names)))
@@ -224,7 +224,7 @@ def _saved(root: Path) -> RowFolder:
 
 
 def _arrow(folder: Path, split: str | None = None) -> Iterator[RowFile]:
-    """Yields the files of a saved split."""
+    """Yield the files of a saved split."""
     state = decode(read_bytes(folder / STATE), _State, f"{folder.name}/{STATE}")
     if state.indices:
         raise InputError(
@@ -245,7 +245,7 @@ def _plain_name(file: Path, name: str) -> str:
 
 
 def _parquet(root: Path) -> list[RowFile]:
-    """Returns the Parquet files in a folder, in its `data`, or in the folders of its splits."""
+    """Return the Parquet files in a folder, in its `data`, or in the folders of its splits."""
     found = {folder: _parquet_in(folder) for folder in (root, root / "data")}
     here = [path for paths in found.values() for path in paths]
     if here:
@@ -270,13 +270,13 @@ def _parquet_in(folder: Path) -> list[Path]:
 
 
 def _split_of(path: Path) -> str | None:
-    """Returns the split in a name such as `train-00000-of-00002-1f3c.parquet` or `test.parquet`."""
+    """Return the split in a name such as `train-00000-of-00002-1f3c.parquet` or `test.parquet`."""
     found = _SHARD.fullmatch(path.stem)
     return found["split"] if found else path.stem if path.stem.isidentifier() else None
 
 
 def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
-    """Checks that all parts of each split are there, by their names."""
+    """Check that all parts of each split are there, by their names."""
     shards = list(parts)
     numbers = Counter((shard["split"], int(shard["all"]), int(shard["number"])) for shard in shards)
     for split, count in sorted({(split, count) for split, count, _ in numbers}):
@@ -288,7 +288,7 @@ def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
 
 
 def _image_folder(root: Path) -> list[RowFile]:
-    """Returns the metadata in a folder and below; folders with metadata are splits, if several."""
+    """Return the metadata in a folder and below; folders with metadata are splits, if several."""
     paths = sorted(path for path in root.rglob("metadata.*") if path.name in _METADATA)
     folders = Counter(path.parent for path in paths)
     if twice := [folder for folder, count in folders.items() if count > 1]:
@@ -324,7 +324,7 @@ def _records(path: Path, has_cells: bool) -> Iterator[Record]:
 
 
 def _named(value: dict[str, object], base: PurePosixPath, media: str) -> dict[str, object]:
-    """Returns a row of metadata with the names of its files below the root.
+    """Return a row of metadata with the names of its files below the root.
 
     `file_name` becomes the field `media`; `image_0_file_name` becomes `image_0`.
     """

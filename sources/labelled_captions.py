@@ -60,12 +60,12 @@ class LabelledCaptions:
     is_made: bool = True
 
     def called(self, field: str) -> str:
-        """Returns what a finding calls a field: the caption of another image is no negative."""
+        """Return what a finding calls a field: the caption of another image is no negative."""
         return "other_caption" if field == "negative" and not self.is_made else field
 
 
 def label_pair(pair: TextPair) -> LabelledCaptions:
-    """Returns the captions of a text pair."""
+    """Return the captions of a text pair."""
     return LabelledCaptions(
         record_id=pair.pair_id,
         image=pair.image,
@@ -78,7 +78,7 @@ def label_pair(pair: TextPair) -> LabelledCaptions:
 
 
 def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
-    """Yields the captions of any file of text pairs, or of any dataset of captions.
+    """Yield the captions of any file of text pairs, or of any dataset of captions.
 
     Training captions have one row per text, anywhere in the dataset, and are joined in memory;
     perturbed captions that were not changed are left out. Of SIMAT's files `captions.txt` and
@@ -113,7 +113,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
 
 
 def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
-    """Yields the captions of a finished dataset of captions of one image, local or remote.
+    """Yield the captions of a finished dataset of captions of one image, local or remote.
 
     Raises:
       InputError: it is none, or a file of the dataset is missing or damaged.
@@ -125,7 +125,7 @@ def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
 
 
 def why_not_linted(dataset: "Dataset") -> str:
-    """Returns why `dataset_captions` has nothing to yield of a dataset; empty where it has."""
+    """Return why `dataset_captions` has nothing to yield of a dataset; empty where it has."""
     if _reader(dataset) is not None:
         return ""
     if not dataset.manifest.num_rows("samples"):
@@ -145,7 +145,7 @@ def _reader(dataset: "Dataset") -> Callable[[], Iterator[LabelledCaptions]] | No
 
 
 def is_dataset(path: Path) -> bool:
-    """Tells whether a path is a folder of eqforge's, and not one of Hugging Face's.
+    """Say whether a path is a folder of eqforge's, and not one of Hugging Face's.
 
     Raises:
       InputError: it is one of Hugging Face's in which a file is missing.
@@ -154,7 +154,7 @@ def is_dataset(path: Path) -> bool:
 
 
 def _check_no_files(path: Path) -> None:
-    """Checks that a folder is not one of published files, each of which has ids of its own."""
+    """Check that a folder is not one of published files, each of which has ids of its own."""
     if (path / FILE_NAME).exists():
         return
     if found := sorted(file.name for file in path.iterdir() if file.suffix in _FILES):
@@ -165,7 +165,7 @@ def _check_no_files(path: Path) -> None:
 
 
 def is_training(path: Path) -> bool:
-    """Tells whether a path is a dataset of training captions."""
+    """Say whether a path is a dataset of training captions."""
     if not is_dataset(path):
         return False
     from eqforge.schemas.dataset.reader import open_samples

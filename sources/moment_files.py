@@ -62,7 +62,7 @@ class Subtitles:
 
 
 def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
-    """Returns the subtitles that a path names, one file a video: itself, or those below a folder.
+    """Return the subtitles that a path names, one file a video: itself, or those below a folder.
 
     Args:
       path: a file, or a folder.
@@ -107,7 +107,7 @@ def _named(file: Path, root: Path) -> Subtitles:
 
 
 def _wanted(group: list[Subtitles], language: str | None) -> Iterator[Subtitles]:
-    """Yields the files of a video that are in a language: of exactly its tag, else of a longer one.
+    """Yield the files of a video that are in a language: of exactly its tag, else of a longer one.
 
     If there are none, each has a problem, but the file alone whose name says no language.
     """
@@ -155,7 +155,7 @@ class Cue:
 
 
 def read_cues(content: str, is_webvtt: bool) -> Iterator[Cue]:
-    """Yields the cues of a file in its order.
+    """Yield the cues of a file in its order.
 
     A cue's number or name, its position and its tags are left out, and so are WebVTT's notes,
     styles and regions.
@@ -170,7 +170,7 @@ def read_cues(content: str, is_webvtt: bool) -> Iterator[Cue]:
 
 
 def _blocks(content: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields what stands between blank lines, with the number of its first line."""
+    """Yield what stands between blank lines, with the number of its first line."""
     block: list[str] = []
     for number, line in enumerate([*content.split("\n"), ""], start=1):
         if line.strip():
@@ -208,7 +208,7 @@ def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str | None
 
 
 def moment_files(path: Path, language: str | None = None) -> list[Path]:
-    """Returns the files of captions that a path names: itself, or those of a folder.
+    """Return the files of captions that a path names: itself, or those of a folder.
 
     Args:
       path: a file or folder.
@@ -239,7 +239,7 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
 
 
 def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
-    """Yields the records of a file or of a folder; see moment_files.
+    """Yield the records of a file or of a folder; see moment_files.
 
     Raises:
       InputError: the ending is unknown, or a file cannot be read as what it is named.
@@ -269,7 +269,7 @@ def _read_moments(path: Path) -> Iterator[Record]:
 
 
 def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:
-    """Yields the cues of a file."""
+    """Yield the cues of a file."""
     file, video = found.file, found.video
     unit = "line" if file == root else f"{file.relative_to(root).as_posix()}: line"
     if found.problem:

@@ -77,7 +77,7 @@ def caption_files(path: Path) -> list[Path]:
 
 
 def header_of(path: Path) -> set[str]:
-    """Returns the columns of a CSV or TSV file, as its first line names them.
+    """Return the columns of a CSV or TSV file, as its first line names them.
 
     Raises:
       InputError: the file cannot be read.
@@ -91,7 +91,7 @@ def header_of(path: Path) -> set[str]:
 
 
 def read_own(path: Path) -> Iterator[OwnCaption]:
-    """Yields the captions of what `own_records` reads.
+    """Yield the captions of what `own_records` reads.
 
     Raises:
       InputError: as there, or a record is no caption; the message names it.
@@ -101,7 +101,7 @@ def read_own(path: Path) -> Iterator[OwnCaption]:
 
 
 def own_records(path: Path) -> Iterator[Record]:
-    """Yields the records of a table, a JSON array or JSON lines, or the rows of a folder.
+    """Yield the records of a table, a JSON array or JSON lines, or the rows of a folder.
 
     Raises:
       InputError: the file cannot be read as what its ending says, or the folder is none of Hugging
@@ -127,7 +127,7 @@ def _delimiter(path: Path) -> str:
 
 
 def _read_table(path: Path) -> Iterator[Record]:
-    """Yields the rows of a table; one whose caption is empty has an empty one."""
+    """Yield the rows of a table; one whose caption is empty has an empty one."""
     columns = header_of(path)
     name = next((name for name in CAPTIONS if name in columns), CAPTIONS[0])
     try:
@@ -140,7 +140,7 @@ def _read_table(path: Path) -> Iterator[Record]:
 
 
 def captions_of(file: str, record: Record) -> Iterator[OwnCaption]:
-    """Yields the captions of a record: one, or several where they are a list.
+    """Yield the captions of a record: one, or several where they are a list.
 
     Raises:
       InputError: the record is no caption; the message names it.

@@ -51,7 +51,7 @@ class Record:
         return f"{self.unit} {self.number}"
 
     def node(self, file: str) -> Node:
-        """Returns what it says.
+        """Return what it says.
 
         Raises:
           InputError: it has a problem.
@@ -62,7 +62,7 @@ class Record:
 
 
 def problems_listed(problems: Iterable[tuple[str, int, str]]) -> str:
-    """Returns the first kinds of problems in the order of the file, after a colon.
+    """Return the first kinds of problems in the order of the file, after a colon.
 
     Args:
       problems: unit and number of a record, and what is wrong with it.
@@ -87,14 +87,14 @@ def allowed_bad(share: float, records: int) -> int:
 
 
 def _places(unit: str, numbers: Sequence[int]) -> str:
-    """Returns where the same problem stands, such as `lines 1, 2, 3 and 5 more`."""
+    """Return where the same problem stands, such as `lines 1, 2, 3 and 5 more`."""
     first, rest = ", ".join(map(str, numbers[:3])), len(numbers[3:])
     return f"{unit}{'s' * (len(numbers) > 1)} {first}{f' and {rest:,} more' if rest else ''}"
 
 
 @contextlib.contextmanager
 def _opened(path: Path, newline: str | None = None) -> Iterator[io.TextIOWrapper]:
-    """Opens a text; of UTF-8 that is none, the bad bytes are surrogates."""
+    """Open a text; of UTF-8 that is none, the bad bytes are surrogates."""
     try:
         with open_input(path) as stream:
             assert isinstance(stream, io.BufferedReader)
@@ -111,7 +111,7 @@ def _opened(path: Path, newline: str | None = None) -> Iterator[io.TextIOWrapper
 
 
 def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
-    """Yields lines; none after the first that is not UTF-8, but all such lines are reported."""
+    """Yield lines; none after the first that is not UTF-8, but all such lines are reported."""
     broken: list[tuple[str, int, str]] = []
     for number, line in enumerate(stream, start=1):
         if not line.isascii() and (found := _NOT_UTF8.search(line)):
@@ -123,7 +123,7 @@ def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
 
 
 def read_content(path: Path) -> str:
-    """Returns the text of a file.
+    """Return the text of a file.
 
     Raises:
       InputError: it cannot be read, or is not text.
@@ -133,7 +133,7 @@ def read_content(path: Path) -> str:
 
 
 def first_line(path: Path) -> str:
-    """Returns the first line of a file, with its end; empty if there is none.
+    """Return the first line of a file, with its end; empty if there is none.
 
     Raises:
       InputError: the file cannot be read.
@@ -143,7 +143,7 @@ def first_line(path: Path) -> str:
 
 
 def read_json_lines(path: Path) -> Iterator[Record]:
-    """Yields a record for each line that is not blank."""
+    """Yield a record for each line that is not blank."""
     with _opened(path) as stream:
         yield from _json_lines(path, _lines(path, stream))
 
@@ -170,7 +170,7 @@ def is_json_lines(path: Path) -> bool:
 
 
 def read_json(path: Path) -> Iterator[Record]:
-    """Yields the elements of an array, or the records of JSON lines."""
+    """Yield the elements of an array, or the records of JSON lines."""
     content = read_content(path)
     if not content.lstrip().startswith("["):  # JSON lines are given this ending, too
         yield from _json_lines(path, content.split("\n"))
@@ -190,7 +190,7 @@ def read_table(
     has_index: bool = False,
     keeps_empty: bool = False,
 ) -> Iterator[Record]:
-    """Yields the rows of a CSV or, by its ending, TSV file.
+    """Yield the rows of a CSV or, by its ending, TSV file.
 
     Args:
       path: the file.
@@ -224,7 +224,7 @@ def read_table(
 
 
 def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str]) -> None:
-    """Checks the names of the columns."""
+    """Check the names of the columns."""
     found = ", ".join(map(name_of, header[:12])) or "no column"
     if missing := required - set(header):
         raise InputError(
@@ -252,7 +252,7 @@ def _row(
     numbers: Collection[str],
     keeps_empty: bool,
 ) -> Record:
-    """Returns a row of a table."""
+    """Return a row of a table."""
     if len(cells) != len(header):
         problem = f"expected {len(header)} cells, as the header has, found {len(cells)}"
         return Record(unit="line", number=number, source="\t".join(cells), problem=problem)
@@ -265,7 +265,7 @@ def _row(
 
 
 def _number(cell: str) -> float | str:
-    """Returns the number in a cell; other text as it is, for the message."""
+    """Return the number in a cell; other text as it is, for the message."""
     try:
         return float(cell)
     except ValueError:

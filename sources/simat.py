@@ -46,12 +46,12 @@ class Triplet:
         return f"{self.subject}/{self.relation}/{self.object}"
 
     def word(self, part: Part) -> str:
-        """Returns one of the three words."""
+        """Return one of the three words."""
         word: str = getattr(self, part)
         return word
 
     def changed(self, part: Part, word: str) -> "Triplet":
-        """Returns the triplet with another subject, relation or object."""
+        """Return the triplet with another subject, relation or object."""
         return replace(self, **{part: word})
 
 
@@ -96,7 +96,7 @@ class PublishedQuery:
 
 
 def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
-    """Returns the regions of retrieval_db.tsv in its order."""
+    """Return the regions of retrieval_db.tsv in its order."""
     names = ("region_id", "image_id", "subj", "rel", "obj", "subj_bbox", "obj_bbox", "bbox")
     found = {}
     for row in _rows(path, *names):
@@ -115,7 +115,7 @@ def read_retrieval_db(path: str | Path) -> tuple[Region, ...]:
 
 
 def read_triplets(path: str | Path) -> dict[str, Triplet]:
-    """Returns the triplet of each region of triplets.csv, in its order."""
+    """Return the triplet of each region of triplets.csv, in its order."""
     found: dict[str, Triplet] = {}
     for row in _rows(path, "region_id", "subj", "rel", "obj"):
         region_id = row["region_id"].name()
@@ -126,7 +126,7 @@ def read_triplets(path: str | Path) -> dict[str, Triplet]:
 
 
 def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
-    """Yields the queries of transfos.csv in its order."""
+    """Yield the queries of transfos.csv in its order."""
     names = ("region_id", "field", "value", "target", "norm2", "is_test")
     for row in _rows(path, *names):
         field, is_test = row["field"], row["is_test"]
@@ -145,7 +145,7 @@ def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
 
 
 def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Triplet, str]:
-    """Returns the captions of a file by triplet.
+    """Return the captions of a file by triplet.
 
     Plain lines, as SIMAT publishes them, are those of `order`: there have to be as many, and each
     has to name its triplet's subject, so that a file of other triplets is refused.

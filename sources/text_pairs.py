@@ -46,7 +46,7 @@ BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 
 def pair_files(path: Path) -> list[Path]:
-    """Returns the files of text pairs that a path names: itself, or those of Hugging Face's folder.
+    """Return the files of text pairs that a path names: itself, or those of Hugging Face's folder.
 
     Raises:
       InputError: the folder has several splits, or a file is missing.
@@ -56,7 +56,7 @@ def pair_files(path: Path) -> list[Path]:
 
 
 def pair_records(path: Path) -> Iterator[tuple[str | None, Node]]:
-    """Yields the records, each with its key if the file is a JSON object.
+    """Yield the records, each with its key if the file is a JSON object.
 
     Raises:
       InputError: the file or folder cannot be read.
@@ -86,7 +86,7 @@ def _json_records(root: Node) -> Iterator[tuple[str | None, Node]]:
 
 
 def _eqben_arrays(record: Node) -> list[Node]:
-    """Returns the arrays of EqBen's records in a member of the file; none for other formats."""
+    """Return the arrays of EqBen's records in a member of the file; none for other formats."""
     members = record.mapping().items() if isinstance(record.value, dict) else ()
     arrays = [record.value] if isinstance(record.value, list) else [value for _, value in members]
     if not all(isinstance(array, list) and all(map(_is_eqben, array[:1])) for array in arrays):
@@ -158,7 +158,7 @@ class TextPair:
 
 
 def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
-    """Yields the text pairs of a file or of an eqforge dataset folder, in order.
+    """Yield the text pairs of a file or of an eqforge dataset folder, in order.
 
     JSON lines and datasets stream; a JSON file is held in memory.
 
@@ -213,7 +213,7 @@ def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:
 
 
 def _content_name(record: Node) -> str:
-    """Returns the image, if the record names one, and a digest of the record."""
+    """Return the image, if the record names one, and a digest of the record."""
     value, digest = record.value, short_digest(record.value)
     names = value[:1] if isinstance(value, list) else map(value.get, _IMAGE_FIELDS)
     image = next((name for name in names if isinstance(name, str)), "")
@@ -263,7 +263,7 @@ def _aro(record_id: str, record: Node) -> Iterator[TextPair]:
 
 
 def box_of(record: Node) -> CornerBox | None:
-    """Returns the box of a record, its corners rounded as Pillow's `Image.crop` does."""
+    """Return the box of a record, its corners rounded as Pillow's `Image.crop` does."""
     if all(record.get(name) is None for name in BOX):
         return None
     x, y, width, height = (record[name].number() for name in BOX)
@@ -310,7 +310,7 @@ def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
 
 
 def _first(captions: Node) -> Node:
-    """Returns the first of several captions, which EqBen's loader takes, or the only one."""
+    """Return the first of several captions, which EqBen's loader takes, or the only one."""
     if not isinstance(captions.value, list):
         return captions
     return next(captions.elements(), None) or captions.fail("a caption")
@@ -329,7 +329,7 @@ def _own(record_id: str, record: Node) -> Iterator[TextPair]:
 
 
 def _own_box(record: Node) -> CornerBox | None:
-    """Returns the box of a row of a dataset."""
+    """Return the box of a row of a dataset."""
     box = record.get("box")
     if box is None or not isinstance(box.value, dict) or set(box.value) != set(_CORNERS):
         return None

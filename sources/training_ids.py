@@ -54,7 +54,7 @@ def training_list(text: str) -> TrainingList:
 
 
 def keys_of_name(name: str, collection: Collection | None = None) -> tuple[str, ...]:
-    """Returns the keys of an image by its file's name.
+    """Return the keys of an image by its file's name.
 
     Args:
       name: a file name, with folders before it.
@@ -68,7 +68,7 @@ def keys_of_name(name: str, collection: Collection | None = None) -> tuple[str, 
 
 
 def read_training_ids(listed: TrainingList, splits: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yields the keys of each image of a list; several if the file gives several ids.
+    """Yield the keys of each image of a list; several if the file gives several ids.
 
     Args:
       listed: the file.
@@ -129,7 +129,7 @@ def _read_json(listed: TrainingList, splits: tuple[str, ...]) -> Iterator[tuple[
 def _in_splits(
     entry: _Entry, listed: TrainingList, splits: tuple[str, ...], place: str
 ) -> Iterator[tuple[str, ...]]:
-    """Yields the keys of an entry unless it belongs to another split."""
+    """Yield the keys of an entry unless it belongs to another split."""
     split = entry.split if isinstance(entry, _Image) else None
     if split is None or split in splits or ALL_SPLITS in splits:
         yield _keys(entry, listed, place)

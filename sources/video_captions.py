@@ -60,7 +60,7 @@ class _Line:
 def read_captioned_videos(
     path: str | Path, max_bad_share: float = 0.0, language: str | None = None
 ) -> list[CaptionedVideo]:
-    """Reads a user's captions, described above; returns the videos in the order of their names.
+    """Read a user's captions, described above; return the videos in the order of their names.
 
     Args:
       path: the file, or a folder of subtitles or of Hugging Face's.
@@ -135,7 +135,7 @@ def _segment(line: Node) -> CaptionedSegment:
 
 
 def _carried(line: Node) -> dict[str, str]:
-    """Returns the fields that eqforge does not know; values that are not text as JSON."""
+    """Return the fields that eqforge does not know; values that are not text as JSON."""
     carried = {
         name: node.text() if isinstance(node.value, str) else compact_json(node.value)
         for name, node in line.items()
@@ -166,7 +166,7 @@ def _times(line: Node) -> tuple[float, float]:
 
 
 def _named(line: Node) -> str:
-    """Returns the fields of a line without a time, and what those it lacks are called."""
+    """Return the fields of a line without a time, and what those it lacks are called."""
     names = list(line.mapping())
     found = ", ".join(sorted(map(name_of, names))[:12])
     near = {name: near_name(str(name), TIMES) for name in names if name not in FIELDS}
@@ -175,7 +175,7 @@ def _named(line: Node) -> str:
 
 
 def _seconds(time: Node) -> float:
-    """Returns a time in seconds; of a time as clocks show it, the error says how many they are."""
+    """Return a time in seconds; of a time as clocks show it, the error says how many they are."""
     clock = _CLOCK.fullmatch(time.value) if isinstance(time.value, str) else None
     if clock is not None:
         hours, minutes, seconds = (float(part or 0) for part in clock.groups())
@@ -189,7 +189,7 @@ def _milliseconds(time_s: float) -> str:
 
 
 def _agreed(lines: Sequence[_Line]) -> list[_Line]:
-    """Gives all lines of a video its split and licence; lines with others get a problem."""
+    """Give all lines of a video its split and licence; lines with others get a problem."""
     split = _commonest(line.split for line in lines if not line.problem)
     licence = _commonest(line.licence for line in lines if not line.problem)
     return [
@@ -203,7 +203,7 @@ def _agreed(lines: Sequence[_Line]) -> list[_Line]:
 
 
 def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
-    """Returns the line, with a problem if its value differs from the video's common one."""
+    """Return the line, with a problem if its value differs from the video's common one."""
     own = getattr(line, what)
     if line.problem or own in (None, common):
         return line
@@ -212,13 +212,13 @@ def _contradicted(line: _Line, what: str, common: str | None) -> _Line:
 
 
 def _commonest(values: Iterable[str | None]) -> str | None:
-    """Returns the most frequent text, on a tie the first in sort order; None without any."""
+    """Return the most frequent text, on a tie the first in sort order; None without any."""
     counts = Counter(value for value in values if value is not None)
     return min(counts, key=lambda value: (-counts[value], value), default=None)
 
 
 def _video(lines: Sequence[_Line]) -> CaptionedVideo:
-    """Returns a video; of several moments with one id the first in order of content counts."""
+    """Return a video; of several moments with one id the first in order of content counts."""
     moments = sorted((line for line in lines if line.segment is not None), key=_content)
     segments: dict[str, CaptionedSegment] = {}
     refused = [(line, "bad_segment", line.problem) for line in lines if line.problem]
@@ -245,7 +245,7 @@ def _content(line: _Line) -> tuple[float, float, str, str, str]:
 
 
 def _refused(found: Iterable[tuple[_Line, str, str]]) -> Iterator[RefusedRecord]:
-    """Yields refused lines, named by their text; repeated texts get a number."""
+    """Yield refused lines, named by their text; repeated texts get a number."""
     times: Counter[str] = Counter()
     for line, reason, detail in found:
         times[line.digest] += 1

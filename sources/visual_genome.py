@@ -107,7 +107,7 @@ class _Image(msgspec.Struct, frozen=True):
 
 
 def read_relationships(path: str | Path) -> Iterator[Relation]:
-    """Yields the relations of relationships.json in its order.
+    """Yield the relations of relationships.json in its order.
 
     Raises:
       InputError: the file is not of that format; the message names record and field.
@@ -125,7 +125,7 @@ def read_relationships(path: str | Path) -> Iterator[Relation]:
 
 
 def read_scene_graphs(path: str | Path) -> Iterator[Relation]:
-    """Yields the relations of scene_graphs.json in its order.
+    """Yield the relations of scene_graphs.json in its order.
 
     Raises:
       InputError: the file is not of that format, or a relation names an object that is not there.
@@ -157,7 +157,7 @@ def _relation(image: int, number: int, predicate: str, subject: _Thing, target: 
 
 
 def read_image_data(path: str | Path) -> dict[str, ImageData]:
-    """Returns the entries of image_data.json by the image's id.
+    """Return the entries of image_data.json by the image's id.
 
     Raises:
       InputError: the file is not of that format, or gives an image twice.
@@ -178,7 +178,7 @@ def read_image_data(path: str | Path) -> dict[str, ImageData]:
 
 
 def read_aliases(path: str | Path, clean: Callable[[str], str]) -> dict[str, str]:
-    """Returns the canonical name of each alias; the first line with an alias wins.
+    """Return the canonical name of each alias; the first line with an alias wins.
 
     Args:
       path: object_alias.txt or relationship_alias.txt.
@@ -196,7 +196,7 @@ def read_aliases(path: str | Path, clean: Callable[[str], str]) -> dict[str, str
 
 
 def _records(path: str | Path) -> Iterator[tuple[str, bytes]]:
-    """Yields the elements of a JSON array undecoded, with their places."""
+    """Yield the elements of a JSON array undecoded, with their places."""
     raws = decode(read_bytes(path), list[msgspec.Raw], Path(path).name)
     for position, raw in enumerate(raws):
         yield f"[{position}]", bytes(raw)

@@ -49,7 +49,7 @@ class _Captions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
-    """Returns the records of one VL-CheckList file in its order.
+    """Return the records of one VL-CheckList file in its order.
 
     Raises:
       InputError: the file is not a VL-CheckList file; the message names record and field.
@@ -62,7 +62,7 @@ def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
 
 
 def _counted(record: VlChecklistRecord, seen: Counter[str]) -> VlChecklistRecord:
-    """Returns the record, numbered among those of equal content before it."""
+    """Return the record, numbered among those of equal content before it."""
     seen[record.name] += 1
     return record if seen[record.name] == 1 else replace(record, repeat=seen[record.name])
 

@@ -82,7 +82,7 @@ class VlueItem:
 
 
 def canonical_name(image: str) -> str:
-    """Returns an image's name in Unicode NFC, which is common to all its spellings.
+    """Return an image's name in Unicode NFC, which is common to all its spellings.
 
     503 of VLUE's 5,450 retrieval rows name their image in another form than NFC; an archive
     unpacked on another system may have any form.
@@ -127,7 +127,7 @@ class _Phrase(msgspec.Struct, frozen=True):
 
 
 def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
-    """Yields the items of a file in its order.
+    """Yield the items of a file in its order.
 
     Raises:
       InputError: the file is not of the task's format, is empty, lacks an image's name or a text,
@@ -240,7 +240,7 @@ _READERS: Final[dict[Task, Callable[[Path], Iterator[VlueItem]]]] = {
 
 
 def _rows(path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
-    """Yields the place and content of each object of a JSON array or of JSON lines."""
+    """Yield the place and content of each object of a JSON array or of JSON lines."""
     if path.suffix in (".jsonl", ".ndjson"):
         for number, line in read_lines(path):
             yield f"line {number}", decode(line, kind, path.name, f"line {number}")
@@ -251,14 +251,14 @@ def _rows(path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
 
 
 def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[str, ...]:
-    """Returns one text or a list of texts as a tuple."""
+    """Return one text or a list of texts as a tuple."""
     if not value:
         raise InputError(f"{path.name}: {place}.{field}: expected a text or a list of them")
     return (value,) if isinstance(value, str) else tuple(value)
 
 
 def read_answer_list(path: str | Path) -> frozenset[str]:
-    """Reads the answers a classifier can give: a JSON array, a JSON object's keys, or lines.
+    """Read the answers a classifier can give: a JSON array, a JSON object's keys, or lines.
 
     Raises:
       InputError: the file has none of these forms, or holds no answer.

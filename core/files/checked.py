@@ -44,7 +44,7 @@ class _Beginning(reprlib.Repr):
         self.maxstring = self.maxother = 4 * MAX_SHOWN_CHARS
 
     def repr_dict(self, x: dict[Any, Any], level: int) -> str:
-        """Keeps the members in their order; the base class sorts all of them."""
+        """Keep the members in their order; the base class sorts all of them."""
         if level <= 0:
             return "{...}"
         members = islice(x.items(), MAX_SHOWN_CHARS)
@@ -57,7 +57,7 @@ class _Beginning(reprlib.Repr):
         return repr(x) if is_short else f"a number of {x.bit_length()} bits"
 
     def repr_bytes(self, x: bytes, level: int) -> str:
-        """Shows the first bytes."""
+        """Show the first bytes."""
         return repr(x[: self.maxstring])
 
 
@@ -65,32 +65,32 @@ _BEGINNING = _Beginning()
 
 
 def shown(value: Any) -> str:
-    """Returns the beginning of a value's text for a message."""
+    """Return the beginning of a value's text for a message."""
     text = " ".join(_BEGINNING.repr(value).split())  # arrays are shown on several lines
     return text if len(text) <= MAX_SHOWN_CHARS else text[: MAX_SHOWN_CHARS - 3] + "..."
 
 
 def clipped(text: str) -> str:
-    """Returns the beginning of a foreign message, without control characters."""
+    """Return the beginning of a foreign message, without control characters."""
     plain = text if text.isprintable() else ascii(text)[1:-1]
     return plain if len(plain) <= MAX_NAME_CHARS else plain[: MAX_NAME_CHARS - 3] + "..."
 
 
 def name_of(key: Any) -> str:
-    """Returns a key as it is if it is short, printable text; otherwise as `shown` does."""
+    """Return a key as it is if it is short, printable text; otherwise as `shown` does."""
     is_plain = isinstance(key, str) and len(key) <= MAX_SHOWN_CHARS and key.isprintable()
     return str(key) if is_plain else shown(key)
 
 
 def names_of(keys: Iterable[Any]) -> str:
-    """Returns the first twelve of some keys in the order of their names, and how many more."""
+    """Return the first twelve of some keys in the order of their names, and how many more."""
     names = sorted(map(name_of, keys))
     more = len(names) - _SHOWN_NAMES
     return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _described(value: Any) -> str:
-    """Returns the kind and the beginning of a value, in the words of JSON."""
+    """Return the kind and the beginning of a value, in the words of JSON."""
     if value is None or isinstance(value, bool):
         return _CONSTANTS[value]
     return f"{_KINDS.get(type(value), type(value).__name__)} {shown(value)}"
@@ -111,7 +111,7 @@ class Node:
     value: Any
 
     def fail(self, expected: str, found: str = "") -> NoReturn:
-        """Raises an InputError that says what was expected here and what was found.
+        """Raise an InputError that says what was expected here and what was found.
 
         Args:
           expected: what would be right.
@@ -122,7 +122,7 @@ class Node:
         raise InputError(f"{self.file}: {place}: expected {expected}, found {there}")
 
     def __getitem__(self, key: str) -> "Node":
-        """Returns a required member of an object."""
+        """Return a required member of an object."""
         members = self.mapping()
         if key not in members:
             raise InputError(
@@ -132,16 +132,16 @@ class Node:
         return Node(self.file, self._below(key), members[key])
 
     def get(self, key: str) -> "Node | None":
-        """Returns an optional member of an object; None if it is absent or null."""
+        """Return an optional member of an object; None if it is absent or null."""
         value = self.mapping().get(key)
         return None if value is None else Node(self.file, self._below(key), value)
 
     def mapping(self) -> dict[Any, Any]:
-        """Returns the value, which has to be an object."""
+        """Return the value, which has to be an object."""
         return self.value if isinstance(self.value, dict) else self.fail("an object")
 
     def items(self) -> Iterator[tuple[str, "Node"]]:
-        """Yields the members of an object in the file's order; keys have to be names."""
+        """Yield the members of an object in the file's order; keys have to be names."""
         for key, value in self.mapping().items():
             yield (
                 Node(self.file, self._below(key), key).name(),
@@ -149,14 +149,14 @@ class Node:
             )
 
     def elements(self) -> Iterator["Node"]:
-        """Yields the elements of an array in order."""
+        """Yield the elements of an array in order."""
         if not isinstance(self.value, list | tuple):
             self.fail("an array")
         for position, value in enumerate(self.value):
             yield Node(self.file, f"{self.where}[{position}]", value)
 
     def text(self) -> str:
-        """Returns the value, which has to be a string that UTF-8 can encode."""
+        """Return the value, which has to be a string that UTF-8 can encode."""
         if not isinstance(self.value, str):
             self.fail("a string")
         # JSON can escape half a surrogate pair, which UTF-8 cannot encode.
@@ -170,14 +170,14 @@ class Node:
         return _BREAKS.sub(" ", text).strip(" ") if _BREAKS.search(text) else text
 
     def name(self) -> str:
-        """Returns the value, which has to be a short printable string: an identifier."""
+        """Return the value, which has to be a short printable string: an identifier."""
         is_short = isinstance(self.value, str) and 0 < len(self.value) <= MAX_NAME_CHARS
         if is_short and self.value.isprintable():
             return self.value
         self.fail(f"a printable string of 1 to {MAX_NAME_CHARS} characters")
 
     def number(self) -> float:
-        """Returns the value, which has to be a finite number."""
+        """Return the value, which has to be a finite number."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             self.fail("a number")
         try:
@@ -187,16 +187,16 @@ class Node:
         return number if math.isfinite(number) else self.fail("a finite number")
 
     def integer(self) -> int:
-        """Returns the value, which has to be a whole number."""
+        """Return the value, which has to be a whole number."""
         whole = isinstance(self.value, int) and not isinstance(self.value, bool)
         return self.value if whole else self.fail("a whole number")
 
     def flag(self) -> bool:
-        """Returns the value, which has to be true or false."""
+        """Return the value, which has to be true or false."""
         return self.value if isinstance(self.value, bool) else self.fail("true or false")
 
     def names(self) -> tuple[str, ...]:
-        """Returns the elements of an array of identifiers."""
+        """Return the elements of an array of identifiers."""
         return tuple(element.name() for element in self.elements())
 
     def _below(self, key: str) -> str:
@@ -205,7 +205,7 @@ class Node:
 
 
 def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
-    """Reads every record, each a tuple of arguments, and reports the wrong ones together.
+    """Read every record, each a tuple of arguments, and reports the wrong ones together.
 
     Raises:
       InputError: some are wrong; the message lists the first ten.
@@ -222,7 +222,7 @@ def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
 
 
 def listed(problems: Sequence[str]) -> str:
-    """Returns the first ten problems in one line."""
+    """Return the first ten problems in one line."""
     more = [f"and {len(problems) - SHOWN_PROBLEMS:,} more"] * (len(problems) > SHOWN_PROBLEMS)
     return "; ".join([*problems[:SHOWN_PROBLEMS], *more])
 
@@ -261,7 +261,7 @@ def parse_json(text: str, file: str, where: str = "", *, nan_is_null: bool = Fal
 
 
 def read_text(path: str | Path) -> str:
-    """Reads a UTF-8 text file.
+    """Read a UTF-8 text file.
 
     Raises:
       InputError: it is missing, not a file, not readable or not UTF-8.
@@ -276,7 +276,7 @@ def read_text(path: str | Path) -> str:
 
 
 def read_text_lines(path: str | Path) -> list[str]:
-    """Returns the lines of a UTF-8 text file, without their ends; see read_text for errors.
+    """Return the lines of a UTF-8 text file, without their ends; see read_text for errors.
 
     A line ends at a line feed, with or without a carriage return before it. `str.splitlines` also
     splits at U+2028, U+0085 and others, which a caption may contain.
@@ -287,5 +287,5 @@ def read_text_lines(path: str | Path) -> list[str]:
 
 
 def load_json(path: str | Path) -> Node:
-    """Reads one strict JSON file; see parse_json and read_text for what it refuses."""
+    """Read one strict JSON file; see parse_json and read_text for what it refuses."""
     return parse_json(read_text(path), Path(path).name)

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 
 def digest_stream(stream: Any) -> tuple[int, str]:
-    """Returns the length of an open file and its SHA-256, read in small pieces."""
+    """Return the length of an open file and its SHA-256, read in small pieces."""
     sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
     return stream.tell(), sha256
@@ -25,16 +25,16 @@ class DigestingStream(io.RawIOBase):
     """Less than this is digested sooner than another thread is woken."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        """Starts with nothing written."""
+        """Start with nothing written."""
         self._stream, self._size, self._sha256 = stream, 0, hashlib.sha256()
         self._thread = ThreadPoolExecutor(1)
 
     def writable(self) -> bool:
-        """Returns True."""
+        """Return True."""
         return True
 
     def write(self, data: Any) -> int:
-        """Writes bytes; another thread digests them meanwhile, from where they are."""
+        """Write bytes; another thread digests them meanwhile, from where they are."""
         piece = memoryview(data)
         if piece.nbytes < self.INLINE_BYTES:
             self._sha256.update(piece)
@@ -49,10 +49,10 @@ class DigestingStream(io.RawIOBase):
         return piece.nbytes
 
     def tell(self) -> int:
-        """Returns how many bytes were written."""
+        """Return how many bytes were written."""
         return self._size
 
     def digest(self) -> tuple[int, str]:
-        """Returns how many bytes were written, and their SHA-256."""
+        """Return how many bytes were written, and their SHA-256."""
         self._thread.shutdown()
         return self._size, self._sha256.hexdigest()

@@ -12,7 +12,7 @@ from eqforge.core.errors import InputError
 
 
 def make_folder(folder: Path, synced: bool = True) -> None:
-    """Makes a folder on this machine and its parents; synced, they survive a power cut.
+    """Make a folder on this machine and its parents; synced, they survive a power cut.
 
     Raises:
       NotADirectoryError: something else has that name.
@@ -42,7 +42,7 @@ def sync(path: str | Path) -> None:
 
 
 def open_plain(root: str, names: list[str], url: str) -> int:
-    """Returns a file descriptor of a plain file below a folder; see storage.open_below."""
+    """Return a file descriptor of a plain file below a folder; see storage.open_below."""
     place = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for number, name in enumerate(names, start=1):
@@ -63,7 +63,7 @@ def open_plain(root: str, names: list[str], url: str) -> int:
 
 
 def cache_folder() -> Path:
-    """Returns eqforge's cache folder: $EQFORGE_CACHE, else `eqforge` in the user's cache folder."""
+    """Return eqforge's cache folder: $EQFORGE_CACHE, else `eqforge` in the user's cache folder."""
     if own := os.environ.get("EQFORGE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eqforge"

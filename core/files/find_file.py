@@ -29,7 +29,7 @@ MISSING = MissingFile(reason="file_missing", detail="no file of that name")
 def find_file(
     root: str, name: str, suffixes: Sequence[str] = (), follow_links: bool = False
 ) -> str | MissingFile:
-    """Returns the path of a file, or why there is none.
+    """Return the path of a file, or why there is none.
 
     Args:
       root: the folder.
@@ -54,7 +54,7 @@ def find_file(
 def find_folder(
     root: str, name: str, suffixes: Sequence[str] = (), follow_links: bool = False
 ) -> str | MissingFile:
-    """Returns the path of a folder, or why there is none; see `find_file`.
+    """Return the path of a folder, or why there is none; see `find_file`.
 
     After the names that a file may have comes the name without an ending of `suffixes`.
 
@@ -82,7 +82,7 @@ def _first(
 
 
 def _missing(root: str, names: Sequence[str]) -> MissingFile:
-    """Returns that there is no file, and which link is why."""
+    """Return that there is no file, and which link is why."""
     for begin in (begin for name in names for begin in _beginnings(name)):
         path = os.path.join(root, begin)
         if os.path.islink(path) and not os.path.exists(path):
@@ -91,7 +91,7 @@ def _missing(root: str, names: Sequence[str]) -> MissingFile:
 
 
 def refuse_name(name: str) -> MissingFile | None:
-    """Returns why a name can be that of no file below a folder, if so."""
+    """Return why a name can be that of no file below a folder, if so."""
     if os.path.isabs(name):
         detail = f"{name!r} is an absolute path; names are paths below the folder"
         return MissingFile(reason="outside_root", detail=detail)
@@ -101,7 +101,7 @@ def refuse_name(name: str) -> MissingFile | None:
 
 
 def candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
-    """Yields the names that a file may have, in the order in which they are tried."""
+    """Yield the names that a file may have, in the order in which they are tried."""
     yield name
     for suffix in suffixes:
         yield name + suffix
@@ -109,7 +109,7 @@ def candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
 
 
 def folder_candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
-    """Yields the names that a folder in place of a file may have, in the order of trying."""
+    """Yield the names that a folder in place of a file may have, in the order of trying."""
     yield from candidates(name, suffixes)
     stem, ending = os.path.splitext(name)
     if ending.lower() in suffixes:
@@ -119,7 +119,7 @@ def folder_candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
 def _check(
     root: str, name: str, follow_links: bool, is_kind: Callable[[int], bool]
 ) -> str | MissingFile | None:
-    """Returns the path of a file below the root, why it is refused, or None if there is none."""
+    """Return the path of a file below the root, why it is refused, or None if there is none."""
     path = os.path.join(root, name)
     try:
         mode = os.stat(path).st_mode
@@ -140,7 +140,7 @@ def _is_below(folder: str, real: str) -> bool:
 
 
 def _link_out(folder: str, name: str) -> str:
-    """Returns the shortest beginning of a name that leads out of the folder by a link."""
+    """Return the shortest beginning of a name that leads out of the folder by a link."""
     outside = (
         begin
         for begin in _beginnings(name)
@@ -150,6 +150,6 @@ def _link_out(folder: str, name: str) -> str:
 
 
 def _beginnings(name: str) -> Iterator[str]:
-    """Yields `a`, `a/b` and `a/b/c` of `a/b/c`."""
+    """Yield `a`, `a/b` and `a/b/c` of `a/b/c`."""
     parts = name.split("/")
     return ("/".join(parts[: n + 1]) for n in range(len(parts)))

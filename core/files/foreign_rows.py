@@ -50,7 +50,7 @@ class Cell:
     row: int
 
     def read(self) -> bytes:
-        """Returns the bytes of the picture; its neighbours stay in memory for the next calls.
+        """Return the bytes of the picture; its neighbours stay in memory for the next calls.
 
         Raises:
           InputError: the table cannot be read.
@@ -68,14 +68,14 @@ _groups: deque[tuple[str, str, int, list[bytes]]] = deque(maxlen=_REMEMBERED)
 
 
 def with_names(row: Any) -> Any:
-    """Returns a row with the names of its pictures in place of their places."""
+    """Return a row with the names of its pictures in place of their places."""
     if not isinstance(row, dict):
         return row
     return {name: v.name if isinstance(v, Cell) else v for name, v in row.items()}
 
 
 def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]]:
-    """Yields the rows of an `.arrow` or `.parquet` file by column; null rows are left out.
+    """Yield the rows of an `.arrow` or `.parquet` file by column; null rows are left out.
 
     Dates, times and decimals are text, as `str` writes them.
 
@@ -115,7 +115,7 @@ def _answers(path: Path, reader: str, **arguments: Any) -> Iterator[Any]:
 
 
 def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memoryview]:
-    """Yields arrays of pairs as JSON: a row, and by their columns the names of its pictures."""
+    """Yield arrays of pairs as JSON: a row, and by their columns the names of its pictures."""
     part, size = [], 0
     for schema, batch in _parquet(stream, has_cells) if is_parquet else _arrow(stream):
         classes = _classes(schema)
@@ -130,7 +130,7 @@ def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memor
 
 
 def cells(stream: IO[bytes], is_parquet: bool, column: str, row: int) -> Iterator[Any]:
-    """Yields the first row of the group that a row is in, then the picture of each of its rows."""
+    """Yield the first row of the group that a row is in, then the picture of each of its rows."""
     first = 0
     for count, batches in _groups_of(stream, is_parquet, column):
         if row < first + count:
@@ -146,7 +146,7 @@ def cells(stream: IO[bytes], is_parquet: bool, column: str, row: int) -> Iterato
 def _groups_of(
     stream: IO[bytes], is_parquet: bool, column: str
 ) -> Iterator[tuple[int, "Iterable[pa.RecordBatch]"]]:
-    """Yields the number of rows of each row group, or batch of Arrow's, and a column of them."""
+    """Yield the number of rows of each row group, or batch of Arrow's, and a column of them."""
     if not is_parquet:
         yield from ((batch.num_rows, [batch.select([column])]) for _, batch in _arrow(stream))
         return
@@ -221,7 +221,7 @@ def _check_rows(count: int, stream: IO[bytes]) -> None:
 
 
 def _is_media(kind: "pa.DataType") -> bool:
-    """Tells whether a column holds pictures, videos or sound, or what was read of such a one."""
+    """Say whether a column holds pictures, videos or sound, or what was read of such a one."""
     import pyarrow as pa
 
     return pa.types.is_struct(kind) and {field.name for field in kind} in ({"path"}, _MEDIA)
@@ -241,7 +241,7 @@ def _holds_bytes(kind: "pa.DataType", depth: int = 0) -> bool:
 
 
 def _classes(schema: "pa.Schema") -> dict[str, list[str]]:
-    """Names of the classes of each column that Hugging Face's features call a ClassLabel."""
+    """Name of the classes of each column that Hugging Face's features call a ClassLabel."""
     try:
         features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
         return {
@@ -285,7 +285,7 @@ def _rows_of(
 
 
 def _plain(value: Any) -> Any:
-    """Returns a value as JSON has it."""
+    """Return a value as JSON has it."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, list):

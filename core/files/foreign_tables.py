@@ -40,13 +40,13 @@ class Texts:
     codes: NDArray[np.int32]
 
     def to_list(self) -> list[str | None]:
-        """Returns the text of every row; equal texts are one object."""
+        """Return the text of every row; equal texts are one object."""
         texts: list[str | None] = [*self.known, None]
         return [texts[code] for code in self.codes.tolist()]
 
 
 def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) -> dict[str, Any]:
-    """Reads columns of a Parquet file.
+    """Read columns of a Parquet file.
 
     Args:
       path: of the file.
@@ -83,7 +83,7 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
 
 
 def column_names(path: Path) -> list[str]:
-    """Returns the names of a Parquet file's columns.
+    """Return the names of a Parquet file's columns.
 
     Raises:
       InputError: the file cannot be read.
@@ -96,7 +96,7 @@ def column_names(path: Path) -> list[str]:
 
 
 def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
-    """Returns the index of each row's text in `known`, adding new texts to it."""
+    """Return the index of each row's text in `known`, adding new texts to it."""
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.string()).dictionary_encode()
     code_of = [
@@ -108,7 +108,7 @@ def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
 
 
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields the rows of a CSV file with a header; `.tsv` has tabs.
+    """Yield the rows of a CSV file with a header; `.tsv` has tabs.
 
     Raises:
       InputError: it is missing, not UTF-8 or not CSV, or a field exceeds 131,072 characters.
@@ -131,7 +131,7 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields the rows of the first sheet of an Excel file, whose first row names the columns.
+    """Yield the rows of the first sheet of an Excel file, whose first row names the columns.
 
     No formula is computed: a cell with one has the value that the file says.
 
@@ -154,7 +154,7 @@ def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def sheet(stream: BinaryIO) -> Iterator[memoryview]:
-    """Yields the rows of the first sheet of an Excel file, some at a time; runs in the child."""
+    """Yield the rows of the first sheet of an Excel file, some at a time; runs in the child."""
     from python_calamine import CalamineWorkbook
 
     try:

@@ -60,7 +60,7 @@ class FoundFile:
     cache_gb: float = CACHE_GB
 
     def state(self) -> list[int | str]:
-        """Returns what changes with the content, without opening the file.
+        """Return what changes with the content, without opening the file.
 
         Raises:
           OSError: the file's status cannot be read.
@@ -73,7 +73,7 @@ class FoundFile:
         return state if self.start is None else (*state, str(self.start), str(self.size))
 
     def digest(self) -> str:
-        """Returns the SHA-256 of the content.
+        """Return the SHA-256 of the content.
 
         Raises:
           OSError, FetchFailed: it cannot be read.
@@ -85,7 +85,7 @@ class FoundFile:
         return sha256.hexdigest()
 
     def read(self) -> bytes:
-        """Returns the content as of one moment.
+        """Return the content as of one moment.
 
         Raises:
           OSError: it cannot be read.
@@ -103,7 +103,7 @@ class FoundFile:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[OpenFile]:
-        """Opens the file.
+        """Open the file.
 
         Raises:
           OSError: it cannot be opened, or is not a plain file.
@@ -130,7 +130,7 @@ class FoundFile:
 
     @contextlib.contextmanager
     def _copy(self, info: dict[str, Any]) -> Iterator[IO[bytes]]:
-        """Opens a copy, which exists during the block.
+        """Open a copy, which exists during the block.
 
         Raises:
           FetchFailed: the bytes did not come, or there will never be room for them.
@@ -152,7 +152,7 @@ class FoundFile:
         return info["size"] if self.start is None else self.size
 
     def _stat(self) -> dict[str, Any]:
-        """Returns the metadata of the file, or of its shard, as of now.
+        """Return the metadata of the file, or of its shard, as of now.
 
         Raises:
           FetchFailed: it is missing, or its shard is not the one whose members are known.
@@ -168,13 +168,13 @@ _LOCK = "lock"
 
 
 def copies_folder() -> Path:
-    """Returns the folder of the copies."""
+    """Return the folder of the copies."""
     return cache_folder() / "copies"
 
 
 @contextlib.contextmanager
 def room_for(num_bytes: int, suffix: str, limit: int) -> Iterator[IO[bytes]]:
-    """Opens an empty file that exists during the block, once there is room for it.
+    """Open an empty file that exists during the block, once there is room for it.
 
     Args:
       num_bytes: its final length, at most `limit`.
@@ -194,7 +194,7 @@ def room_for(num_bytes: int, suffix: str, limit: int) -> Iterator[IO[bytes]]:
 
 
 def _reserved(folder: Path, path: Path, num_bytes: int, limit: int) -> IO[bytes] | None:
-    """Returns a new file of a length, held; None if there is no room."""
+    """Return a new file of a length, held; None if there is no room."""
     with open(folder / _LOCK, "ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if sum(map(_held, _copies(folder))) + num_bytes > limit:
@@ -210,7 +210,7 @@ def _copies(folder: Path) -> Iterator[Path]:
 
 
 def _held(path: Path) -> int:
-    """Returns the bytes of a copy; deletes one that nobody holds, which has none."""
+    """Return the bytes of a copy; deletes one that nobody holds, which has none."""
     with contextlib.suppress(FileNotFoundError), open(path, "rb") as copy:
         try:
             fcntl.flock(copy, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -47,7 +47,7 @@ class FoundFrames:
         return max(self.files, default=0)
 
     def path(self, number: int) -> str:
-        """Returns the path of a picture below the folder of videos."""
+        """Return the path of a picture below the folder of videos."""
         return posixpath.normpath(posixpath.join(self.name, self.files[number]))
 
 
@@ -58,7 +58,7 @@ FoundVideo = FoundFile | FoundFrames
 def find_video(
     folder: SourceFolder, name: str, suffixes: Sequence[str]
 ) -> FoundVideo | MissingFile:
-    """Returns a video's file; where there is none, the folder of its frames, or why there is none.
+    """Return a video's file; where there is none, the folder of its frames, or why there is none.
 
     Raises:
       BuildError, FetchFailed: see `SourceFolder.find`.
@@ -69,7 +69,7 @@ def find_video(
 def or_frames(
     folder: SourceFolder, name: str, suffixes: Sequence[str], found: FoundFile | MissingFile
 ) -> FoundVideo | MissingFile:
-    """Returns what was found, or the folder of frames where no file was; see `find_video`."""
+    """Return what was found, or the folder of frames where no file was; see `find_video`."""
     if isinstance(found, FoundFile) or found.reason != MISSING.reason:
         return found
     if folder.is_on_disk:
@@ -95,7 +95,7 @@ def _on_disk(folder: SourceFolder, name: str, suffixes: Sequence[str]) -> FoundF
 
 @lru_cache(maxsize=4)
 def _by_folder(names: frozenset[str]) -> dict[str, list[str]]:
-    """Returns the names of files by the folder in which they lie."""
+    """Return the names of files by the folder in which they lie."""
     folders: dict[str, list[str]] = {}
     for name in names:
         folder, _, file = name.rpartition("/")
@@ -104,7 +104,7 @@ def _by_folder(names: frozenset[str]) -> dict[str, list[str]]:
 
 
 def number_frames(name: str, files: Iterable[str]) -> FoundFrames:
-    """Returns a folder of frames, given the names of the files in it, in any order.
+    """Return a folder of frames, given the names of the files in it, in any order.
 
     Hidden files and those that are no pictures with a number are left aside. A folder is not clear
     if two pictures have the same number, if the names before the numbers differ, as where optical
@@ -131,13 +131,13 @@ def number_frames(name: str, files: Iterable[str]) -> FoundFrames:
 
 
 def frame_number(file: str) -> int | None:
-    """Returns the number in the name of a picture; None for any other file."""
+    """Return the number in the name of a picture; None for any other file."""
     parts = _parts(file)
     return None if parts is None else parts[1]
 
 
 def _parts(file: str) -> tuple[str, int] | None:
-    """Returns what a picture's name begins with, and its number; None for any other file."""
+    """Return what a picture's name begins with, and its number; None for any other file."""
     parts = _NUMBERED.fullmatch(file)
     if parts is None or file.startswith(".") or not file.lower().endswith(FILE_SUFFIXES):
         return None
@@ -161,7 +161,7 @@ class TrimmedClips:
     suffixes: tuple[str, ...]
 
     def find(self, video: str) -> str:
-        """Returns the name under which a video, or the one clip of it, lies below the folder.
+        """Return the name under which a video, or the one clip of it, lies below the folder.
 
         A file or a folder of frames that has the video's own name comes first. Clips are looked for
         in the folder itself, in class folders, and in split folders that hold class folders.
@@ -198,14 +198,14 @@ class TrimmedClips:
 
 
 def _video_of(name: str, suffixes: Sequence[str]) -> str | None:
-    """Returns the video of a clip, given the name of its file or folder; None if it is no clip."""
+    """Return the video of a clip, given the name of its file or folder; None if it is no clip."""
     stem, ending = os.path.splitext(name)
     parts = _TRIMMED.fullmatch(stem if ending.lower() in suffixes else name)
     return None if parts is None else parts["video"]
 
 
 def _walk(root: str, suffixes: Sequence[str], below: str = "", depth: int = 0) -> Iterator[str]:
-    """Yields the clips in a folder of a disk; folders of frames are not read through."""
+    """Yield the clips in a folder of a disk; folders of frames are not read through."""
     clips, folders = [], []
     with os.scandir(os.path.join(root, below)) as entries:
         for entry in entries:
@@ -224,7 +224,7 @@ def _walk(root: str, suffixes: Sequence[str], below: str = "", depth: int = 0) -
 
 
 def _listed(names: frozenset[str], suffixes: Sequence[str]) -> Iterator[str]:
-    """Yields the clips of a store or of shards: files, and folders of frames."""
+    """Yield the clips of a store or of shards: files, and folders of frames."""
     for name in names:
         parts = name.split("/")
         for place, part in enumerate(parts[: _MOST_FOLDERS + 1]):

@@ -9,7 +9,7 @@ from eqforge.core.urls import copies, is_http, public
 
 
 def fetch_inputs() -> None:
-    """Copies the files and folders of stores that options named, unless they are here already.
+    """Copy the files and folders of stores that options named, unless they are here already.
 
     Raises:
       InputError: one is missing, or cannot be read.
@@ -40,7 +40,7 @@ def _fetch(url: str, copy: Path) -> None:
 
 
 def _fetch_file(url: str, copy: Path) -> None:
-    """Copies a file; the copy has its name once it is whole."""
+    """Copy a file; the copy has its name once it is whole."""
     copy.parent.mkdir(parents=True, exist_ok=True)
     part = copy.with_name(f"{copy.name}.part")
     with open(part, "wb") as stream:

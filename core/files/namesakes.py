@@ -16,7 +16,7 @@ LOOKED_AT = 100_000
 def namesakes(
     folder: SourceFolder, names: Sequence[str], suffixes: Sequence[str]
 ) -> dict[str, str]:
-    """Returns `; did you mean …?` for each name whose file lies elsewhere in the folder.
+    """Return `; did you mean …?` for each name whose file lies elsewhere in the folder.
 
     A file is meant if its own name is the same, its case and an ending of `suffixes` aside; of
     several the one in the folders that are named, too.
@@ -41,7 +41,7 @@ def _own_name(name: str, suffixes: Sequence[str]) -> str:
 
 
 def _nearest(name: str, files: Iterable[str]) -> str:
-    """Returns the file that shares most folders with a name, counted from the end."""
+    """Return the file that shares most folders with a name, counted from the end."""
 
     def distance(file: str) -> tuple[int, str]:
         pairs = zip(name.split("/")[-2::-1], file.split("/")[-2::-1], strict=False)
@@ -51,7 +51,7 @@ def _nearest(name: str, files: Iterable[str]) -> str:
 
 
 def _files(folder: SourceFolder) -> Iterator[str]:
-    """Yields the names of a folder's files; of a web server, which lists none, nothing."""
+    """Yield the names of a folder's files; of a web server, which lists none, nothing."""
     if not folder.is_on_disk:
         yield from folder.names or ()
         return

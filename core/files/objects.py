@@ -47,19 +47,19 @@ class FetchFailed(Exception):
     """
 
     def __init__(self, reason: str, detail: str) -> None:
-        """Keeps both."""
+        """Keep both."""
         super().__init__(f"{reason}: {detail}")
         self.reason, self.detail = reason, detail
 
 
 def state_of(info: dict[str, Any]) -> State:
-    """Returns the size of an object, and what its store tells its versions apart by."""
+    """Return the size of an object, and what its store tells its versions apart by."""
     known = [str(info[name]) for name in _VERSIONS if info.get(name)]
     return (str(info["size"]), *known[:1])
 
 
 def stat(url: str) -> dict[str, Any]:
-    """Returns the metadata of an object, as of now.
+    """Return the metadata of an object, as of now.
 
     Raises:
       FetchFailed: it is missing, or its store does not answer.
@@ -79,7 +79,7 @@ def stat(url: str) -> dict[str, Any]:
 
 
 def retried(call: Callable[[], T]) -> T:
-    """Returns what a call to a store gives, made again if it fails in a way that may pass.
+    """Return what a call to a store gives, made again if it fails in a way that may pass.
 
     Raises:
       FetchFailed: nothing is there, or every call failed.
@@ -100,7 +100,7 @@ def retried(call: Callable[[], T]) -> T:
 
 
 def _is_missing(error: Exception) -> bool:
-    """Tells whether nothing is there; fsspec says so of servers that fail or cannot be reached."""
+    """Say whether nothing is there; fsspec says so of servers that fail or cannot be reached."""
     cause = error.__cause__
     if not isinstance(error, FileNotFoundError):
         return getattr(error, "status", None) in (404, 410)
@@ -117,12 +117,12 @@ def _sentence(error: Exception) -> str:
 
 
 def _timeout(system: Any) -> dict[str, float]:
-    """Returns the argument that limits a call, for file systems that know it."""
+    """Return the argument that limits a call, for file systems that know it."""
     return {"timeout": TIMEOUT_S} if getattr(system, "async_impl", False) else {}
 
 
 def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
-    """Writes an object to an empty file, and checks its length and checksum.
+    """Write an object to an empty file, and checks its length and checksum.
 
     Args:
       url: of the object.
@@ -152,7 +152,7 @@ def _take(copy: IO[bytes], digest: Any, piece: bytes) -> None:
 
 
 def _checksum(info: dict[str, Any]) -> tuple[str, str | None]:
-    """Returns the field of an object's metadata that gives its MD5, and that in hexadecimal."""
+    """Return the field of an object's metadata that gives its MD5, and that in hexadecimal."""
     for field in ("md5Hash", "Content-MD5"):
         if info.get(field):
             return field, base64.b64decode(info[field]).hex()
@@ -162,7 +162,7 @@ def _checksum(info: dict[str, Any]) -> tuple[str, str | None]:
 
 
 def read_part(url: str, start: int, size: int, take: Callable[[bytes], object]) -> None:
-    """Reads a part of an object, piece by piece.
+    """Read a part of an object, piece by piece.
 
     Args:
       url: of the object.

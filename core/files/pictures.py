@@ -61,7 +61,7 @@ class TooManyPixels(ValueError):
     """
 
     def __init__(self, pixels: int) -> None:
-        """Takes the number of pixels."""
+        """Take the number of pixels."""
         super().__init__(f"{pixels} pixels")
         self.pixels = pixels
 
@@ -91,7 +91,7 @@ def open_rgb(data: bytes, max_pixels: int | None = None) -> Image.Image:
 
 
 def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]]:
-    """Decodes a user's picture; returns its suffix and its pixels, uint8 [height, width, 3].
+    """Decodes a user's picture; return its suffix and its pixels, uint8 [height, width, 3].
 
     Raises:
       TooManyPixels, BadImage: as `open_rgb`.
@@ -102,7 +102,7 @@ def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]
 
 
 def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
-    """Decodes a frame of a video; returns by how many degrees it was turned, and its pixels.
+    """Decodes a frame of a video; return by how many degrees it was turned, and its pixels.
 
     Returns:
       Degrees clockwise (0, 90, 180, 270), and uint8 [height, width, 3].
@@ -119,7 +119,7 @@ def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
 def opened(
     data: bytes, max_pixels: int | None = None, formats: tuple[str, ...] = _OPENED
 ) -> Iterator[Image.Image]:
-    """Opens an encoded picture as it is stored, and converts what Pillow raises in the block.
+    """Open an encoded picture as it is stored, and converts what Pillow raises in the block.
 
     Args:
       data: the encoded picture.
@@ -153,7 +153,7 @@ def opened(
 
 
 def stored_rgb(image: Image.Image) -> Image.Image:
-    """Returns an opened picture in RGB as it lies in its file, as renderers take textures.
+    """Return an opened picture in RGB as it lies in its file, as renderers take textures.
 
     Raises:
       BadImage: its pixels are no colours.
@@ -163,7 +163,7 @@ def stored_rgb(image: Image.Image) -> Image.Image:
 
 
 def why_unreadable(data: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
-    """Returns why an encoded picture cannot be decoded; None where it can."""
+    """Return why an encoded picture cannot be decoded; None where it can."""
     try:
         with opened(data, max_pixels) as image:
             stored_rgb(image)
@@ -188,7 +188,7 @@ def _rgb(image: Image.Image, bits: int) -> Image.Image:
 
 
 def _grey_bits(image: Image.Image) -> int:
-    """Returns the bit depth of a grey image of more than 8 bits; only in TIFF it is not 16."""
+    """Return the bit depth of a grey image of more than 8 bits; only in TIFF it is not 16."""
     tags = getattr(image, "tag_v2", {})
     if not image.mode.startswith("I;16") or not tags:
         return 16
@@ -205,7 +205,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _orientation(image: Image.Image) -> int:
-    """Returns how EXIF says that a picture lies, from 1, which is upright, to 8."""
+    """Return how EXIF says that a picture lies, from 1, which is upright, to 8."""
     try:
         return int(image.getexif().get(ExifTags.Base.Orientation, 1))
     except Exception:
@@ -213,6 +213,6 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _number_in(text: str) -> int:
-    """Returns the number of pixels in Pillow's message."""
+    """Return the number of pixels in Pillow's message."""
     found = re.search(r"\((\d+) pixels\)", text)
     return int(found[1]) if found else MAX_PIXELS + 1

@@ -45,7 +45,7 @@ class Member:
 
 
 def read_shards(shards: list[str]) -> Iterator[Member]:
-    """Yields the files in shards, in the order of the shards; reads headers alone.
+    """Yield the files in shards, in the order of the shards; reads headers alone.
 
     Raises:
       InputError: one is missing, compressed or damaged, holds links, devices or sparse files, or a

@@ -48,7 +48,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> "FileState":
-        """Returns the state in a stat result."""
+        """Return the state in a stat result."""
         return cls(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
@@ -65,7 +65,7 @@ class SourceFile:
     state: FileState
 
     def digest(self, alive: Callable[[], None] = lambda: None) -> str:
-        """Returns the SHA-256 of the content; leaves the stream at its start.
+        """Return the SHA-256 of the content; leaves the stream at its start.
 
         Args:
           alive: called for each megabyte.
@@ -79,11 +79,11 @@ class SourceFile:
         return sha256.hexdigest()
 
     def is_changed(self) -> bool:
-        """Tells whether the file was written to, renamed or deleted since it was opened."""
+        """Say whether the file was written to, renamed or deleted since it was opened."""
         return FileState.of(os.fstat(self.stream.fileno())) != self.state
 
     def check_unchanged(self) -> None:
-        """Checks that the file did not change since it was opened.
+        """Check that the file did not change since it was opened.
 
         Raises:
           SourceChanged: it may have.
@@ -93,7 +93,7 @@ class SourceFile:
 
 
 def open_plain(path: str | Path) -> io.FileIO:
-    """Opens a plain file, or a link to one; pipes and devices may never end.
+    """Open a plain file, or a link to one; pipes and devices may never end.
 
     Raises:
       OSError: it cannot be opened, or is not a plain file.
@@ -119,13 +119,13 @@ class BoundedReader(io.BufferedReader):
         self._most = num_bytes
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Returns at most `size` bytes; all that are left if it is None or negative."""
+        """Return at most `size` bytes; all that are left if it is None or negative."""
         return super().read(size if size is None else min(size, self._most))
 
 
 @contextlib.contextmanager
 def open_source(path: str | Path) -> Iterator[SourceFile]:
-    """Opens a file so that any later write to it changes its state.
+    """Open a file so that any later write to it changes its state.
 
     It waits for the next tick of the clock if the file was changed just now.
 
@@ -141,7 +141,7 @@ def open_source(path: str | Path) -> Iterator[SourceFile]:
 
 
 def read_source(path: str | Path) -> bytes:
-    """Returns the content of a file as of one moment.
+    """Return the content of a file as of one moment.
 
     Raises:
       OSError: it cannot be read.
@@ -158,7 +158,7 @@ _seen: ContextVar[dict[str, str] | None] = ContextVar("seen", default=None)
 
 @contextlib.contextmanager
 def one_content() -> Iterator[None]:
-    """Ensures that every input file has the same content each time it is opened in the block.
+    """Ensure that every input file has the same content each time it is opened in the block.
 
     `open_input`, `read_input` and `digest_input` raise InputError if it has not.
     """
@@ -203,7 +203,7 @@ class _Digesting(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """Opens an annotation file, whose digest is recorded in the manifest.
+    """Open an annotation file, whose digest is recorded in the manifest.
 
     It is read to its end even if the block does not. If it changed meanwhile, that is reported
     instead of the error that the block raised.
@@ -233,7 +233,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
-    """Opens an annotation file that is read here and there; see `open_input`."""
+    """Open an annotation file that is read here and there; see `open_input`."""
     with open_source(path) as source:
         _check_fetched(source, path)
         _note(str(path), source.digest())
@@ -245,7 +245,7 @@ def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def _check_fetched(source: SourceFile, path: str | Path) -> None:
-    """Checks that a file is not the pointer that Git LFS leaves in its place.
+    """Check that a file is not the pointer that Git LFS leaves in its place.
 
     Raises:
       InputError: it is.
@@ -259,7 +259,7 @@ def _check_fetched(source: SourceFile, path: str | Path) -> None:
 
 @contextlib.contextmanager
 def open_text(path: str | Path, **how: Any) -> Iterator[io.TextIOWrapper]:
-    """Opens an annotation file as text; see `open_input`, and `io.TextIOWrapper` for `how`."""
+    """Open an annotation file as text; see `open_input`, and `io.TextIOWrapper` for `how`."""
     with open_input(path) as stream:
         text = io.TextIOWrapper(stream, **how)
         yield text
@@ -267,7 +267,7 @@ def open_text(path: str | Path, **how: Any) -> Iterator[io.TextIOWrapper]:
 
 
 def read_input(url: str | Path) -> bytes:
-    """Returns the content of an annotation file, a path or URL; see `open_input`."""
+    """Return the content of an annotation file, a path or URL; see `open_input`."""
     if storage.is_local(str(url)):
         with open_input(storage.locate(str(url))[1]) as stream:
             return stream.read()
@@ -277,7 +277,7 @@ def read_input(url: str | Path) -> bytes:
 
 
 def digest_input(url: str | Path) -> str:
-    """Returns the SHA-256 of an annotation file, a path or URL; see `open_input`."""
+    """Return the SHA-256 of an annotation file, a path or URL; see `open_input`."""
     if storage.is_local(str(url)):
         with open_source(url) as source:
             sha256 = source.digest()
@@ -289,7 +289,7 @@ def digest_input(url: str | Path) -> str:
 
 @contextlib.contextmanager
 def unchanged(paths: Iterable[str | Path]) -> Iterator[None]:
-    """Checks that files, and those in folders, do not change during the block.
+    """Check that files, and those in folders, do not change during the block.
 
     For libraries that open files by name. Paths that do not exist on this machine are ignored.
 

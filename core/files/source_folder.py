@@ -77,7 +77,7 @@ class SourceFolder:
         return _names(self) if _kind(self.root) == "listed" else None
 
     def check(self, flag: str) -> None:
-        """Checks that the folder is there, and lists it anew.
+        """Check that the folder is there, and lists it anew.
 
         Args:
           flag: the option that names it, without dashes.
@@ -111,12 +111,12 @@ class SourceFolder:
             raise InputError(f"--{flag} {self.root}: no such folder, or no file in it")
 
     def share(self, url: str) -> None:
-        """Writes the list of files down, if there is one, for the workers of a run."""
+        """Write the list of files down, if there is one, for the workers of a run."""
         if _kind(self.root) == "listed":
             storage.write_bytes(url, msgspec.json.encode(_index(self)))
 
     def find(self, name: str, suffixes: Sequence[str] = ()) -> FoundFile | MissingFile:
-        """Returns a file, or why there is none; see `find_file`.
+        """Return a file, or why there is none; see `find_file`.
 
         Raises:
           BuildError: there is no such folder on this host.
@@ -138,7 +138,7 @@ class SourceFolder:
     def find_all(
         self, items: Iterable[Item], name: Callable[[Item], str], suffixes: Sequence[str] = ()
     ) -> Iterator[tuple[Item, FoundFile | MissingFile]]:
-        """Yields items, each with the file that it names, in their order.
+        """Yield items, each with the file that it names, in their order.
 
         Where a web server fails, the reason is DOWNLOAD_FAILED.
 
@@ -169,7 +169,7 @@ class SourceFolder:
 
 @functools.lru_cache
 def _kind(root: str) -> str:
-    """Returns how files are found: on a `disk`, on the `web`, or in what is `listed`."""
+    """Return how files are found: on a `disk`, on the `web`, or in what is `listed`."""
     if root.endswith(_SHARDS) and not os.path.isdir(root):
         return "listed"
     if "://" not in root:
@@ -178,7 +178,7 @@ def _kind(root: str) -> str:
 
 
 def _entries(folder: str) -> Iterator[str]:
-    """Yields the names in a folder, those of folders with a slash behind."""
+    """Yield the names in a folder, those of folders with a slash behind."""
     if os.path.isdir(folder):
         with os.scandir(folder) as entries:
             for entry in entries:  # a link may lead round in a circle
@@ -186,7 +186,7 @@ def _entries(folder: str) -> Iterator[str]:
 
 
 def _holds_shards(names: Iterable[str]) -> bool:
-    """Tells whether a folder holds shards, and beside them nothing but what describes them."""
+    """Say whether a folder holds shards, and beside them nothing but what describes them."""
     found = False
     for name in names:
         if "/" in name or not name.lower().endswith((*_SHARDS, *_BESIDE)):
@@ -197,7 +197,7 @@ def _holds_shards(names: Iterable[str]) -> bool:
 
 @functools.lru_cache
 def _index(folder: SourceFolder) -> _Index:
-    """Returns what a store or shards hold: as the run's first process wrote it down, or as of now.
+    """Return what a store or shards hold: as the run's first process wrote it down, or as of now.
 
     Raises:
       FetchFailed: the store does not answer.
@@ -230,7 +230,7 @@ def _names(folder: SourceFolder) -> frozenset[str]:
 
 
 def _list(root: str) -> dict[str, tuple[str, State]]:
-    """Returns URL and state of every object below a root, by its name, sorted."""
+    """Return URL and state of every object below a root, by its name, sorted."""
     system, path = storage.locate(root)
 
     def ask() -> dict[str, dict[str, object]]:
@@ -252,7 +252,7 @@ def _list(root: str) -> dict[str, tuple[str, State]]:
 
 
 def _list_shards(root: str) -> list[str] | None:
-    """Returns the shards that a root names by itself or by a pattern; None if it is a folder."""
+    """Return the shards that a root names by itself or by a pattern; None if it is a folder."""
     if not root.endswith(_SHARDS):
         return None
     if not glob.has_magic(root.rpartition("/")[2]) or is_http(root):
@@ -264,7 +264,7 @@ def _list_shards(root: str) -> list[str] | None:
 
 
 def _check_answers(root: str) -> None:
-    """Checks that a web server answers; what it says of a folder does not matter.
+    """Check that a web server answers; what it says of a folder does not matter.
 
     Raises:
       FetchFailed: it does not.
@@ -279,7 +279,7 @@ def _check_answers(root: str) -> None:
 
 @functools.lru_cache(maxsize=1 << 20)
 def _find_on_web(folder: SourceFolder, names: tuple[str, ...]) -> FoundFile | MissingFile:
-    """Returns the first of some files that a web server has."""
+    """Return the first of some files that a web server has."""
     for name in names:
         url = storage.join(folder.root, quote(name))
         try:

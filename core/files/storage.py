@@ -43,12 +43,12 @@ _WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
 
 
 def join(root: str, *parts: str) -> str:
-    """Returns a path or URL below a root."""
+    """Return a path or URL below a root."""
     return "/".join([root.rstrip("/"), *parts])
 
 
 def locate(url: str) -> tuple[Any, str]:
-    """Returns the file system of a path or URL, and the path on it.
+    """Return the file system of a path or URL, and the path on it.
 
     Raises:
       InputError: no package for URLs of that kind is installed, or they name no store.
@@ -70,7 +70,7 @@ def locate(url: str) -> tuple[Any, str]:
 
 
 def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
-    """Asks a store whether a file exists, to see whether it answers at all.
+    """Ask a store whether a file exists, to see whether it answers at all.
 
     Args:
       url: of the file, or its path.
@@ -115,7 +115,7 @@ def _sentence(error: Exception) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Tells whether a path or URL lies on a disk of this machine."""
+    """Say whether a path or URL lies on a disk of this machine."""
     return _is_disk(locate(url)[0])
 
 
@@ -126,26 +126,26 @@ def _is_disk(system: Any) -> bool:
 
 
 def make_parents(system: Any, path: str) -> None:
-    """Makes the folder of a file and those above it, on a file system that has folders."""
+    """Make the folder of a file and those above it, on a file system that has folders."""
     names = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
     if not names & _WITHOUT_FOLDERS:
         system.makedirs(posixpath.dirname(path), exist_ok=True)
 
 
 def exists(url: str) -> bool:
-    """Tells whether a file or folder is there."""
+    """Say whether a file or folder is there."""
     system, path = locate(url)
     return system.exists(path)
 
 
 def is_file(url: str) -> bool:
-    """Tells whether a file is there; a folder is none."""
+    """Say whether a file is there; a folder is none."""
     system, path = locate(url)
     return system.isfile(path)
 
 
 def info(url: str) -> dict[str, Any] | None:
-    """Returns a store's metadata of a file, different for each version; None if it is missing."""
+    """Return a store's metadata of a file, different for each version; None if it is missing."""
     system, path = locate(url)
     system.invalidate_cache()
     with contextlib.suppress(FileNotFoundError):
@@ -154,7 +154,7 @@ def info(url: str) -> dict[str, Any] | None:
 
 
 def read_bytes(url: str) -> bytes:
-    """Returns a whole file.
+    """Return a whole file.
 
     Raises:
       FileNotFoundError: it is not there.
@@ -165,7 +165,7 @@ def read_bytes(url: str) -> bytes:
 
 @contextlib.contextmanager
 def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
-    """Opens a plain file below an untrusted folder, for reading.
+    """Open a plain file below an untrusted folder, for reading.
 
     On a disk of this machine nothing else is opened, even if the file is replaced meanwhile: no
     link, no folder that is a link, no pipe and no device.
@@ -191,7 +191,7 @@ def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
 
 
 def read_range(url: str, start: int, stop: int) -> bytes:
-    """Returns the bytes [start, stop) of a file.
+    """Return the bytes [start, stop) of a file.
 
     Raises:
       FileNotFoundError: it is not there.
@@ -201,14 +201,14 @@ def read_range(url: str, start: int, stop: int) -> bytes:
 
 
 def digest(url: str) -> tuple[int, str]:
-    """Returns the length of a file and its SHA-256, read in small pieces."""
+    """Return the length of a file and its SHA-256, read in small pieces."""
     system, path = locate(url)
     with system.open(path, "rb") as stream:
         return digests.digest_stream(stream)
 
 
 def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
-    """Writes a whole file; a reader sees the old content or the new, never a part.
+    """Write a whole file; a reader sees the old content or the new, never a part.
 
     Args:
       url: the file's path or URL.
@@ -221,7 +221,7 @@ def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
 
 @contextlib.contextmanager
 def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
-    """Opens a file for writing that appears under its name only when it is complete.
+    """Open a file for writing that appears under its name only when it is complete.
 
     On a disk the bytes go to a temporary file in the same folder, which is renamed. For an object
     store they are collected in a temporary file on this machine and uploaded at the end: threads
@@ -258,12 +258,12 @@ def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
 
 
 def list_files(url: str) -> list[str]:
-    """Returns the names of the files directly in a folder, sorted; none if it is missing."""
+    """Return the names of the files directly in a folder, sorted; none if it is missing."""
     return sorted(file_sizes(url))
 
 
 def file_sizes(url: str) -> dict[str, int]:
-    """Returns the sizes in bytes of the files directly in a folder; none if it is missing.
+    """Return the sizes in bytes of the files directly in a folder; none if it is missing.
 
     Changes by other processes are seen, even in a store that caches its listings.
     """
@@ -276,7 +276,7 @@ def file_sizes(url: str) -> dict[str, int]:
 
 
 def list_names(url: str) -> list[str]:
-    """Returns the sorted names of files and folders directly in a folder; none if it is missing."""
+    """Return the sorted names of files and folders directly in a folder; none if it is missing."""
     system, path = locate(url)
     if not system.isdir(path):
         return []
@@ -286,14 +286,14 @@ def list_names(url: str) -> list[str]:
 
 
 def delete(url: str) -> None:
-    """Deletes a file; a missing one is no error."""
+    """Delete a file; a missing one is no error."""
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm_file(path)
 
 
 def delete_folder(url: str) -> None:
-    """Deletes a folder and its contents; a missing one is no error."""
+    """Delete a folder and its contents; a missing one is no error."""
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm(path, recursive=True)
@@ -305,7 +305,7 @@ READ_S = 60.0
 
 @functools.cache
 def http_options() -> dict[str, Any]:
-    """Returns fsspec's options for https:// and http://; always the same object."""
+    """Return fsspec's options for https:// and http://; always the same object."""
     from fsspec.implementations.http import aiohttp  # which is what it opens URLs by
 
     trace = aiohttp.TraceConfig()

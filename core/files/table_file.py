@@ -58,7 +58,7 @@ class TableFile:
     """
 
     def __init__(self, stream: IO[bytes], is_foreign: bool = False) -> None:
-        """Reads the footer.
+        """Read the footer.
 
         Args:
           stream: the file.
@@ -89,7 +89,7 @@ class TableFile:
     def places(
         self, column: str, lengths: Sequence[npt.NDArray[np.int64]]
     ) -> npt.NDArray[np.int64]:
-        """Returns where the values of a column of bytes without nulls begin in the file.
+        """Return where the values of a column of bytes without nulls begin in the file.
 
         Args:
           column: a leaf column, such as `image.bytes`.
@@ -114,7 +114,7 @@ class TableFile:
         return np.concatenate(starts)
 
     def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
-        """Reads columns of a row group.
+        """Read columns of a row group.
 
         Raises:
           Unreadable, OSError, pa.ArrowException: see batches.
@@ -128,7 +128,7 @@ class TableFile:
     def batches(
         self, number: int | None, columns: Sequence[str] | None, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yields columns of a row group in pieces, or of all of them one after the other.
+        """Yield columns of a row group in pieces, or of all of them one after the other.
 
         Raises:
           Unreadable, OSError, pa.ArrowException: it is damaged or beyond the limits.
@@ -162,7 +162,7 @@ def _check_type(kind: pa.DataType, depth: int = 0) -> None:
 def _value_starts(
     stream: IO[bytes], place: int, stop: int, lengths: npt.NDArray[np.int64]
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Yields where the values of each page of a leaf column begin; see TableFile.places.
+    """Yield where the values of each page of a leaf column begin; see TableFile.places.
 
     Source: apache/parquet-format, `parquet.thrift` (PageHeader).
     """
@@ -186,7 +186,7 @@ def _value_starts(
 
 
 def _thrift(data: bytes, at: int) -> tuple[dict[int, Any], int]:
-    """Returns numbers and structs in a struct of Thrift's compact protocol, and where it ends."""
+    """Return numbers and structs in a struct of Thrift's compact protocol, and where it ends."""
     fields: dict[int, Any] = {}
     number = 0
     while head := data[at]:
@@ -215,7 +215,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def open_parquet(stream: IO[bytes]) -> Any:
-    """Returns the ParquetFile of a stream; for the child alone."""
+    """Return the ParquetFile of a stream; for the child alone."""
     import pyarrow.parquet as pq
 
     pa.set_memory_pool(pa.system_memory_pool())  # others reserve address space for nothing
@@ -223,7 +223,7 @@ def open_parquet(stream: IO[bytes]) -> Any:
 
 
 def _footer(stream: IO[bytes]) -> Iterator[Any]:
-    """Yields the number of rows of each row group, and the columns."""
+    """Yield the number of rows of each row group, and the columns."""
     opened = open_parquet(stream)
     metadata = opened.metadata
     rows = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
@@ -234,14 +234,14 @@ def _footer(stream: IO[bytes]) -> Iterator[Any]:
 
 
 def _leaves(metadata: Any, columns: Sequence[str] | None) -> list[int]:
-    """Returns the indices of the leaf columns below these columns, or of all."""
+    """Return the indices of the leaf columns below these columns, or of all."""
     paths = [f"{metadata.schema.column(n).path}." for n in range(metadata.num_columns)]
     names = [""] if columns is None else [f"{name}." for name in columns]
     return [n for n, path in enumerate(paths) if path.startswith(tuple(names))]
 
 
 def _stored(stream: IO[bytes], column: str) -> Iterator[tuple[int, int, bool]]:
-    """Yields where a leaf column of each row group lies, and whether it does as it is."""
+    """Yield where a leaf column of each row group lies, and whether it does as it is."""
     metadata = open_parquet(stream).metadata
     (leaf,) = _leaves(metadata, [column])
     for number in range(metadata.num_row_groups):
@@ -252,7 +252,7 @@ def _stored(stream: IO[bytes], column: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def has_no_null(opened: Any, number: int, column: str) -> bool:
-    """Tells whether the file says that a leaf column has no null in a row group."""
+    """Say whether the file says that a leaf column has no null in a row group."""
     (leaf,) = _leaves(opened.metadata, [column])
     statistics = opened.metadata.row_group(number).column(leaf).statistics
     return statistics is not None and statistics.null_count == 0
@@ -261,7 +261,7 @@ def has_no_null(opened: Any, number: int, column: str) -> bool:
 def _batches(
     stream: IO[bytes], groups: list[int], columns: list[str] | None, rows: int
 ) -> Iterator[memoryview]:
-    """Yields the rows in pieces, each from one row group, as streams of Arrow's IPC format."""
+    """Yield the rows in pieces, each from one row group, as streams of Arrow's IPC format."""
     opened = open_parquet(stream)
     metadata, num_bytes = opened.metadata, stream.seek(0, os.SEEK_END)
     # Not of each column: asked about one whose statistics are damaged, pyarrow ends the process.
@@ -277,7 +277,7 @@ def _batches(
 
 
 def _num_bytes(array: pa.Array) -> int:
-    """Returns the memory of a column, each of its texts counted however often it is repeated."""
+    """Return the memory of a column, each of its texts counted however often it is repeated."""
     if pa.types.is_dictionary(array.type):
         return int(array.dictionary_decode().nbytes)
     if pa.types.is_struct(array.type) or pa.types.is_list(array.type):
@@ -287,7 +287,7 @@ def _num_bytes(array: pa.Array) -> int:
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[memoryview]:
-    """Yields rows in pieces that are small enough for a message."""
+    """Yield rows in pieces that are small enough for a message."""
     if batch.nbytes > _PIECE_BYTES and batch.num_rows > 1:
         half = batch.num_rows // 2
         yield from _pieces(batch.slice(0, half))
@@ -305,7 +305,7 @@ _FAULTS = (ValueError, TypeError, OverflowError, OSError, pa.ArrowException, Mem
 
 @contextlib.contextmanager
 def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[TableFile]:
-    """Opens a Parquet file below a folder; defects are reported in one sentence.
+    """Open a Parquet file below a folder; defects are reported in one sentence.
 
     Args:
       folder: path or URL.
@@ -329,7 +329,7 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str], url: str) -> None:
-    """Checks that a file has columns; pyarrow silently leaves out missing ones.
+    """Check that a file has columns; pyarrow silently leaves out missing ones.
 
     Raises:
       InputError: one is missing.

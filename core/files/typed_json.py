@@ -40,7 +40,7 @@ _PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<where>.*)`$", re.DOTALL)
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Reads a file.
+    """Read a file.
 
     Raises:
       InputError: it is missing, not a file or not readable.
@@ -109,7 +109,7 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
 
 
 def _in_words(what: str) -> str:
-    """Returns msgspec's message in words that a reader of JSON knows."""
+    """Return msgspec's message in words that a reader of JSON knows."""
     for pattern, words in _MESSAGES:
         if (found := pattern.fullmatch(what)) is not None:
             return words.format(*map(_kind, found.groups()))
@@ -117,12 +117,12 @@ def _in_words(what: str) -> str:
 
 
 def _kind(name: str) -> str:
-    """Returns what msgspec calls a type, such as `str | null`, as it is called elsewhere."""
+    """Return what msgspec calls a type, such as `str | null`, as it is called elsewhere."""
     return " or ".join(_KINDS.get(part, part) for part in name.split(" | "))
 
 
 def _resolved(place: str, data: bytes, type_: Any) -> tuple[str, Any]:
-    """Returns a place, and what stands there; None where that cannot be told.
+    """Return a place, and what stands there; None where that cannot be told.
 
     Of the outermost object, msgspec leaves out the key.
     """
@@ -153,7 +153,7 @@ def _at(data: bytes | msgspec.Raw, place: str) -> Any:
 
 
 def _found(what: str, value: Any, known: Sequence[str]) -> str:
-    """Returns what was found, for a message: a value, the fields of an object, or a length."""
+    """Return what was found, for a message: a value, the fields of an object, or a length."""
     if "unknown field" in what and known:
         return f"; expected {', '.join(known)}"
     if "missing required field" in what and isinstance(value, dict):
@@ -165,7 +165,7 @@ def _found(what: str, value: Any, known: Sequence[str]) -> str:
 
 
 def _choices(what: str, place: str, type_: Any) -> str:
-    """Returns the values that a field of the outermost object may have, if those are told apart."""
+    """Return the values that a field of the outermost object may have, if those are told apart."""
     if "Invalid enum value" not in what or not isinstance(type_, type):
         return ""
     choices = get_args(get_type_hints(type_).get(place.lstrip(".")))

@@ -34,7 +34,7 @@ class Unreadable(ValueError):
 
 
 def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
-    """Checks that a file of some length takes no more memory than that allows.
+    """Check that a file of some length takes no more memory than that allows.
 
     Raises:
       Unreadable: it does.
@@ -49,7 +49,7 @@ def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
 def read(
     reader: str, stream: IO[bytes], *, free: int = FREE_BYTES, **arguments: Any
 ) -> Iterator[Any]:
-    """Yields what a function reads of a file, in the order in which it does.
+    """Yield what a function reads of a file, in the order in which it does.
 
     Args:
       reader: "package.module:name" of a function of a file and the arguments that yields JSON
@@ -141,7 +141,7 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
 
 
 def _limit_memory(free: int) -> None:
-    """Lets this process take so many more bytes of address space."""
+    """Let this process take so many more bytes of address space."""
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = pages * os.sysconf("SC_PAGE_SIZE") + free

@@ -54,16 +54,16 @@ class Cage:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Cage":
-        """Returns the cage that `to_json` gave."""
+        """Return the cage that `to_json` gave."""
         return cls(**values | {name: tuple(values[name]) for name in ("read", "write")})
 
     def to_json(self) -> dict[str, Any]:
-        """Returns the cage as JSON values."""
+        """Return the cage as JSON values."""
         return asdict(self)
 
 
 def adjusted(cage: Cage | None) -> Cage | None:
-    """Returns a cage as adjusted by the user's environment; see VARIABLE.
+    """Return a cage as adjusted by the user's environment; see VARIABLE.
 
     Raises:
       InputError: the variable is malformed.
@@ -85,7 +85,7 @@ def adjusted(cage: Cage | None) -> Cage | None:
 
 
 def enter(cage: Cage) -> dict[str, str]:
-    """Puts this process into a cage for good; it must have only one thread.
+    """Put this process into a cage for good; it must have only one thread.
 
     Returns:
       The parts that the machine lacks, `landlock` or `seccomp`, each with the system's error.
@@ -111,7 +111,7 @@ def enter(cage: Cage) -> dict[str, str]:
 
 
 def allow_time(cage: Cage) -> None:
-    """Gives this process CPU time for one request from now on; then SIGXCPU ends it."""
+    """Give this process CPU time for one request from now on; then SIGXCPU ends it."""
     if cage.cpu_s is not None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         seconds = int(used.ru_utime + used.ru_stime + cage.cpu_s) + 1
@@ -121,7 +121,7 @@ def allow_time(cage: Cage) -> None:
 
 
 def _limit(what: int, amount: int) -> None:
-    """Sets a limit that this process cannot raise; a lower one is kept."""
+    """Set a limit that this process cannot raise; a lower one is kept."""
     _, most = resource.getrlimit(what)
     if most != resource.RLIM_INFINITY and (amount == resource.RLIM_INFINITY or amount > most):
         amount = most
@@ -130,7 +130,7 @@ def _limit(what: int, amount: int) -> None:
 
 
 def _python() -> Iterator[str]:
-    """Yields the folders of Python, its packages and eqforge, and what eqforge's links lead to."""
+    """Yield the folders of Python, its packages and eqforge, and what eqforge's links lead to."""
     yield from filter(os.path.isabs, sys.path)
     yield from (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
     for folder in sys.modules["eqforge"].__path__:

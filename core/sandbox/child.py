@@ -47,7 +47,7 @@ class ChildDied(EqforgeError):
         self.ending, self.stderr = ending, stderr
 
     def __reduce__(self) -> tuple[type["ChildDied"], tuple[str, str]]:
-        """Makes the error picklable, to reach the driver from a worker."""
+        """Make the error picklable, to reach the driver from a worker."""
         return type(self), (self.ending, self.stderr)
 
 
@@ -74,7 +74,7 @@ class Child:
         start_timeout_s: float = 120.0,
         cage: Cage | None = None,
     ) -> None:
-        """Names the function; nothing is started yet.
+        """Name the function; nothing is started yet.
 
         Args:
           function: "package.module:name" of a function that takes a request and a callable
@@ -95,7 +95,7 @@ class Child:
         return self.__dict__ | {"_process": None}
 
     def ask(self, request: Any, file: IO[bytes] | None = None) -> Generator[Any, None, None]:
-        """Yields the child's answers to a request as they come.
+        """Yield the child's answers to a request as they come.
 
         Args:
           request: any JSON value.
@@ -153,7 +153,7 @@ def _failure(message: dict[str, Any]) -> Exception:
 
 
 def _part(file: IO[bytes] | None, place: Any) -> bytes:
-    """Returns the part of a file that a child asks for."""
+    """Return the part of a file that a child asks for."""
     match place:
         case [int(start), int(size)] if file and start >= 0 and 0 <= size <= MOST_READ_BYTES:
             file.seek(start)
@@ -189,7 +189,7 @@ class _Process:
         self.end = weakref.finalize(self, _end, self._popen, self._stderr, self.parent)
 
     def write(self, data: bytes, timeout_s: float, *, is_new: bool = False) -> None:
-        """Sends a request, or part of a file.
+        """Send a request, or part of a file.
 
         Raises:
           ChildDied: the process has ended.
@@ -209,7 +209,7 @@ class _Process:
             raise self._death() from error
 
     def read(self, timeout_s: float) -> dict[str, Any]:
-        """Returns the next message.
+        """Return the next message.
 
         Raises:
           ChildDied: the process has ended.

@@ -24,7 +24,7 @@ Function = Callable[[Any, "Parent"], Iterable[Any]]
 
 
 def main(lifeline: str, function: str, cage: str = "null") -> None:
-    """Imports a function, then answers requests with it until there are no more."""
+    """Import a function, then answers requests with it until there are no more."""
     end_with_parent(int(lifeline))
     os.set_inheritable(int(lifeline), False)
     requests, messages = _private_pipes()
@@ -64,19 +64,19 @@ class Parent:
         self._sent_at = 0.0
 
     def __call__(self) -> None:
-        """Sends a sign of life."""
+        """Send a sign of life."""
         if time.monotonic() - self._sent_at >= HEARTBEAT_S:
             self.send({"alive": True})
 
     def send(self, message: dict[str, Any], data: Any = b"") -> None:
-        """Sends a message, and the bytes that follow it."""
+        """Send a message, and the bytes that follow it."""
         self._messages.write(json.dumps(message).encode() + b"\n")
         self._messages.write(data)
         self._messages.flush()
         self._sent_at = time.monotonic()
 
     def read(self, start: int, size: int) -> bytes:
-        """Returns a part of the file that came with the request, of at most MOST_READ_BYTES."""
+        """Return a part of the file that came with the request, of at most MOST_READ_BYTES."""
         self.send({"read": [start, size]})
         return self._requests.read(int.from_bytes(self._requests.read(8)))
 
@@ -96,7 +96,7 @@ def _answer(function: Function, request: Any, parent: Parent) -> None:
 
 
 def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Moves the pipes away from standard input and output, which native libraries may use.
+    """Move the pipes away from standard input and output, which native libraries may use.
 
     Standard output then goes to standard error, and standard input is empty.
     """

@@ -27,7 +27,7 @@ class TiedProcess(subprocess.Popen[bytes]):
     """
 
     def __init__(self, module: str, *arguments: str, **options: Any) -> None:
-        """Starts `python -P -m module LIFELINE arguments`; the options are those of Popen."""
+        """Start `python -P -m module LIFELINE arguments`; the options are those of Popen."""
         lifeline, held = os.pipe()
         self.let_go = weakref.finalize(self, os.close, held)
         # -P: no modules are imported from the current folder, which anybody may own.
@@ -41,12 +41,12 @@ class TiedProcess(subprocess.Popen[bytes]):
 def start_program(
     program: Sequence[str], ending: signal.Signals = signal.SIGKILL, **options: Any
 ) -> TiedProcess:
-    """Starts a program that gets the signal `ending` when this process is gone."""
+    """Start a program that gets the signal `ending` when this process is gone."""
     return TiedProcess(__name__, str(int(ending)), *program, **options)
 
 
 def end_with_parent(lifeline: int, ending: int = signal.SIGKILL) -> None:
-    """Asks the kernel to signal this process when the parent lets go of the lifeline."""
+    """Ask the kernel to signal this process when the parent lets go of the lifeline."""
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
     if sys.platform == "linux":
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, ending)  # elsewhere it is SIGIO

@@ -32,7 +32,7 @@ _TCP, _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11, 0b11
 
 
 def version() -> int:
-    """Returns the version of the kernel's Landlock ABI; 0 for none."""
+    """Return the version of the kernel's Landlock ABI; 0 for none."""
     try:
         return _call(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except OSError:
@@ -76,7 +76,7 @@ def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> Non
 
 
 def no_new_privileges() -> None:
-    """Keeps programs that this process executes from gaining privileges, as sudo would."""
+    """Keep programs that this process executes from gaining privileges, as sudo would."""
     if _libc().prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "no_new_privs is refused")
 

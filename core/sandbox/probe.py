@@ -47,7 +47,7 @@ def outcomes(path: str) -> dict[str, str]:
 
 
 def probe(request: dict[str, object], alive: Callable[[], None]) -> Iterator[str]:
-    """Yields the system's error for each of some tries, empty if it was allowed."""
+    """Yield the system's error for each of some tries, empty if it was allowed."""
     tries, path = request["tries"], request["path"]
     assert isinstance(tries, list)
     assert isinstance(path, str)
@@ -77,7 +77,7 @@ def _pair(path: str) -> None:
 
 
 def _owner(_: str) -> None:
-    """Asks the kernel to signal another process about a pipe."""
+    """Ask the kernel to signal another process about a pipe."""
     reading, writing = os.pipe()
     try:
         fcntl.fcntl(reading, fcntl.F_SETOWN, os.getppid())

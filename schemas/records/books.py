@@ -12,7 +12,7 @@ ERROR_PREFIX = "error:"
 
 
 def is_failure(reason: str) -> bool:
-    """Tells whether a reason says nothing of the candidate: it may be another in the next run."""
+    """Say whether a reason says nothing of the candidate: it may be another in the next run."""
     return reason.startswith(ERROR_PREFIX) or reason == DOWNLOAD_FAILED
 
 
@@ -40,7 +40,7 @@ class Reject:
     source_sha256: str | None = None
 
     def __post_init__(self) -> None:
-        """Converts numbers and text to what a column can hold, so that rows read back equal.
+        """Convert numbers and text to what a column can hold, so that rows read back equal.
 
         A detail may quote a caption with half of a surrogate pair, which is escaped.
         """
@@ -75,15 +75,15 @@ class Stage:
     note: str = field(default="", kw_only=True)
 
     def may_give(self, reason: str) -> bool:
-        """Tells whether the stage may give a reason; every stage may fail with an exception."""
+        """Say whether the stage may give a reason; every stage may fail with an exception."""
         return reason.startswith(ERROR_PREFIX) or reason in self.reasons
 
     def tally(self, candidates: int, kept: int) -> Tally:
-        """Returns the tally of some candidates of the stage."""
+        """Return the tally of some candidates of the stage."""
         return Tally(stage=self.name, candidates=candidates, kept=kept)
 
     def reject(self, candidate_id: str, rejection: Rejection, **lineage: str | None) -> Reject:
-        """Returns the reject of a candidate.
+        """Return the reject of a candidate.
 
         Args:
           candidate_id: id of the annotation record, frame or pair.

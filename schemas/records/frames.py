@@ -69,7 +69,7 @@ class FrameSettings:
     """Most pixels (width times height) a video may have; larger ones are rejected undecoded."""
 
     def __post_init__(self) -> None:
-        """Checks the ranges.
+        """Check the ranges.
 
         Raises:
           InputError: a setting is out of its range.

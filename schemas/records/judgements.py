@@ -95,7 +95,7 @@ QUESTIONS: Final[Mapping[str, Asked]] = {
 
 
 def verdicts(answers: Iterable[JudgeAnswer]) -> dict[Part, dict[str, bool]]:
-    """Returns what each judge says of each text: yes where all its answers are yes.
+    """Return what each judge says of each text: yes where all its answers are yes.
 
     A judge that could not answer says nothing.
     """
@@ -109,17 +109,17 @@ def verdicts(answers: Iterable[JudgeAnswer]) -> dict[Part, dict[str, bool]]:
 
 
 def disputed_by_rules(answers: Iterable[JudgeAnswer]) -> bool:
-    """Tells whether a judge denies what the rules that made a row claim."""
+    """Say whether a judge denies what the rules that made a row claim."""
     return not all(all(said.values()) for said in verdicts(answers).values())
 
 
 def disputed_by_judges(answers: Iterable[JudgeAnswer]) -> bool:
-    """Tells whether two judges say different things of a text."""
+    """Say whether two judges say different things of a text."""
     return any(len(set(said.values())) > 1 for said in verdicts(answers).values())
 
 
 def log_odds(probability: float) -> float:
-    """Returns the log-odds of a probability, of at most 0.999 and at least 0.001."""
+    """Return the log-odds of a probability, of at most 0.999 and at least 0.001."""
     clipped = min(max(probability, _CLIP), 1 - _CLIP)
     return math.log(clipped / (1 - clipped))
 
@@ -127,7 +127,7 @@ def log_odds(probability: float) -> float:
 def features_of(
     answers: Iterable[JudgeAnswer], wanted: Sequence[tuple[str, str]]
 ) -> list[float] | None:
-    """Returns the log-odds of answers; None where one is not there or none was given.
+    """Return the log-odds of answers; None where one is not there or none was given.
 
     Args:
       answers: of a row.

@@ -23,7 +23,7 @@ _WRAPPING = " \t\n.,:;!\"'`*()[]\u201c\u201d\u2018\u2019"
 
 
 def read_letter(answer: str, options: list[str]) -> str | None:
-    """Returns the letter that an answer names; None if it names none, or several.
+    """Return the letter that an answer names; None if it names none, or several.
 
     An answer is the letter alone, begins with it ("B. a red cup", not "A cup on a table"), names it
     ("The answer is (B)"), or is the text of one option.
@@ -44,7 +44,7 @@ def read_letter(answer: str, options: list[str]) -> str | None:
 
 
 def read_answer(answer: str, options: list[str], right: str) -> str | None:
-    """Returns what an answer says, in the form of the right one; None if it says nothing of it.
+    """Return what an answer says, in the form of the right one; None if it says nothing of it.
 
     Of yes and no the first that is said counts, as in the code of NaturalBench (`extract_answer`).
 
@@ -60,7 +60,7 @@ def read_answer(answer: str, options: list[str], right: str) -> str | None:
 
 
 def is_right(answer: str, options: list[str], right: str) -> bool:
-    """Tells whether an answer is the right one; see `read_answer`."""
+    """Say whether an answer is the right one; see `read_answer`."""
     said = read_answer(answer, options, right)
     return said is not None and said.casefold() == right.casefold()
 
@@ -70,7 +70,7 @@ def _plain(text: str) -> str:
 
 
 def text(doc: dict[str, Any], kwargs: Any = None) -> str:
-    """Returns the question of a row with its options, as a model is asked."""
+    """Return the question of a row with its options, as a model is asked."""
     del kwargs
     options = [f"{letter}. {doc[letter]}" for letter in _letters(doc)]
     return "\n".join([doc["question"], *options, *([FOR_LETTER] if options else [])])
@@ -81,13 +81,13 @@ def _letters(doc: dict[str, Any]) -> list[str]:
 
 
 def visual(doc: dict[str, Any]) -> list[Any]:
-    """Returns the images of a row, one or two, in the order that the question speaks of."""
+    """Return the images of a row, one or two, in the order that the question speaks of."""
     images = [doc["image_0"], doc["image_1"]]
     return [image.convert("RGB") for image in images if image is not None]
 
 
 def results(doc: dict[str, Any], answers: list[str]) -> dict[str, dict[str, Any]]:
-    """Returns what an answer counts for each metric.
+    """Return what an answer counts for each metric.
 
     `accuracy` is over questions. The others are over units of questions that have to be right
     together: `counts_in` of the row is a JSON object of the unit it is of, and of how many
@@ -103,12 +103,12 @@ def results(doc: dict[str, Any], answers: list[str]) -> dict[str, dict[str, Any]
 
 
 def accuracy(items: list[dict[str, Any]]) -> float:
-    """Returns the share of questions that were answered right."""
+    """Return the share of questions that were answered right."""
     return sum(item["score"] for item in items) / len(items)
 
 
 def right_in_all(items: list[dict[str, Any]]) -> float:
-    """Returns the share of units all of whose questions were answered right.
+    """Return the share of units all of whose questions were answered right.
 
     A unit is left out of which not all questions were asked. The harness takes standard errors over
     the items that have a score, after it has called this: so one item of each unit gets the unit's.

@@ -105,7 +105,7 @@ class QuestionForm:
     by: tuple[str, ...]
 
     def questions(self, row: Mapping[str, Any]) -> tuple[Question, ...]:
-        """Returns all questions about a sample.
+        """Return all questions about a sample.
 
         There is none where an image is not there, or where neither letter, yes nor no answers it.
 
@@ -132,7 +132,7 @@ QUESTIONS: Final = QuestionForm(
 
 
 def form_of(columns: Set[str], where: str) -> QuestionForm:
-    """Returns what samples of these columns can be asked.
+    """Return what samples of these columns can be asked.
 
     Raises:
       InputError: they are neither pairs nor captions with a false one nor questions.
@@ -149,7 +149,7 @@ def form_of(columns: Set[str], where: str) -> QuestionForm:
 
 
 def short_answer(answer: str, options: Sequence[str]) -> str | None:
-    """Returns the letter, or the yes or no, that is the right answer to a question.
+    """Return the letter, or the yes or no, that is the right answer to a question.
 
     Args:
       answer: in the words of the benchmark.

@@ -213,7 +213,7 @@ class SceneSpec:
 
 
 def lean_spec(scene: SceneSpec) -> dict[str, Any]:
-    """Returns a scene as JSON values, without the fields that only some scenes fill.
+    """Return a scene as JSON values, without the fields that only some scenes fill.
 
     So the specs of other scenes, and the ids and seeds made of them, stay what they were.
     """
@@ -255,7 +255,7 @@ class Claim:
 
 
 def lean_claim(claim: Claim) -> dict[str, Any]:
-    """Returns a claim as JSON values, without the others and the part where there are none.
+    """Return a claim as JSON values, without the others and the part where there are none.
 
     So the rows of claims about two objects stay what they were.
     """
@@ -312,14 +312,14 @@ class RenderSettings:
     """Where Cycles renders. The bytes are the same again only on the same device and driver."""
 
     def __post_init__(self) -> None:
-        """Checks the ranges."""
+        """Check the ranges."""
         if not 16 <= self.resolution <= 4096:
             raise InputError(f"resolution lies in 16 to 4096, not {self.resolution}")
         if self.samples is not None and not 1 <= self.samples <= 65536:
             raise InputError(f"samples lie in 1 to 65536, not {self.samples}")
 
     def of_stage(self, stage: StageName) -> "RenderSettings":
-        """Returns the settings with what a stage needs in place of what was left open."""
+        """Return the settings with what a stage needs in place of what was left open."""
         samples, denoise = _NEEDS[stage]
         return replace(
             self,

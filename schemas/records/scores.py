@@ -76,12 +76,12 @@ class Rejection:
 
 
 def compact_json(settings: Mapping[str, Any]) -> str:
-    """Returns settings as canonical JSON: without spaces, keys sorted."""
+    """Return settings as canonical JSON: without spaces, keys sorted."""
     return json.dumps(settings, sort_keys=True, separators=(",", ":"))
 
 
 def value_of(scores: Iterable[Score], name: str) -> float | None:
-    """Returns the value of the score with the given name.
+    """Return the value of the score with the given name.
 
     Raises:
       KeyError: no score has that name: the scoring step ran with other settings.

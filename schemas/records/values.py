@@ -75,7 +75,7 @@ class CornerBox:
         return self.width <= 0 or self.height <= 0
 
     def clip(self, size: tuple[int, int] | None) -> "CornerBox":
-        """Returns the part that lies in an image, empty if none does.
+        """Return the part that lies in an image, empty if none does.
 
         Args:
           size: the image's width and height; None if unknown: then only what lies left of the image
@@ -90,7 +90,7 @@ class CornerBox:
         )
 
     def union(self, other: "CornerBox") -> "CornerBox":
-        """Returns the smallest box that holds both."""
+        """Return the smallest box that holds both."""
         return CornerBox(
             x0=min(self.x0, other.x0),
             y0=min(self.y0, other.y0),

@@ -19,18 +19,18 @@ _PLAIN: Final = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: p
 
 
 def required(name: str, kind: pa.DataType) -> pa.Field:
-    """Returns a column that is never null."""
+    """Return a column that is never null."""
     return pa.field(name, kind, nullable=False)
 
 
 def list_of(kind: pa.DataType) -> pa.DataType:
-    """Returns the type of a list without nulls in it."""
+    """Return the type of a list without nulls in it."""
     return pa.list_(required("item", kind))
 
 
 @functools.cache
 def schema_of(record: type) -> pa.Schema:
-    """Returns the columns of a record: one for each field, nullable if it may be None.
+    """Return the columns of a record: one for each field, nullable if it may be None.
 
     A tuple of any length becomes a list without nulls, and a nested record a struct. `Annotated`
     gives the name of another Arrow type, or the whole column.
@@ -54,7 +54,7 @@ def _column(name: str, hint: Any) -> pa.Field:
 
 
 def arrow_type(hint: Any) -> pa.DataType:
-    """Returns the Arrow type for a type annotation that does not include None.
+    """Return the Arrow type for a type annotation that does not include None.
 
     Raises:
       TypeError: no column can hold such values.
@@ -74,12 +74,12 @@ def arrow_type(hint: Any) -> pa.DataType:
 
 
 def holds_pictures(schema: pa.Schema) -> bool:
-    """Tells whether the rows of a table hold pictures."""
+    """Say whether the rows of a table hold pictures."""
     return "image" in schema.names and schema.field("image").type == IMAGE
 
 
 def with_metadata(schema: pa.Schema, metadata: Mapping[str, str]) -> pa.Schema:
-    """Returns the schema with its version, Hugging Face's features and the given entries."""
+    """Return the schema with its version, Hugging Face's features and the given entries."""
     features = {field.name: _feature(field.type) for field in schema}
     entries = {
         "schema_version": SCHEMA_VERSION,
@@ -99,7 +99,7 @@ def _feature(kind: pa.DataType) -> Any:
 
 
 def is_of_type(found: pa.DataType, expected: pa.DataType) -> bool:
-    """Tells whether values of a type can be read as another, whatever may be null in them."""
+    """Say whether values of a type can be read as another, whatever may be null in them."""
     if pa.types.is_struct(expected):
         names = [field.name for field in expected]
         return (
@@ -114,7 +114,7 @@ def is_of_type(found: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def lacks_values(array: pa.Array, expected: pa.Field) -> bool:
-    """Tells whether values that must not be null are, also below lists and structs."""
+    """Say whether values that must not be null are, also below lists and structs."""
     if array.null_count and not expected.nullable:
         return True
     there = array.drop_null()

@@ -166,17 +166,17 @@ TABLE_NAMES: Final = frozenset(table.name for table in TABLE_TYPES)
 
 
 def dataset_type(dataset: str) -> DatasetType:
-    """Returns the description of a dataset; that of video pairs for an unknown name."""
+    """Return the description of a dataset; that of video pairs for an unknown name."""
     return TYPES.get(dataset, VIDEO_PAIRS)
 
 
 def table_type(dataset: str, table: str) -> TableType | None:
-    """Returns the description of a dataset's table; None if it has no such table."""
+    """Return the description of a dataset's table; None if it has no such table."""
     return next((each for each in dataset_type(dataset).tables if each.name == table), None)
 
 
 def dataset_with(table: str, columns: Iterable[str]) -> str:
-    """Returns the first dataset whose table has some columns; an empty name if there is none."""
+    """Return the first dataset whose table has some columns; an empty name if there is none."""
     for name in TYPES:
         if (kind := table_type(name, table)) and set(columns).issubset(kind.schema.names):
             return name
@@ -185,7 +185,7 @@ def dataset_with(table: str, columns: Iterable[str]) -> str:
 
 @functools.cache
 def known_columns(dataset: str, table: str, name: str) -> "tuple[pa.Field, ...]":
-    """Returns the types that a column of a dataset's table may have.
+    """Return the types that a column of a dataset's table may have.
 
     For an unknown table or column, these are the types that other datasets have under that name;
     none if no dataset has it, or if `dataset` is empty.
@@ -206,7 +206,7 @@ _RECORDS = {table.record.__name__: table.record for table in TABLE_TYPES}
 
 @functools.cache
 def meanings(record: type) -> Mapping[str, str]:
-    """Returns what the docstring of a record says about each field, without the final full stop.
+    """Return what the docstring of a record says about each field, without the final full stop.
 
     "as in PairSample" stands for what the docstring of that record says of the same field.
     """
@@ -223,5 +223,5 @@ def meanings(record: type) -> Mapping[str, str]:
 
 
 def summary(record: type) -> str:
-    """Returns the first paragraph of a record's docstring."""
+    """Return the first paragraph of a record's docstring."""
     return " ".join(inspect.cleandoc(record.__doc__ or "").partition("\n\n")[0].split())

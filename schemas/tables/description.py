@@ -48,11 +48,11 @@ class TableType:
         return holds_pictures(self.schema)
 
     def key_of(self, record: Any) -> str:
-        """Returns the id of a record."""
+        """Return the id of a record."""
         return " ".join(getattr(record, name) for name in self.key)
 
     def row(self, record: Any, picture: bytes | None = None) -> dict[str, Any]:
-        """Returns the Parquet row of a record, with its picture if the table holds pictures."""
+        """Return the Parquet row of a record, with its picture if the table holds pictures."""
         row: dict[str, Any] = msgspec.to_builtins(record)  # `asdict` takes twenty times as long
         if self.holds_pictures:
             row["image"] = {"bytes": picture, "path": self.key_of(record) + row.pop("suffix")}
@@ -81,7 +81,7 @@ class DatasetType:
     collection: Collection | None = None
 
     def table(self, name: str) -> TableType:
-        """Returns a table by its name.
+        """Return a table by its name.
 
         Raises:
           KeyError: such datasets have no table of that name.

@@ -186,7 +186,7 @@ class Finding:
 
 
 def _task(name: Task, record: type, *images: str) -> TableType:
-    """Returns the table of a task: details of its samples, under their ids."""
+    """Return the table of a task: details of its samples, under their ids."""
     references = {"sample_id": "samples", **dict.fromkeys(images, "images")}
     return TableType(name=name, record=record, key=("sample_id",), references=references)
 

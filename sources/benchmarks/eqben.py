@@ -42,7 +42,7 @@ SOURCE: Final = "source_id"
 
 
 def entries(root: Entry) -> Iterator[Entry]:
-    """Yields the pairs of a file, however they are nested; the key is that of the video."""
+    """Yield the pairs of a file, however they are nested; the key is that of the video."""
     yield from _below(root, ())
 
 
@@ -59,7 +59,7 @@ def _below(entry: Entry, keys: tuple[str, ...]) -> Iterator[Entry]:
 
 
 def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yields each pair with its place in its subset; those of a file of all with their keys."""
+    """Yield each pair with its place in its subset; those of a file of all with their keys."""
     places: Counter[str] = Counter()
     for entry in entries:
         kind = _kind(_folders(entry.node["image0"].text()))
@@ -68,7 +68,7 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _unfolded(entry: Entry) -> Entry:
-    """Returns a pair as it stood in its own file, if it says where that was."""
+    """Return a pair as it stood in its own file, if it says where that was."""
     said = entry.node.get(NESTED)
     if entry.key is not None or said is None or not isinstance(said.value, str):
         return entry
@@ -77,7 +77,7 @@ def _unfolded(entry: Entry) -> Entry:
 
 
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields a pair."""
+    """Yield a pair."""
     node = entry.node
     images = tuple(node[name].text() for name in ("image0", "image1"))
     folders = _folders(images[0])
@@ -95,12 +95,12 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def _folders(image: str) -> tuple[str, ...]:
-    """Returns the folders of an image, without its own name."""
+    """Return the folders of an image, without its own name."""
     return PurePosixPath(image).parts[:-1]
 
 
 def _kind(folders: tuple[str, ...]) -> str:
-    """Returns the subset of an image: its first folder."""
+    """Return the subset of an image: its first folder."""
     return folders[0] if folders else ""
 
 
@@ -110,21 +110,21 @@ def _told(node: Node) -> str | None:
 
 
 def _source(key: str | None, folders: tuple[str, ...]) -> str | None:
-    """Returns the video of a pair: its key, or else the folder of its frames."""
+    """Return the video of a pair: its key, or else the folder of its frames."""
     if key is not None:
         return key.split("/")[0]
     return "/".join(folders) if len(folders) > 1 else None
 
 
 def _caption(node: Node) -> str:
-    """Returns a caption, or the first of a list."""
+    """Return a caption, or the first of a list."""
     if isinstance(node.value, list):
         return next((each.text() for each in node.elements()), None) or node.fail("a caption")
     return node.text()
 
 
 def write(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the record of a pair, in the form of the file of all subsets.
+    """Return the record of a pair, in the form of the file of all subsets.
 
     Args:
       row: a row of pairs, with the names of its files in `image_0` and `image_1`.
@@ -141,7 +141,7 @@ def write(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _captions(row: dict[str, Any], others: dict[str, Any], number: int) -> Any:
-    """Returns a caption; where it was the first of a list, that list."""
+    """Return a caption; where it was the first of a list, that list."""
     caption, found = row[f"caption_{number}"], others.get(CAPTIONS[number])
     return [caption, *found[1:]] if isinstance(found, list) else caption
 

@@ -195,13 +195,13 @@ class Fields:
         return (*self.images, *self.texts, *self.negatives, *self.answer)
 
     def form(self, *more: str, **how: Any) -> Form:
-        """Returns the form of such records, which may have to have more fields."""
+        """Return the form of such records, which may have to have more fields."""
         fields = frozenset(self.contents).difference(self.images if self.may_lack_image else ())
         return Form(fields=fields.union(more), read=partial(read_fields, self), **how)
 
 
 def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the item of a record by its fields."""
+    """Yield the item of a record by its fields."""
     node, kind = entry.node, fields.kind
     pictures = [
         ("", (None,))
@@ -241,7 +241,7 @@ def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """Returns the record of a row, behind the fields that it was imported with.
+    """Return the record of a row, behind the fields that it was imported with.
 
     Args:
       fields: of the record.
@@ -258,7 +258,7 @@ def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[st
 
 
 def box_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the box of a row as the fields of BOX; none where it has no box."""
+    """Return the box of a row as the fields of BOX; none where it has no box."""
     if (box := row.get("box")) is None:
         return {}
     corner, size = (box["x0"], box["y0"]), (box["x1"] - box["x0"], box["y1"] - box["y0"])
@@ -271,7 +271,7 @@ def _written(node: Node) -> str:
 
 
 def _joined(node: Node, name: str) -> str:
-    """Returns the text of a field, or those of a list joined."""
+    """Return the text of a field, or those of a list joined."""
     found = node.get(name)
     if found is not None and isinstance(found.value, list):
         return "_".join(element.text() for element in found.elements())
@@ -279,7 +279,7 @@ def _joined(node: Node, name: str) -> str:
 
 
 def _options(node: Node, name: str) -> Iterator[str]:
-    """Yields the texts of a list, which stands as JSON in a text where a table has no lists."""
+    """Yield the texts of a list, which stands as JSON in a text where a table has no lists."""
     if (found := node.get(name)) is None or found.value == "":
         return
     if isinstance(found.value, str):
@@ -291,7 +291,7 @@ def _options(node: Node, name: str) -> Iterator[str]:
 
 
 def record_id(entry: Entry, image: str, own: str | None) -> str:
-    """Returns the name of a record: its own id, or its image and a digest of its content."""
+    """Return the name of a record: its own id, or its image and a digest of its content."""
     if own is None:
         digest = short_digest(with_names(entry.node.value))
         stem = PurePosixPath(image).stem
@@ -300,7 +300,7 @@ def record_id(entry: Entry, image: str, own: str | None) -> str:
 
 
 def own_id(node: Node, *names: str) -> str | None:
-    """Returns the first of some fields that a record has, a text or a whole number; None for none.
+    """Return the first of some fields that a record has, a text or a whole number; None for none.
 
     Raises:
       InputError: it is neither.
@@ -316,7 +316,7 @@ def own_id(node: Node, *names: str) -> str | None:
 
 
 def rest(node: Node, *used: str, **told: Any) -> str:
-    """Returns the fields of a record that have no column, as a JSON object.
+    """Return the fields of a record that have no column, as a JSON object.
 
     Args:
       node: the record.
@@ -334,7 +334,7 @@ def rest(node: Node, *used: str, **told: Any) -> str:
 
 
 def kept(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields that `rest` kept when a row was imported, without its place."""
+    """Return the fields that `rest` kept when a row was imported, without its place."""
     if row.get("dataset") not in BENCHMARKS:
         return {}
     fields = json.loads(row["annotation"])
@@ -345,7 +345,7 @@ def kept(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def source_order(row: Mapping[str, Any]) -> int:
-    """Returns the place of an imported row among those of its kind; 0 where it has none."""
+    """Return the place of an imported row among those of its kind; 0 where it has none."""
     if row.get("dataset") not in ORDERED:
         return 0
     found = json.loads(row["annotation"]).get(ORDER)
@@ -353,7 +353,7 @@ def source_order(row: Mapping[str, Any]) -> int:
 
 
 def text(node: Node, *names: str, default: str = "") -> str:
-    """Returns the first of some fields that a record has as text; the default if it has none."""
+    """Return the first of some fields that a record has as text; the default if it has none."""
     for name in names:
         if (found := node.get(name)) is not None and found.value != "":
             return found.text() if isinstance(found.value, str) else str(found.value)
@@ -361,7 +361,7 @@ def text(node: Node, *names: str, default: str = "") -> str:
 
 
 def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell | None]]:
-    """Returns the name of a record's picture, and where it lies if that is in the table itself.
+    """Return the name of a record's picture, and where it lies if that is in the table itself.
 
     Args:
       entry: the record.

@@ -53,7 +53,7 @@ class Columns:
     names: tuple[tuple[str, str], ...] = ()
 
     def named(self, value: Any) -> Any:
-        """Returns a record with its columns under the names of the form's fields.
+        """Return a record with its columns under the names of the form's fields.
 
         A column that is called like a field that another column is becomes `own NAME`.
         """
@@ -67,7 +67,7 @@ class Columns:
         }
 
     def check(self, seen: AbstractSet[str], source: Path) -> None:
-        """Checks that the columns are there.
+        """Check that the columns are there.
 
         Raises:
           InputError: no record has one of them.
@@ -85,7 +85,7 @@ NAMED: Final = Columns()
 
 
 def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
-    """Returns the columns named by texts such as `caption_0=left_text`.
+    """Return the columns named by texts such as `caption_0=left_text`.
 
     Raises:
       InputError: a text has another form, or names no field of the form.
@@ -108,7 +108,7 @@ def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
 
 
 def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
-    """Returns the files of a benchmark that a path names, in the order of their names.
+    """Return the files of a benchmark that a path names, in the order of their names.
 
     Args:
       source: a file, a folder of them, or a folder that Hugging Face's `datasets` reads or wrote.
@@ -138,14 +138,14 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
 
 
 def _way_in(source: Path) -> str:
-    """Returns how a file of another kind becomes one that can be read; empty if nobody knows."""
+    """Return how a file of another kind becomes one that can be read; empty if nobody knows."""
     if source.suffix.lower() in _PACKED:
         return "; unpack it, and name the file or the folder"
     return "; save its sheet as CSV" if source.suffix.lower() in _SHEETS else ""
 
 
 def _other_fields(source: Path) -> str:
-    """Returns what stands in the first file of a folder that has none of the wanted; or nothing."""
+    """Return what stands in the first file of a folder that has none of the wanted; or nothing."""
     path = next(iter(_files_in(source, ())), None)
     try:
         entry = path and next(_of_file(path, ()), None)
@@ -155,7 +155,7 @@ def _other_fields(source: Path) -> str:
 
 
 def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) -> Iterator[Entry]:
-    """Yields the records of a benchmark, each with its place.
+    """Yield the records of a benchmark, each with its place.
 
     Raises:
       InputError: see `benchmark_files`; a file cannot be read, or a column that was named is not
@@ -168,7 +168,7 @@ def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) 
 
 
 def _check_columns(source: Path, forms: Sequence[Form], columns: Columns) -> None:
-    """Checks that the columns that were named are there, as far as records have to be read."""
+    """Check that the columns that were named are there, as far as records have to be read."""
     left = {column for _, column in columns.names}
     seen: set[str] = set()
     for entry in _entries(source, forms) if left else ():
@@ -192,7 +192,7 @@ def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
 
 
 def rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
-    """Returns the folder of Hugging Face's that a path names; None if it names files of its own."""
+    """Return the folder of Hugging Face's that a path names; None if it names files of its own."""
     if source.is_file() or (source.is_dir() and _patterns(forms) and _files_in(source, forms)):
         return None
     return row_folder(source)
@@ -203,7 +203,7 @@ def _patterns(forms: Sequence[Form]) -> list[str]:
 
 
 def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
-    """Returns the files of a folder and those below it, but not those of datasets of eqforge's."""
+    """Return the files of a folder and those below it, but not those of datasets of eqforge's."""
     patterns = [f"*/{pattern}" for pattern in _patterns(forms)] or ["*"]
     files = [path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES]
     return sorted(
@@ -370,7 +370,7 @@ class _Names:
         self._seen: dict[str, tuple[str, int, str]] = {}
 
     def suffix(self, entry: Entry, name: str) -> str:
-        """Returns what is appended to the ids of a record's items.
+        """Return what is appended to the ids of a record's items.
 
         Raises:
           InputError: another record has the name, and says something else.

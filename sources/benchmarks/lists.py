@@ -50,7 +50,7 @@ CHECKLIST: Final = ("Attribute", "Object", "Relation")
 
 
 def read_order(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields an item for each false order of a caption."""
+    """Yield an item for each false order of a caption."""
     node = entry.node
     image, cells = picture(entry, "image_path")
     true, *false = (option.text() for option in node["caption_options"].elements())
@@ -71,7 +71,7 @@ def read_order(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def read_checklist(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields an item for each caption of a record and its negative."""
+    """Yield an item for each caption of a record and its negative."""
     image, captions = entry.node.elements()
     true, false = ([each.text() for each in captions[name].elements()] for name in ("POS", "NEG"))
     if not true or len(true) != len(false):
@@ -93,7 +93,7 @@ def read_checklist(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def write_checklist(rows: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Yields the records of rows of VL-CheckList; those of one record stand together."""
+    """Yield the records of rows of VL-CheckList; those of one record stand together."""
     for _, group in groupby(rows, key=lambda row: row["item_id"]):
         found = list(group)
         true, false = ([row[name] for row in found] for name in ("caption", "hard_negative"))
@@ -101,7 +101,7 @@ def write_checklist(rows: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
 
 
 def read_negclip(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields an item for each negative of a caption."""
+    """Yield an item for each negative of a caption."""
     node = entry.node
     image = node["filepath"].text()
     name = record_id(entry, image, None)
@@ -118,7 +118,7 @@ def read_negclip(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def _texts(node: Node) -> list[str]:
-    """Returns the texts of a list in Python's notation, or of an array."""
+    """Return the texts of a list in Python's notation, or of an array."""
     value = node.value
     if isinstance(value, str):
         try:
@@ -131,7 +131,7 @@ def _texts(node: Node) -> list[str]:
 
 
 def read_candidates(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields a pair for each image that was drawn for a negative."""
+    """Yield a pair for each image that was drawn for a negative."""
     node = entry.node
     image = node["filename"].text()
     name = record_id(entry, image, own_id(node, "index"))
@@ -171,7 +171,7 @@ _OPTION: Final = re.compile(r"\(([a-z])\)\s*([^()]*(?:\((?![a-z]\))[^()]*\)[^()]
 
 
 def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields a question."""
+    """Yield a question."""
     node = entry.node
     number = int(_number(node, "Index"))
     options = {f"({m[1]})": m[2].strip() for m in _OPTION.finditer(node["Options"].text())}
@@ -189,7 +189,7 @@ def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yields an entry for each two statements of a pair, by their numbers.
+    """Yield an entry for each two statements of a pair, by their numbers.
 
     Raises:
       InputError: a statement has no other of its type.
@@ -216,7 +216,7 @@ def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def read_statements(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the pair of two statements."""
+    """Yield the pair of two statements."""
     sides = [entry.node["0"], entry.node["1"]]
     numbers = [_number(side, "Question ID") for side in sides]
     kind = sides[0]["Type"].text()
@@ -251,7 +251,7 @@ HUB: Final = frozenset(
 
 
 def join_groups(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yields an entry for each group of four records; rows of the hub as they are.
+    """Yield an entry for each group of four records; rows of the hub as they are.
 
     Raises:
       InputError: records are missing, or stand in another order.
@@ -287,13 +287,13 @@ def _texts_of(node: Node) -> list[str]:
 
 
 def is_record(value: Any) -> bool:
-    """Tells whether a value is a question with its image, its answer and its kind."""
+    """Say whether a value is a question with its image, its answer and its kind."""
     is_row = isinstance(value, list) and len(value) == 4
     return is_row and all(isinstance(part, str) for part in value)
 
 
 def read_group(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the four questions of a group."""
+    """Yield the four questions of a group."""
     rows = entry.node.value
     name = short_digest(rows)
     for (question, image), row in zip(_SIDES, rows, strict=True):
@@ -308,7 +308,7 @@ def read_group(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def read_hub(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the four questions of a row of the hub."""
+    """Yield the four questions of a row of the hub."""
     node = entry.node
     pictures = [picture(entry, f"Image_{side}") for side in (0, 1)]
     name = record_id(entry, pictures[0][0], own_id(node, "Index"))

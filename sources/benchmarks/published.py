@@ -77,7 +77,7 @@ class Exported:
 
 
 def as_own(entry: Entry) -> tuple[Entry, Exported | None]:
-    """Returns a record with the columns of your own, and the rest if an export wrote it."""
+    """Return a record with the columns of your own, and the rest if an export wrote it."""
     row = entry.node.value
     if not _is_exported(row):
         return entry, None
@@ -110,7 +110,7 @@ def _object(text: str) -> bool:
 
 
 def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> BenchmarkItem:
-    """Returns the item of an exported row with the names and the annotation that it had.
+    """Return the item of an exported row with the names and the annotation that it had.
 
     Args:
       item: as it is read of the record without them; its annotation has the columns that are left.

@@ -28,7 +28,7 @@ _OF_ANSWERS: Final = (
 
 
 def form_of(forms: Iterable[Form], record: Entry) -> Form:
-    """Returns the form of a record.
+    """Return the form of a record.
 
     Raises:
       InputError: it has none of the forms, stands in another folder, or is another benchmark's; the
@@ -64,7 +64,7 @@ def found_in(value: Any, asked: Iterable[Form] = ()) -> str:
 
 
 def _naming(forms: Iterable[Form], value: Any) -> str:
-    """Returns how columns of one's own are named, unless they are all those of a benchmark."""
+    """Return how columns of one's own are named, unless they are all those of a benchmark."""
     missing = sorted(set[str]().union(*(form.fields for form in forms)) - _names(value))
     if _names(value) >= _ANSWERS or _WHOLE in _nearest(value) or not _names(value) or not missing:
         return ""
@@ -87,7 +87,7 @@ def _described(form: Form) -> str:
 
 @functools.lru_cache(maxsize=1_000)
 def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozenset[str]] | None:
-    """Returns the benchmark whose records have some fields and more, all of them among the names.
+    """Return the benchmark whose records have some fields and more, all of them among the names.
 
     Args:
       fields: of a form.
@@ -106,18 +106,18 @@ def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozense
 
 
 def _way_out(form: Form, benchmark: str, column: str) -> str:
-    """Returns how a table of one's own is taken all the same, if one column makes it another's."""
+    """Return how a table of one's own is taken all the same, if one column makes it another's."""
     is_taken = _is_own(form) and not benchmark.startswith("own-")
     return f"; if it is your own, name the column: --columns kind={column}" if is_taken else ""
 
 
 def _is_own(form: Form) -> bool:
-    """Tells whether a form is that of one's own tables."""
+    """Say whether a form is that of one's own tables."""
     return "kind" in form.optional
 
 
 def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
-    """Returns a hint at the benchmark whose records a value is most like; empty for none.
+    """Return a hint at the benchmark whose records a value is most like; empty for none.
 
     Where it is like none, what it holds may be: the first member of each level is looked at. Where
     no name is the same, similar ones count.
@@ -143,7 +143,7 @@ def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
 
 
 def _first_parts(value: Any) -> Iterator[Any]:
-    """Yields a value, its first member, the first member of that, and so on."""
+    """Yield a value, its first member, the first member of that, and so on."""
     for _ in range(_DEPTH):
         yield value
         members = value.values() if isinstance(value, dict) else value
@@ -153,7 +153,7 @@ def _first_parts(value: Any) -> Iterator[Any]:
 
 
 def _likeness(form: Form, value: Any) -> float:
-    """Returns the share of the fields that a form and a value have in common; over 1 for all."""
+    """Return the share of the fields that a form and a value have in common; over 1 for all."""
     if form.is_array is not None:
         return 2.0 * form.is_array(value)
     names = _names(value)
@@ -161,7 +161,7 @@ def _likeness(form: Form, value: Any) -> float:
 
 
 def _resemblance(form: Form, value: Any) -> float:
-    """Returns the share of a form's fields that a value has under similar names, each for one.
+    """Return the share of a form's fields that a value has under similar names, each for one.
 
     It is below 1, and 0 where but one field has such a name.
     """

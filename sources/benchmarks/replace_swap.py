@@ -34,7 +34,7 @@ _JOINED: Final = ("image_path", "false_caption")
 
 
 def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yields each record of `data` with the hard positive of its counterpart.
+    """Yield each record of `data` with the hard positive of its counterpart.
 
     Raises:
       InputError: the two folders do not have the same files, or those not the same records.
@@ -65,7 +65,7 @@ def _join(one: Entry, other: Entry, number: int) -> Entry:
 
 
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yields the item of a record and its counterpart."""
+    """Yield the item of a record and its counterpart."""
     node = entry.node
     image, cells = picture(entry, "image_path")
     yield BenchmarkItem(
@@ -81,7 +81,7 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def write(row: dict[str, Any], true_caption: str) -> dict[str, Any]:
-    """Returns the record of a row in a file of one of the folders.
+    """Return the record of a row in a file of one of the folders.
 
     Args:
       row: of an imported dataset.
