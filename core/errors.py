@@ -125,11 +125,7 @@ def _is_the_system_s(error: OSError) -> bool:
 
 
 def check_memory() -> None:
-    """Check that there is memory to load libraries: without it, OpenBLAS hangs, OpenCV crashes.
-
-    Raises:
-      InputError: the address space of a process is limited to less than LEAST_MEMORY.
-    """
+    """Check that there is memory to load libraries: without it, OpenBLAS hangs, OpenCV crashes."""
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
         raise InputError(

@@ -51,9 +51,6 @@ def read_presets(
       kinds: the dataclasses of a command's options.
       argv: its command line, which may name the file by `--config`.
       environment: the variables.
-
-    Raises:
-      InputError: the file cannot be read, or it or a variable sets what is no option.
     """
     options = {option.name: option for kind in kinds for option in options_of(kind)}
     sources = {
@@ -79,9 +76,6 @@ def check_names(kinds: Sequence[type], argv: Sequence[str]) -> None:
     Args:
       kinds: the dataclasses of the command's options.
       argv: the command line.
-
-    Raises:
-      InputError: it has one; the message names the nearest.
     """
     known = {"help"} | {option.name for kind in kinds for option in options_of(kind)}
     for name in filter(None, map(_option, argv)):
@@ -155,11 +149,7 @@ def _from_variables(
 
 
 def _checked(option: Option, value: Any, source: str) -> list[str]:
-    """Return a value as arguments, checked here: the parser does not know their source.
-
-    Raises:
-      InputError: a value is not of the option's type.
-    """
+    """Return a value as arguments, checked here: the parser does not know their source."""
     arguments = _arguments(option, value, source)
     _, *values = [*arguments[0].split("=", 1), *arguments[1:]] if arguments else [""]
     spec = ConstructorRegistry.get_primitive_spec(PrimitiveTypeInfo.make(option.kind, set()))

@@ -16,9 +16,6 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
       value: the setting; None is off.
       low: the least value.
       high: the greatest.
-
-    Raises:
-      InputError: it does not; where a percentage was given for a share, the message says so.
     """
     if value is None or low <= value <= high:
         return
@@ -33,9 +30,6 @@ def check_numbers(settings: Any) -> None:
 
     None may be NaN or infinite, which every comparison would take its own way, and no `min_` limit
     may be above the `max_` limit of the same name: nothing would be kept.
-
-    Raises:
-      InputError: one is.
     """
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
@@ -63,9 +57,6 @@ def check_workers(workers: int, least: int = 1) -> None:
     Args:
       workers: as in `--workers`.
       least: 0 if the main process may do the work itself, else 1.
-
-    Raises:
-      InputError: it is too small, or more than eight for each core of this machine.
     """
     if workers < least:
         raise InputError(f"--workers {workers}: expected {least} or more")

@@ -152,11 +152,7 @@ def parse_line(
 
 
 def local_path(text: str) -> Path:
-    """Return the path that an argument names, or that of the copy of a file in a store.
-
-    Raises:
-      InputError: it is a URL, in which a path would drop a slash, where `copied_urls` takes none.
-    """
+    """Return the path that an argument names, or that of the copy of a file in a store."""
     if "://" in text and (copy := copy_of(text)) is not None:
         return copy
     if _URL.match(text):

@@ -59,9 +59,6 @@ def copy_of(url: str) -> Path | None:
     """Return where the copy of a file or folder in a store will lie; None if there is to be none.
 
     It has the name of the file, so that a dataset is the same as of a local file.
-
-    Raises:
-      InputError: the URL holds a user's name or password.
     """
     known = _copies.get()
     if known is None:

@@ -81,9 +81,6 @@ def read_action_genome(
       objects: `object_bbox_and_relationship.pkl`.
       persons: `person_bbox.pkl`; without it the frames carry no person boxes.
       frame_list: `frame_list.txt`; with it only the listed frames are returned.
-
-    Raises:
-      InputError: a file is missing or malformed; the message names record and field.
     """
     listed = None if frame_list is None else set(_listed_frames(frame_list))
     boxes = None if persons is None else {k: _xyxy(node) for k, node in read_members(persons)}
@@ -177,12 +174,7 @@ _NAMES: Final = frozenset(
 
 
 def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
-    """Yield key and value of each member of a pickled dict; arrays become lists.
-
-    Raises:
-      InputError: the file cannot be read, is damaged, or asks for a class or function that makes
-        no array; the message names it. Nothing of such a file is executed in this process.
-    """
+    """Yield key and value of each member of a pickled dict; arrays become lists."""
     file = Path(path).name
     try:
         with open_seekable(path) as stream:

@@ -55,11 +55,7 @@ class _Shape(msgspec.Struct):
 
 
 def detect_source(path: str | Path) -> Source:
-    """Detects the format of a caption file by its suffix, and of JSON and CSV by their fields.
-
-    Raises:
-      InputError: the suffix is unknown, the JSON is of no format, or a folder is of none.
-    """
+    """Detects the format of a caption file by its suffix, and of JSON and CSV by their fields."""
     path = Path(path)
     if path.is_dir() or row_folder(path) is not None:
         return "hugging-face"
@@ -151,10 +147,6 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
     Args:
       path: an annotation file, or a folder of Hugging Face's.
       source: its format; None detects it, see detect_source.
-
-    Raises:
-      InputError: the file is not of that format, has no caption, or gives an id twice; the message
-        names file, record and field.
     """
     readers: dict[Source, Callable[[Path], Iterator[CaptionRecord]]] = {
         "coco": _read_coco,
@@ -179,11 +171,7 @@ def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
 
 
 def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator[C]:
-    """Yield captions of a file whose ids are distinct.
-
-    Raises:
-      InputError: an id appears twice, an image is missing, or there is no caption.
-    """
+    """Yield captions of a file whose ids are distinct."""
     seen: set[str] = set()
     for record in captions:
         if record.caption_id in seen:

@@ -83,9 +83,6 @@ def read_files(
     Args:
       paths: the files; their order does not matter.
       read: reads one.
-
-    Raises:
-      InputError: there is no file, one is named twice, or a video stands in two of them.
     """
     if not paths:
         raise InputError("--annotations: name a file, or several")
@@ -113,10 +110,6 @@ def read_youcook2(path: str | Path) -> list[CaptionedVideo]:
 
     Segment ids are the published ones, as three digits. The file's `duration` and `recipe_type`
     are kept as annotation.
-
-    Raises:
-      InputError: the file is not a YouCook2 annotation file; the message names record and field,
-        for the first ten videos.
     """
     database = load_json(path)["database"]
     return read_all(database.items(), _video)
@@ -191,12 +184,7 @@ class BoundaryVideo:
 
 
 def read_gebplus(path: str | Path) -> list[BoundaryVideo]:
-    """Return the videos of a GEB+ annotation file in the file's order.
-
-    Raises:
-      InputError: the file is not a GEB+ annotation file; the message names record and field, for
-        the first ten videos.
-    """
+    """Return the videos of a GEB+ annotation file in the file's order."""
     return read_all(load_json(path).items(), _boundary_video)
 
 

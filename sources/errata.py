@@ -34,11 +34,7 @@ MAX_ERRATA: Final = 20_000
 
 
 def read_errata(path: str | Path) -> tuple[Erratum, ...]:
-    """Read a file of errata; return them sorted, so that their order in the file is nothing.
-
-    Raises:
-      InputError: a line is no erratum, or two lines contradict each other; the message says which.
-    """
+    """Read a file of errata; return them sorted, so that their order in the file is nothing."""
     found: dict[Erratum, int] = {}
     for number, line in read_lines(path):
         erratum = decode(line, Erratum, str(path), f"line {number}")
@@ -98,9 +94,6 @@ def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
     Args:
       errata: the errata.
       columns: the columns of the samples that may be corrected.
-
-    Raises:
-      InputError: another one is to be.
     """
     for erratum in errata:
         if erratum.column and erratum.column not in columns:
@@ -131,11 +124,7 @@ MAX_DROPPED: Final = 20_000
 
 
 def read_decisions(path: str | Path) -> tuple[Decision, ...]:
-    """Read a file of decisions; return them sorted, so that their order in the file is nothing.
-
-    Raises:
-      InputError: a line is no decision, or two lines are of one sample; the message says which.
-    """
+    """Read a file of decisions; return them sorted, so that their order in the file is nothing."""
     found: dict[str, tuple[int, Decision]] = {}
     for number, line in read_lines(path):
         where = f"line {number}"
@@ -152,11 +141,7 @@ def read_decisions(path: str | Path) -> tuple[Decision, ...]:
 
 
 def dropped(path: str | Path | None) -> tuple[Erratum, ...]:
-    """Return the samples that a file of decisions drops; none if no file is named.
-
-    Raises:
-      InputError: see read_decisions; or the file drops more than 20,000 samples.
-    """
+    """Return the samples that a file of decisions drops; none if no file is named."""
     if path is None:
         return ()
     drops = [each for each in read_decisions(path) if each.decision == "drop"]

@@ -49,11 +49,7 @@ class Configuration:
 
 
 def configurations(root: Path) -> tuple[Configuration, ...]:
-    """Return the configurations that the card of a folder names; none without such a card.
-
-    Raises:
-      InputError: a pattern leads out of the folder, or the card cannot be read.
-    """
+    """Return the configurations that the card of a folder names; none without such a card."""
     said = _said(root / CARD)
     if not said:
         return ()
@@ -61,11 +57,7 @@ def configurations(root: Path) -> tuple[Configuration, ...]:
 
 
 def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
-    """Return the configuration that is taken where none is named.
-
-    Raises:
-      InputError: there are several, none of which is the default.
-    """
+    """Return the configuration that is taken where none is named."""
     named = [one for one in found if one.is_default] or [
         one for one in found if one.name == _DEFAULT or len(found) == 1
     ]

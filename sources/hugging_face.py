@@ -90,11 +90,7 @@ class RowFolder:
         return any(path.suffix.lower() in _PICTURES for path in paths)
 
     def one_split(self) -> "RowFolder":
-        """Return the folder, whose rows have to be of one split, which they do not name.
-
-        Raises:
-          InputError: they are of several.
-        """
+        """Return the folder, whose rows have to be of one split, which they do not name."""
         splits = _splits(self.tables)
         if len(splits) > 1:
             raise InputError(
@@ -110,9 +106,6 @@ class RowFolder:
         Args:
           media: the field that `file_name` goes by, `image` or `video`.
           has_cells: whether a picture that stands in a row is a `Cell`; else it is its name alone.
-
-        Raises:
-          InputError: a table cannot be read.
         """
         for table in self.tables:
             yield from _rows(self.root, table, media, has_cells)
@@ -122,10 +115,6 @@ def row_folder(path: Path) -> RowFolder | None:
     """Return what a path names: such a folder, or a split or configuration of one; else None.
 
     A dataset of eqforge's is none.
-
-    Raises:
-      InputError: a table is missing, the split is unknown, or the folder holds tables of two forms
-        or several configurations.
     """
     if path.is_dir():
         return _folder(path)

@@ -84,9 +84,6 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     perturbed captions that were not changed are left out. Of SIMAT's files `captions.txt` and
     `triplets.csv` give each triplet's caption, and `transfos.csv` the captions of region and target
     of each query; the three have to lie side by side.
-
-    Raises:
-      InputError: the file has no known format; the message names file, record and field.
     """
     path = Path(path)
     if path.name in _SIMAT_CAPTIONS or path.match("transfos*.csv"):
@@ -113,11 +110,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
 
 
 def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
-    """Yield the captions of a finished dataset of captions of one image, local or remote.
-
-    Raises:
-      InputError: it is none, or a file of the dataset is missing or damaged.
-    """
+    """Yield the captions of a finished dataset of captions of one image, local or remote."""
     read = _reader(dataset)
     if read is None:
         raise InputError(f"{dataset.folder}: has no captions that were made from others")
@@ -145,11 +138,7 @@ def _reader(dataset: "Dataset") -> Callable[[], Iterator[LabelledCaptions]] | No
 
 
 def is_dataset(path: Path) -> bool:
-    """Say whether a path is a folder of eqforge's, and not one of Hugging Face's.
-
-    Raises:
-      InputError: it is one of Hugging Face's in which a file is missing.
-    """
+    """Say whether a path is a folder of eqforge's, and not one of Hugging Face's."""
     return path.is_dir() and row_folder(path) is None
 
 

@@ -68,9 +68,6 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
       path: a file, or a folder.
       language: the one that is wanted, such as `en`, which takes `en-US`, too; without it there has
         to be one file for a video. Names that say no language are of any.
-
-    Raises:
-      InputError: a video has several files, even so.
     """
     if not path.is_dir():
         files = [path] if path.suffix.lower() in ENDINGS else []
@@ -213,10 +210,6 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
     Args:
       path: a file or folder.
       language: of subtitles; see subtitles_of.
-
-    Raises:
-      InputError: the folder holds none, or both subtitles and tables; a video has several
-        subtitles, or a language is asked for and there are none.
     """
     rows, subtitles = row_folder(path), subtitles_of(path, language)
     if rows is not None and subtitles:
@@ -239,11 +232,7 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
 
 
 def read_records(path: Path, language: str | None = None) -> Iterator[Record]:
-    """Yield the records of a file or of a folder; see moment_files.
-
-    Raises:
-      InputError: the ending is unknown, or a file cannot be read as what it is named.
-    """
+    """Yield the records of a file or of a folder; see moment_files."""
     (first, *_) = moment_files(path, language)
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
         ".jsonl": read_json_lines,

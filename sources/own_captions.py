@@ -66,22 +66,14 @@ class _Fields(msgspec.Struct, frozen=True):
 
 
 def caption_files(path: Path) -> list[Path]:
-    """Return the path itself, or the caption files in it if it is a folder.
-
-    Raises:
-      InputError: a file of the folder is missing, or it is none of Hugging Face's.
-    """
+    """Return the path itself, or the caption files in it if it is a folder."""
     if (rows := row_folder(path)) is not None:
         return rows.files
     return [path] if not path.is_dir() else _known(path).files
 
 
 def header_of(path: Path) -> set[str]:
-    """Return the columns of a CSV or TSV file, as its first line names them.
-
-    Raises:
-      InputError: the file cannot be read.
-    """
+    """Return the columns of a CSV or TSV file, as its first line names them."""
     line = first_line(path).rstrip("\r\n")
     try:
         cells = next(csv.reader([line], delimiter=_delimiter(path), skipinitialspace=True), [])
@@ -91,22 +83,13 @@ def header_of(path: Path) -> set[str]:
 
 
 def read_own(path: Path) -> Iterator[OwnCaption]:
-    """Yield the captions of what `own_records` reads.
-
-    Raises:
-      InputError: as there, or a record is no caption; the message names it.
-    """
+    """Yield the captions of what `own_records` reads."""
     for record in own_records(path):
         yield from captions_of(path.name, record)
 
 
 def own_records(path: Path) -> Iterator[Record]:
-    """Yield the records of a table, a JSON array or JSON lines, or the rows of a folder.
-
-    Raises:
-      InputError: the file cannot be read as what its ending says, or the folder is none of Hugging
-        Face's.
-    """
+    """Yield the records of a table, a JSON array or JSON lines, or the rows of a folder."""
     if path.is_dir() or row_folder(path) is not None:
         return _known(path).rows("image")
     readers: dict[str, Callable[[Path], Iterator[Record]]] = {
@@ -140,11 +123,7 @@ def _read_table(path: Path) -> Iterator[Record]:
 
 
 def captions_of(file: str, record: Record) -> Iterator[OwnCaption]:
-    """Yield the captions of a record: one, or several where they are a list.
-
-    Raises:
-      InputError: the record is no caption; the message names it.
-    """
+    """Yield the captions of a record: one, or several where they are a list."""
     where, members = record.where, record.node(file).mapping()
     known = {name: members[name] for name in _Fields.__struct_fields__ if name in members}
     found = decode(compact_json(known).encode(), _Fields, file, where)

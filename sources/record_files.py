@@ -51,11 +51,7 @@ class Record:
         return f"{self.unit} {self.number}"
 
     def node(self, file: str) -> Node:
-        """Return what it says.
-
-        Raises:
-          InputError: it has a problem.
-        """
+        """Return what it says."""
         if self.problem:
             raise InputError(f"{file}: {self.where}: {self.problem}")
         return Node(file, self.where, self.value)
@@ -123,21 +119,13 @@ def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
 
 
 def read_content(path: Path) -> str:
-    """Return the text of a file.
-
-    Raises:
-      InputError: it cannot be read, or is not text.
-    """
+    """Return the text of a file."""
     with _opened(path) as stream:
         return "".join(_lines(path, stream))
 
 
 def first_line(path: Path) -> str:
-    """Return the first line of a file, with its end; empty if there is none.
-
-    Raises:
-      InputError: the file cannot be read.
-    """
+    """Return the first line of a file, with its end; empty if there is none."""
     with _opened(path, newline="") as stream:
         return stream.readline(csv.field_size_limit())
 
@@ -198,9 +186,6 @@ def read_table(
       numbers: columns that hold numbers; others hold text.
       keeps_empty: whether an empty cell of text is an empty text; else it says nothing.
       has_index: whether a first column without a name is left out: pandas numbers the rows there.
-
-    Raises:
-      InputError: it is no such table, or a column is missing.
     """
     form = "TSV" if path.suffix.lower() == ".tsv" else "CSV"
     with _opened(path, newline="") as stream:

@@ -46,21 +46,13 @@ BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 
 def pair_files(path: Path) -> list[Path]:
-    """Return the files of text pairs that a path names: itself, or those of Hugging Face's folder.
-
-    Raises:
-      InputError: the folder has several splits, or a file is missing.
-    """
+    """Return the files of text pairs that a path names: itself, or those of Hugging Face's folder."""
     rows = row_folder(path)
     return [path] if rows is None else rows.one_split().files
 
 
 def pair_records(path: Path) -> Iterator[tuple[str | None, Node]]:
-    """Yield the records, each with its key if the file is a JSON object.
-
-    Raises:
-      InputError: the file or folder cannot be read.
-    """
+    """Yield the records, each with its key if the file is a JSON object."""
     if (rows := row_folder(path)) is not None:
         found = rows.one_split().rows("image")
         return ((None, record.node(path.name)) for record in found)
@@ -161,10 +153,6 @@ def read_text_pairs(path: str | Path) -> Iterator[TextPair]:
     """Yield the text pairs of a file or of an eqforge dataset folder, in order.
 
     JSON lines and datasets stream; a JSON file is held in memory.
-
-    Raises:
-      InputError: the file has none of the formats, gives an id twice, or holds half of a surrogate
-        pair; the message names file, record and field.
     """
     path = Path(path)
     return _checked(path.name, _pairs(pair_records(path)))
@@ -186,9 +174,6 @@ def with_hard_positives(
 
     The authors publish the original pairs and, in the same order, pairs whose true caption is the
     hard positive. They have no ids, so they are joined by position, and every image is compared.
-
-    Raises:
-      InputError: the files differ in length, or in the image of a record.
     """
     rest = iter(reworded)
     for pair in pairs:

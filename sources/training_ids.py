@@ -73,10 +73,6 @@ def read_training_ids(listed: TrainingList, splits: tuple[str, ...]) -> Iterator
     Args:
       listed: the file.
       splits: which splits count as training, if the file has splits; `all` takes every one.
-
-    Raises:
-      InputError: the file is none of the formats, has numbers of no known collection, or names no
-        image of the splits.
     """
     is_json, is_empty = listed.path.suffix == ".json", True
     for keys in _read_json(listed, splits) if is_json else _read_text(listed):

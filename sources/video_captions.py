@@ -66,10 +66,6 @@ def read_captioned_videos(
       path: the file, or a folder of subtitles or of Hugging Face's.
       max_bad_share: the share of records, in [0, 1], that need not be captioned moments.
       language: of subtitles, of which a video may have several; see moment_files.py.
-
-    Raises:
-      InputError: a file cannot be read as what its ending says, no record is a captioned moment,
-        or too many are not; the message lists the first ten with their numbers.
     """
     path = Path(path)
     lines = [_read_line(path.name, record) for record in read_records(path, language)]

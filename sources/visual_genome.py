@@ -107,11 +107,7 @@ class _Image(msgspec.Struct, frozen=True):
 
 
 def read_relationships(path: str | Path) -> Iterator[Relation]:
-    """Yield the relations of relationships.json in its order.
-
-    Raises:
-      InputError: the file is not of that format; the message names record and field.
-    """
+    """Yield the relations of relationships.json in its order."""
     for where, raw in _records(path):
         image = decode(raw, _ImageRelations, Path(path).name, where)
         for found in image.relationships:
@@ -125,11 +121,7 @@ def read_relationships(path: str | Path) -> Iterator[Relation]:
 
 
 def read_scene_graphs(path: str | Path) -> Iterator[Relation]:
-    """Yield the relations of scene_graphs.json in its order.
-
-    Raises:
-      InputError: the file is not of that format, or a relation names an object that is not there.
-    """
+    """Yield the relations of scene_graphs.json in its order."""
     for where, raw in _records(path):
         graph = decode(raw, _SceneGraph, Path(path).name, where)
         things = {thing.object_id: thing for thing in graph.objects}
@@ -157,11 +149,7 @@ def _relation(image: int, number: int, predicate: str, subject: _Thing, target: 
 
 
 def read_image_data(path: str | Path) -> dict[str, ImageData]:
-    """Return the entries of image_data.json by the image's id.
-
-    Raises:
-      InputError: the file is not of that format, or gives an image twice.
-    """
+    """Return the entries of image_data.json by the image's id."""
     found: dict[str, ImageData] = {}
     for where, raw in _records(path):
         image = decode(raw, _Image, Path(path).name, where)
@@ -183,9 +171,6 @@ def read_aliases(path: str | Path, clean: Callable[[str], str]) -> dict[str, str
     Args:
       path: object_alias.txt or relationship_alias.txt.
       clean: normalises a name before it is compared.
-
-    Raises:
-      InputError: the file cannot be read, or is not UTF-8.
     """
     found: dict[str, str] = {}
     for _, line in text_lines(path):

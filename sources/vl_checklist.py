@@ -49,11 +49,7 @@ class _Captions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
-    """Return the records of one VL-CheckList file in its order.
-
-    Raises:
-      InputError: the file is not a VL-CheckList file; the message names record and field.
-    """
+    """Return the records of one VL-CheckList file in its order."""
     file = Path(path).name
     records = decode(read_bytes(path), list[tuple[str, _Captions]], file)
     read = (_record(file, index, *record) for index, record in enumerate(records))

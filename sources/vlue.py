@@ -127,12 +127,7 @@ class _Phrase(msgspec.Struct, frozen=True):
 
 
 def read_vlue(task: Task, path: str | Path) -> Iterator[VlueItem]:
-    """Yield the items of a file in its order.
-
-    Raises:
-      InputError: the file is not of the task's format, is empty, lacks an image's name or a text,
-        or gives an id twice; the message names file, row and field.
-    """
+    """Yield the items of a file in its order."""
     path, number = Path(path), 0
     seen: set[str] = set()
     for item in _READERS[task](path):
@@ -258,11 +253,7 @@ def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[
 
 
 def read_answer_list(path: str | Path) -> frozenset[str]:
-    """Read the answers a classifier can give: a JSON array, a JSON object's keys, or lines.
-
-    Raises:
-      InputError: the file has none of these forms, or holds no answer.
-    """
+    """Read the answers a classifier can give: a JSON array, a JSON object's keys, or lines."""
     path = Path(path)
     if path.suffix == ".json":
         kind: Any = list[str] | dict[str, Any]

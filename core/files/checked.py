@@ -205,11 +205,7 @@ class Node:
 
 
 def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
-    """Read every record, each a tuple of arguments, and reports the wrong ones together.
-
-    Raises:
-      InputError: some are wrong; the message lists the first ten.
-    """
+    """Read every record, each a tuple of arguments, and reports the wrong ones together."""
     found, problems = [], []
     for record in records:
         try:
@@ -232,9 +228,6 @@ def parse_json(text: str, file: str, where: str = "", *, nan_is_null: bool = Fal
 
     Args:
       nan_is_null: read them as null instead, as other people's tables need.
-
-    Raises:
-      InputError: the text is not such JSON.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -261,11 +254,7 @@ def parse_json(text: str, file: str, where: str = "", *, nan_is_null: bool = Fal
 
 
 def read_text(path: str | Path) -> str:
-    """Read a UTF-8 text file.
-
-    Raises:
-      InputError: it is missing, not a file, not readable or not UTF-8.
-    """
+    """Read a UTF-8 text file."""
     try:
         with open_text(path, encoding="utf-8-sig", newline="") as stream:
             return stream.read()

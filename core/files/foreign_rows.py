@@ -50,11 +50,7 @@ class Cell:
     row: int
 
     def read(self) -> bytes:
-        """Return the bytes of the picture; its neighbours stay in memory for the next calls.
-
-        Raises:
-          InputError: the table cannot be read.
-        """
+        """Return the bytes of the picture; its neighbours stay in memory for the next calls."""
         for file, column, first, group in list(_groups):
             if (file, column) == (self.file, self.column) and 0 <= self.row - first < len(group):
                 return group[self.row - first]
@@ -82,9 +78,6 @@ def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]
     Args:
       path: the file.
       has_cells: whether a picture that stands in a row is a `Cell`; else it is its name alone.
-
-    Raises:
-      InputError: the file is missing, damaged, incomplete, or expands to far more than its size.
     """
     number = 0
     for part in _answers(path, "rows", has_cells=has_cells):

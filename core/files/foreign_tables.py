@@ -52,9 +52,6 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
       path: of the file.
       columns: the type of each; `pa.string()` gives Texts, other types an array of them.
       expected: a description of what the file has to have, for messages.
-
-    Raises:
-      InputError: the file cannot be read, lacks a column, or expands to far more than its size.
     """
     known: dict[str, dict[str, int]] = {n: {} for n in columns if pa.types.is_string(columns[n])}
     parts: dict[str, list[Any]] = {name: [] for name in columns}
@@ -83,11 +80,7 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the names of a Parquet file's columns.
-
-    Raises:
-      InputError: the file cannot be read.
-    """
+    """Return the names of a Parquet file's columns."""
     try:
         with open_plain(path) as stream:
             return list(TableFile(stream, is_foreign=True).schema.names)
@@ -108,11 +101,7 @@ def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
 
 
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV file with a header; `.tsv` has tabs.
-
-    Raises:
-      InputError: it is missing, not UTF-8 or not CSV, or a field exceeds 131,072 characters.
-    """
+    """Yield the rows of a CSV file with a header; `.tsv` has tabs."""
     try:
         with io.TextIOWrapper(
             io.BufferedReader(open_plain(path)), encoding="utf-8-sig", newline=""
@@ -134,9 +123,6 @@ def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of the first sheet of an Excel file, whose first row names the columns.
 
     No formula is computed: a cell with one has the value that the file says.
-
-    Raises:
-      InputError: it is missing or damaged, has no header, or expands to far more than its size.
     """
     try:
         with open_plain(path) as stream:

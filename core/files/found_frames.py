@@ -166,9 +166,6 @@ class TrimmedClips:
         A file or a folder of frames that has the video's own name comes first. Clips are looked for
         in the folder itself, in class folders, and in split folders that hold class folders.
         Where there is neither, or the folder is that of a web server, the name is the video's.
-
-        Raises:
-          InputError: there are two clips of the video.
         """
         if not self.folder.is_on_disk and self.folder.names is None:
             return video

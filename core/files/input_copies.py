@@ -9,11 +9,7 @@ from eqforge.core.urls import copies, is_http, public
 
 
 def fetch_inputs() -> None:
-    """Copy the files and folders of stores that options named, unless they are here already.
-
-    Raises:
-      InputError: one is missing, or cannot be read.
-    """
+    """Copy the files and folders of stores that options named, unless they are here already."""
     for url, copy in copies().items():
         if copy.exists():
             continue

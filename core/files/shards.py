@@ -45,12 +45,7 @@ class Member:
 
 
 def read_shards(shards: list[str]) -> Iterator[Member]:
-    """Yield the files in shards, in the order of the shards; reads headers alone.
-
-    Raises:
-      InputError: one is missing, compressed or damaged, holds links, devices or sparse files, or a
-        name appears twice, in one shard or in two.
-    """
+    """Yield the files in shards, in the order of the shards; reads headers alone."""
     first: dict[str, str] = {}
     with ThreadPoolExecutor(READERS) as readers:
         for member in itertools.chain.from_iterable(readers.map(_read_shard, shards)):

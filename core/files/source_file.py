@@ -245,11 +245,7 @@ def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def _check_fetched(source: SourceFile, path: str | Path) -> None:
-    """Check that a file is not the pointer that Git LFS leaves in its place.
-
-    Raises:
-      InputError: it is.
-    """
+    """Check that a file is not the pointer that Git LFS leaves in its place."""
     if os.pread(source.stream.fileno(), len(LFS_POINTER), 0) == LFS_POINTER:
         raise InputError(
             f"{path}: is a pointer of Git LFS, and not the file itself: fetch that, as `git lfs "
@@ -292,9 +288,6 @@ def unchanged(paths: Iterable[str | Path]) -> Iterator[None]:
     """Check that files, and those in folders, do not change during the block.
 
     For libraries that open files by name. Paths that do not exist on this machine are ignored.
-
-    Raises:
-      InputError: one of them changed.
     """
     places = [Path(path) for path in paths]
     before = {path: _states(path) for path in places}

@@ -81,9 +81,6 @@ class SourceFolder:
 
         Args:
           flag: the option that names it, without dashes.
-
-        Raises:
-          InputError: it is not there or empty, cannot be reached, or holds what cannot be read.
         """
         for cached in (_kind, _index, _names, _find_on_web):
             cached.cache_clear()

@@ -48,11 +48,7 @@ def join(root: str, *parts: str) -> str:
 
 
 def locate(url: str) -> tuple[Any, str]:
-    """Return the file system of a path or URL, and the path on it.
-
-    Raises:
-      InputError: no package for URLs of that kind is installed, or they name no store.
-    """
+    """Return the file system of a path or URL, and the path on it."""
     import fsspec
     from fsspec.registry import known_implementations
 
@@ -75,10 +71,6 @@ def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
     Args:
       url: of the file, or its path.
       timeout_s: how long to wait; clients retry stores that do not exist again and again.
-
-    Raises:
-      InputError: it does not answer, or denies this user access. Each store has exceptions of its
-        own for this.
     """
     import fsspec
 

@@ -311,10 +311,6 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
       folder: path or URL.
       path: of the file below it; see storage.open_below.
       advice: what to do where the file cannot be read.
-
-    Raises:
-      InputError: the file is missing, not a plain file, damaged, or beyond the limits, even if that
-        shows only in the block.
     """
     try:
         with storage.open_below(folder, path) as stream:
@@ -329,11 +325,7 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str], url: str) -> None:
-    """Check that a file has columns; pyarrow silently leaves out missing ones.
-
-    Raises:
-      InputError: one is missing.
-    """
+    """Check that a file has columns; pyarrow silently leaves out missing ones."""
     for name in columns:
         if (first := name.split(".")[0]) not in schema.names:
             raise InputError(

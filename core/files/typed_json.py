@@ -40,11 +40,7 @@ _PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<where>.*)`$", re.DOTALL)
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file.
-
-    Raises:
-      InputError: it is missing, not a file or not readable.
-    """
+    """Read a file."""
     try:
         return read_input(path)
     except OSError as error:
@@ -52,11 +48,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Streams the lines of a file that are not blank, with their numbers from 1.
-
-    Raises:
-      InputError: the file is missing, not a file or not readable.
-    """
+    """Streams the lines of a file that are not blank, with their numbers from 1."""
     try:
         with open_input(path) as stream:
             for number, line in enumerate(stream, start=1):
@@ -67,11 +59,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Streams the lines of a file as text, without their ends; see read_lines.
-
-    Raises:
-      InputError: as read_lines, or a line is not UTF-8.
-    """
+    """Streams the lines of a file as text, without their ends; see read_lines."""
     for number, line in read_lines(path):
         try:
             yield number, line.decode("utf-8-sig").rstrip("\r\n")
@@ -89,9 +77,6 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
       type_: a msgspec struct, a dataclass or a container of them.
       file: name of the file, for messages.
       where: place of the value in the file, for messages, such as `line 3`.
-
-    Raises:
-      InputError: the value is not JSON, or not of the type; the message names record and field.
     """
     prefix = f"{file}: {where}" if where else file
     try:

@@ -63,11 +63,7 @@ class Cage:
 
 
 def adjusted(cage: Cage | None) -> Cage | None:
-    """Return a cage as adjusted by the user's environment; see VARIABLE.
-
-    Raises:
-      InputError: the variable is malformed.
-    """
+    """Return a cage as adjusted by the user's environment; see VARIABLE."""
     wanted = os.environ.get(VARIABLE, "")
     if cage is None or wanted == "off":
         return None

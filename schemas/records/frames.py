@@ -69,11 +69,7 @@ class FrameSettings:
     """Most pixels (width times height) a video may have; larger ones are rejected undecoded."""
 
     def __post_init__(self) -> None:
-        """Check the ranges.
-
-        Raises:
-          InputError: a setting is out of its range.
-        """
+        """Check the ranges."""
         if not 1 <= self.jpeg_quality <= 95:
             raise InputError(f"jpeg_quality must lie in 1..95, not {self.jpeg_quality}")
         if self.max_side is not None and self.max_side < 1:

@@ -132,11 +132,7 @@ QUESTIONS: Final = QuestionForm(
 
 
 def form_of(columns: Set[str], where: str) -> QuestionForm:
-    """Return what samples of these columns can be asked.
-
-    Raises:
-      InputError: they are neither pairs nor captions with a false one nor questions.
-    """
+    """Return what samples of these columns can be asked."""
     for form in (PAIRS, REWORDINGS, FOILS, QUESTIONS):
         if {*form.columns, form.cluster} <= columns:
             return form

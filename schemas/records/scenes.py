@@ -292,11 +292,7 @@ class ScenePair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderSettings:
-    """How scenes are rendered.
-
-    Raises:
-      InputError: a setting is outside its range.
-    """
+    """How scenes are rendered."""
 
     resolution: int = 256
     """Width and height of the pictures in pixels, 16 to 4096; the time grows with its square."""

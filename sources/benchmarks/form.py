@@ -300,11 +300,7 @@ def record_id(entry: Entry, image: str, own: str | None) -> str:
 
 
 def own_id(node: Node, *names: str) -> str | None:
-    """Return the first of some fields that a record has, a text or a whole number; None for none.
-
-    Raises:
-      InputError: it is neither.
-    """
+    """Return the first of some fields that a record has, a text or a whole number; None for none."""
     for name in names:
         if (found := node.get(name)) is not None and found.value != "":
             value = found.value

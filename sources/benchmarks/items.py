@@ -67,11 +67,7 @@ class Columns:
         }
 
     def check(self, seen: AbstractSet[str], source: Path) -> None:
-        """Check that the columns are there.
-
-        Raises:
-          InputError: no record has one of them.
-        """
+        """Check that the columns are there."""
         for field, column in self.names:
             if column not in seen:
                 raise InputError(
@@ -85,11 +81,7 @@ NAMED: Final = Columns()
 
 
 def parse_columns(texts: Sequence[str], known: Sequence[str]) -> Columns:
-    """Return the columns named by texts such as `caption_0=left_text`.
-
-    Raises:
-      InputError: a text has another form, or names no field of the form.
-    """
+    """Return the columns named by texts such as `caption_0=left_text`."""
     names = []
     for text in texts:
         field, mark, column = text.partition("=")
@@ -113,9 +105,6 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     Args:
       source: a file, a folder of them, or a folder that Hugging Face's `datasets` reads or wrote.
       forms: those of the benchmark; of a folder the files by their patterns are taken.
-
-    Raises:
-      InputError: there is no such file or folder, or none of its files is one of the benchmark.
     """
     if (rows := rows_of(source, forms)) is not None:
         return rows.files
@@ -155,12 +144,7 @@ def _other_fields(source: Path) -> str:
 
 
 def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) -> Iterator[Entry]:
-    """Yield the records of a benchmark, each with its place.
-
-    Raises:
-      InputError: see `benchmark_files`; a file cannot be read, or a column that was named is not
-        there.
-    """
+    """Yield the records of a benchmark, each with its place."""
     _check_columns(source, forms, columns)
     for entry in _entries(source, forms):
         value = columns.named(entry.node.value)
@@ -277,10 +261,6 @@ def read_items(
       source: see `benchmark_files`.
       columns: what the columns are called, of your own tables.
       max_bad_share: of the records, see `allowed_bad`; 0 stops at the first bad record.
-
-    Raises:
-      InputError: too many records are bad, or two with the same id say different things; there is
-        none.
     """
     forms, names = FORMS[benchmark], _Names()
     number = records = 0
@@ -370,11 +350,7 @@ class _Names:
         self._seen: dict[str, tuple[str, int, str]] = {}
 
     def suffix(self, entry: Entry, name: str) -> str:
-        """Return what is appended to the ids of a record's items.
-
-        Raises:
-          InputError: another record has the name, and says something else.
-        """
+        """Return what is appended to the ids of a record's items."""
         digest = short_digest(with_names(entry.node.value))
         here = f"{entry.node.file}: {entry.node.where}"
         known, count, place = self._seen.get(name, (digest, 0, here))

@@ -189,11 +189,7 @@ def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield an entry for each two statements of a pair, by their numbers.
-
-    Raises:
-      InputError: a statement has no other of its type.
-    """
+    """Yield an entry for each two statements of a pair, by their numbers."""
     found: dict[int, Entry] = {}
     for entry in entries:
         number = int(_number(entry.node, "Question ID"))
@@ -251,11 +247,7 @@ HUB: Final = frozenset(
 
 
 def join_groups(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield an entry for each group of four records; rows of the hub as they are.
-
-    Raises:
-      InputError: records are missing, or stand in another order.
-    """
+    """Yield an entry for each group of four records; rows of the hub as they are."""
     group: list[Entry] = []
     for entry in entries:
         if not isinstance(entry.node.value, list):

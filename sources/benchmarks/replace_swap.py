@@ -34,11 +34,7 @@ _JOINED: Final = ("image_path", "false_caption")
 
 
 def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield each record of `data` with the hard positive of its counterpart.
-
-    Raises:
-      InputError: the two folders do not have the same files, or those not the same records.
-    """
+    """Yield each record of `data` with the hard positive of its counterpart."""
     found: dict[str, dict[str, list[Entry]]] = {name: {} for name in FOLDERS}
     for entry in entries:
         folder = entry.place.split("/")[-2]
