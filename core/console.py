@@ -58,7 +58,6 @@ class _LastLine(io.TextIOBase):
 
     @property
     def last(self) -> str:
-        """The last line that is not empty, even if it is not ended."""
         return self._rest if self._rest.strip() else self.line
 
 
@@ -74,11 +73,11 @@ _session: _Session | None = None
 
 @contextlib.contextmanager
 def session(*, keeps_output: bool = False) -> Iterator[None]:
-    """Undoes at the end of the block what `take` did in it.
+    """Undo what `take` did when the block ends.
 
     Args:
-      keeps_output: whether standard output is what the command was asked for, such as a table,
-        and stays whole in a quiet session.
+      keeps_output: whether standard output is the product of the command, such as a table, and
+        stays complete in a quiet session.
     """
     global _session
     with contextlib.ExitStack() as streams:
@@ -117,7 +116,7 @@ def _last_line(stream: TextIO | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logged(level: int) -> Iterator[None]:
-    """Logs from a level on in the block; from INFO on, errors are printed with their traceback."""
+    """Log from a level on in the block; from INFO on, errors are printed with their traceback."""
     loggers = logging.getLogger(), logging.getLogger("apache_beam")
     before = [logger.level for logger in loggers]
     for logger in loggers:
@@ -134,7 +133,7 @@ def _logged(level: int) -> Iterator[None]:
 
 
 def give(document: Any) -> None:
-    """Print a result as JSON, if that is asked for; its hidden characters are escaped."""
+    """Print a result as JSON, if requested, with its hidden characters escaped."""
     if _session is not None and _session.document is not None:
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
         print(escaped_json(text), file=_session.document)

@@ -46,13 +46,12 @@ class MissingExtra(EqforgeError):
     """
 
     def __init__(self, package: str, extra: str, then: str = "") -> None:
-        """Name the missing package and the commands that install it."""
         commands = [f"pip install 'eqforge[{extra}]'", *([then] if then else [])]
         super().__init__(f"{package} is not installed: {' && '.join(commands)}")
         self.package, self.extra, self.then = package, extra, then
 
     def __reduce__(self) -> tuple[type["MissingExtra"], tuple[str, str, str]]:
-        """Supports pickling, from a worker to the driver."""
+        """Support pickling, from a worker to the driver."""
         return type(self), (self.package, self.extra, self.then)
 
 
@@ -99,7 +98,7 @@ def reported_errors(*, goes_on: bool = False) -> Iterator[None]:
 
 
 def _report(error: Exception) -> None:
-    """Exits with the message and the status of an error; return if the error is a bug."""
+    """Exit with the message and the status of an error; return if the error is a bug."""
     if isinstance(error, BuildError):
         _leave(str(error), 1)
     if isinstance(error, EqforgeError):
@@ -120,7 +119,7 @@ def _report(error: Exception) -> None:
 
 
 def _is_the_system_s(error: OSError) -> bool:
-    """Say whether an error is the system's and not a bug: it names a file or is no mistake."""
+    """Return True if an error names a file or is no mistake of the code."""
     return error.errno is not None and (error.filename is not None or error.errno not in _MISTAKES)
 
 
@@ -136,7 +135,7 @@ def check_memory() -> None:
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Say whether an exception reports a lack of memory or of threads.
+    """Return True if an exception reports a lack of memory or of threads.
 
     Python 3.11 has no class for the latter.
     """
@@ -145,11 +144,7 @@ def is_want_of_memory(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Add the file and its disk to errors in the block that report a full disk and name no file.
-
-    Args:
-      path: of the file that is written, or its folder.
-    """
+    """Add the file and its disk to errors in the block that report a full disk and name no file."""
     try:
         yield
     except OSError as error:
@@ -179,7 +174,7 @@ def _full_disk(error: OSError) -> str:
 
 
 def has_room(folder: str) -> bool:
-    """Say whether a folder's disk has room for a file of 1 MiB."""
+    """Return True if a folder's disk has room for a file of 1 MiB."""
     found = os.statvfs(folder)
     return found.f_bavail * found.f_frsize >= 1 << 20 and (found.f_favail > 0 or not found.f_files)
 
@@ -192,7 +187,6 @@ def _leave(message: str, status: int) -> NoReturn:
 
 
 def tell(program: str, error: object) -> None:
-    """Print an error to standard error: one line of bounded length without control characters."""
     print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 
 def sha256_hex(data: bytes) -> str:
-    """Return the SHA-256 of the bytes as 64 lower-case hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
@@ -28,26 +27,20 @@ def short_digest(value: Any) -> str:
 class Namer:
     """Makes the names of equal records distinct: the second and later get `-2`, `-3`, ...
 
-    A name has to depend on a record's whole content. Records of one name are then equal, and in any
-    order the same names belong to the same content.
+    A name has to depend on a record's whole content. Records with the same name are then equal, and
+    their order does not matter.
     """
 
     def __init__(self) -> None:
-        """Start without names."""
         self._seen: Counter[str] = Counter()
 
     def __call__(self, name: str) -> str:
-        """Return the name, with a number appended unless it is the first of its kind."""
         self._seen[name] += 1
         return name if self._seen[name] == 1 else f"{name}-{self._seen[name]}"
 
 
 def derive_seed(run_seed: int, record_id: str, step: str, step_version: int) -> int:
-    """Return the seed of one step on one record, in [0, 2**63).
-
-    The same four arguments give the same seed in every process, on every machine; records and
-    steps do not share a stream of random numbers.
-    """
+    """Return the seed of one step on one record, in [0, 2**63): the same on every machine."""
     digest = hashlib.sha256(json.dumps([run_seed, record_id, step, step_version]).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 1
 
@@ -59,12 +52,12 @@ def bucket(record_id: str, buckets: int) -> int:
 
 
 def picture_key(image: str, text_id: str) -> str:
-    """Return what texts of one image share; a text of no known image shares it with none."""
+    """Return a key that texts of one image share; without a known image it is the text's own."""
     return image or f"\0{text_id}"
 
 
 def is_sampled(record_id: str, fraction: float) -> bool:
-    """Say whether a record, by its id, belongs to a sample of a fraction in [0, 1].
+    """Return True if a record, by its id, belongs to a sample of a fraction in [0, 1].
 
     The sample of a larger fraction contains that of a smaller one.
     """
@@ -72,6 +65,6 @@ def is_sampled(record_id: str, fraction: float) -> bool:
 
 
 def sample_rank(record_id: str) -> int:
-    """Return a record's number in [0, 2**64): samples are of the records with the least."""
+    """Return a record's number in [0, 2**64): samples take the records with the lowest."""
     digest = hashlib.blake2b(record_id.encode(), digest_size=8, person=b"sample").digest()
     return int.from_bytes(digest, "big")

@@ -31,11 +31,11 @@ _WORDS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Presets:
-    """What was given, and where.
+    """Options from files and variables.
 
     Attributes:
-      arguments: for what the command line leaves open.
-      sources: where options were given, by their names: `command line`, a file or a variable.
+      arguments: for the options that the command line omits.
+      sources: where options were set, by their names: `command line`, a file or a variable.
     """
 
     arguments: tuple[str, ...]
@@ -50,7 +50,6 @@ def read_presets(
     Args:
       kinds: the dataclasses of a command's options.
       argv: its command line, which may name the file by `--config`.
-      environment: the variables.
     """
     options = {option.name: option for kind in kinds for option in options_of(kind)}
     sources = {
@@ -69,14 +68,7 @@ def read_presets(
 
 
 def check_names(kinds: Sequence[type], argv: Sequence[str]) -> None:
-    """Check that a command line has no option that is nearly one of the command's.
-
-    Others are left to the parser.
-
-    Args:
-      kinds: the dataclasses of the command's options.
-      argv: the command line.
-    """
+    """Check that a command line has no misspelt option; the parser checks the rest."""
     known = {"help"} | {option.name for kind in kinds for option in options_of(kind)}
     for name in filter(None, map(_option, argv)):
         is_known = name.removeprefix("no-") in known or name.startswith("tyro-")
@@ -95,7 +87,7 @@ class Option:
 
 
 def options_of(kind: type) -> Iterator[Option]:
-    """Yield the options of a dataclass; what stands on its own, as a path does, is none."""
+    """Yield the options of a dataclass, without positional ones."""
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
         hint, *marks = _parts(hints[field.name])
@@ -168,7 +160,6 @@ def _is_list(option: Option) -> bool:
 
 
 def _arguments(option: Option, value: Any, source: str) -> list[str]:
-    """Return a value as arguments."""
     name = option.name
     if option.kind is bool:
         value = _WORDS.get(value.lower(), value) if isinstance(value, str) else value

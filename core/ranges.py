@@ -14,8 +14,6 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
     Args:
       name: of the setting, `max_changed_area` for `--max-changed-area`.
       value: the setting; None is off.
-      low: the least value.
-      high: the greatest.
     """
     if value is None or low <= value <= high:
         return
@@ -26,11 +24,7 @@ def check_range(name: str, value: float | None, low: float, high: float) -> None
 
 
 def check_numbers(settings: Any) -> None:
-    """Check what the types of settings do not say of their numbers.
-
-    None may be NaN or infinite, which every comparison would take its own way, and no `min_` limit
-    may be above the `max_` limit of the same name: nothing would be kept.
-    """
+    """Check that numbers are finite, and that no `min_` limit is above its `max_` limit."""
     for field in dataclasses.fields(settings):
         value = getattr(settings, field.name)
         if dataclasses.is_dataclass(value):
@@ -55,7 +49,6 @@ def check_workers(workers: int, least: int = 1) -> None:
     """Check a number of processes: far too many stall a machine.
 
     Args:
-      workers: as in `--workers`.
       least: 0 if the main process may do the work itself, else 1.
     """
     if workers < least:

@@ -27,7 +27,7 @@ _TYPE = re.compile(r"\b(STR|INT|FLOAT)\b")
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Command:
-    """A command: what its `main` is.
+    """The `main` of a command.
 
     Attributes:
       program: its name in the help, such as `eqforge lint`.
@@ -46,11 +46,7 @@ class Command:
     keeps_output: bool
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
-        """Run the command with `argv`, by default the program's own; return the exit status.
-
-        Raises:
-          SystemExit: see reported_errors.
-        """
+        """Run the command with `argv`, by default the program's own; return the exit status."""
         with reported_errors(), session(keeps_output=self.keeps_output):
             return self.run(
                 parse(
@@ -89,9 +85,7 @@ class CommandLine:
     """A parsed command line.
 
     Attributes:
-      settings: the settings.
-      console: the options of its output.
-      sources: where options were given; see Presets.
+      sources: where options were set; see Presets.
     """
 
     settings: Any
@@ -100,7 +94,6 @@ class CommandLine:
 
 
 def parse(settings: Any, argv: Sequence[str] | None, **options: Any) -> Any:
-    """Return the settings of a command line; see `parse_line`."""
     return parse_line(settings, argv, **options).settings
 
 
@@ -112,10 +105,10 @@ def parse_line(
     default: Callable[[Sequence[str]], Any] | None = None,
     **options: Any,
 ) -> CommandLine:
-    """Parses a command line, and takes its options of output for the session.
+    """Parse a command line, and take its options of output for the session.
 
     Args:
-      settings: a dataclass, or a union of such, which are commands of the command.
+      settings: a dataclass, or a union of dataclasses: one for each subcommand.
       argv: the arguments; None takes the program's own.
       console: the options of output.
       default: returns the settings of an empty command line, given all arguments; None takes
@@ -123,8 +116,7 @@ def parse_line(
       **options: see tyro.cli.
 
     Raises:
-      InputError: a URL is given where a file or folder of this machine is expected, or a file of
-        settings is wrong.
+      InputError: a URL stands for a local file or folder, or a file of settings is wrong.
       SystemExit: help was asked for (0), or an option is unknown or wrong (2).
     """
     given = list(sys.argv[1:] if argv is None else argv)
@@ -197,7 +189,6 @@ def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
 
 
 def _added(default: Any, console: type[ConsoleOptions]) -> Any:
-    """Return settings with the options of the output."""
     values = {field.name: getattr(default, field.name) for field in dataclasses.fields(default)}
     return with_console(type(default), console)(**values)
 
@@ -211,7 +202,7 @@ def _chosen(settings: Any, argv: Sequence[str]) -> type:
 
 
 def in_words() -> AbstractContextManager[Any]:
-    """Return the context in which types read as words, and paths refuse URLs, or fetch them."""
+    """Return the context in which types read as words, and paths reject or fetch URLs."""
     registry = ConstructorRegistry()
     known: list[PrimitiveTypeInfo] = []
 
@@ -246,7 +237,7 @@ def in_words() -> AbstractContextManager[Any]:
 
 
 def _read_in_words(spec: PrimitiveConstructorSpec[Any], kind: Any) -> Callable[[list[str]], Any]:
-    """Return what reads the arguments of an option of a type; its errors are in words."""
+    """Return a reader of the arguments of an option, with errors in words."""
 
     def read(arguments: list[str]) -> Any:
         try:

@@ -31,11 +31,7 @@ _IMPORT = "<frozen importlib._bootstrap>"
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asks the process to end; code that handles Ctrl-C handles this, too.
-
-    Args:
-      number: the signal's.
-    """
+    """A signal asks the process to end; code that handles Ctrl-C handles this, too."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -43,7 +39,6 @@ class Stopped(KeyboardInterrupt):
 
 
 def number_of(error: KeyboardInterrupt) -> int:
-    """Return the signal that an exception stands for."""
     return error.number if isinstance(error, Stopped) else signal.SIGINT
 
 
@@ -51,7 +46,6 @@ def sentence(number: int, goes_on: bool) -> str:
     """Return the message for a run that a signal ended.
 
     Args:
-      number: the signal's.
       goes_on: whether the same command, run again, resumes where this one stopped.
     """
     what = "interrupted" if number == signal.SIGINT else f"ended by {signal.Signals(number).name}"
@@ -80,7 +74,7 @@ class Listener:
         self._is_starting = False
 
     def hear(self, number: int, frame: FrameType | None) -> None:
-        """Handles a signal, in the main thread."""
+        """Handle a signal, in the main thread."""
         if self.number is None:
             self._is_starting = True
             self.number, self._came_s = number, time.monotonic()
@@ -115,17 +109,13 @@ class Listener:
             self._end_at_once()
 
     def hear_lost(self, lost: "sys.UnraisableHookArgs") -> bool:
-        """Say whether an exception that Python drops, as it does in `__del__`, was the signal's.
-
-        It is then raised again.
-        """
+        """Raise the signal's exception again if Python dropped it, as it does in `__del__`."""
         is_own = issubclass(lost.exc_type, Stopped)
         if is_own:
             self._is_raised = False
         return is_own
 
     def forget(self) -> None:
-        """Forgets the signal."""
         self.number, self._is_raised = None, False
 
     def _is_pending(self) -> bool:
@@ -135,7 +125,7 @@ class Listener:
         return time.monotonic() - self._came_s < seconds
 
     def _end_at_once(self) -> None:
-        """Ends the process; its children notice and end, too."""
+        """End the process; its children notice and end, too."""
         number = self.number or signal.SIGINT
         if not self.is_said:
             _write(sentence(number, self.goes_on))
@@ -167,8 +157,8 @@ def _is_importing(frame: FrameType | None) -> bool:
 def heard(*, goes_on: bool = False) -> Iterator[Listener]:
     """Make signals that end the process raise Stopped in the block.
 
-    Ignored signals stay ignored, as SIGHUP under nohup, and those with a handler of somebody else's
-    keep it. Outside the main thread nothing changes.
+    Ignored signals stay ignored, as SIGHUP under nohup, and so do handlers of other programs.
+    Outside the main thread nothing changes.
 
     Args:
       goes_on: see `sentence`.
@@ -231,7 +221,7 @@ def released() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ignored() -> Iterator[None]:
-    """Make signals change nothing in the block: what they would end is complete."""
+    """Ignore signals in the block: the work that they would end is complete."""
     with held():
         try:
             yield
@@ -240,17 +230,17 @@ def ignored() -> Iterator[None]:
 
 
 def forget() -> None:
-    """Forgets the signal that was raised: what it was to end has ended."""
+    """Forget the signal that was raised: the work that it should end has ended."""
     _listener.forget()
 
 
 def is_of_signal(status: object) -> TypeGuard[int]:
-    """Say whether an exit status is that of a process ended by one of the signals."""
+    """Return True if an exit status is that of a process ended by one of the signals."""
     return status in {128 + number for number in ENDING}
 
 
 def end(status: int) -> NoReturn:
-    """Run the exit handlers and ends the process without waiting for threads.
+    """Run the exit handlers and end the process without waiting for threads.
 
     Threads of gRPC that run while Python shuts down abort the process.
     """
@@ -259,7 +249,7 @@ def end(status: int) -> NoReturn:
 
 
 def quieten_way_out() -> None:
-    """Silences threads that lose their servers during the cleanup.
+    """Silence threads that lose their servers during the cleanup.
 
     A program calls this once, after setting up its log.
     """
@@ -275,7 +265,7 @@ def quieten_way_out() -> None:
 
 
 def end_within(seconds: float, status: int) -> None:
-    """Ends the process with a status after a time, whatever threads hang and signals come."""
+    """End the process with a status after a time, whatever threads hang and signals come."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
 
@@ -288,7 +278,7 @@ def end_within(seconds: float, status: int) -> None:
 
 @contextlib.contextmanager
 def blocked() -> Iterator[None]:
-    """Blocks these signals in processes that are started in the block: their parent ends them.
+    """Block these signals in processes that are started in the block: their parent ends them.
 
     A signal to the whole process group, as a terminal and Slurm send it, would end them or make
     them print a traceback before their parent knows why. It has to end them by SIGKILL, or by

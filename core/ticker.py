@@ -10,13 +10,12 @@ EVERY_S = 10.0
 
 
 def in_words(done: int, total: int | None, unit: str, seconds: float) -> str:
-    """Return how far a task is, its rate and the time that is left.
+    """Return the progress of a task, its rate and the time that is left.
 
     Args:
-      done: how many are done.
-      total: how many there are; None if that is not known.
-      unit: what they are, such as `images`.
-      seconds: what `done` took.
+      total: number of units; None if that is not known.
+      unit: of what is counted, such as `images`.
+      seconds: the time that `done` took.
     """
     said = f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"
     if not done or seconds <= 0 or done == total:
@@ -27,7 +26,6 @@ def in_words(done: int, total: int | None, unit: str, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in the unit that suits it."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
@@ -39,12 +37,10 @@ class Ticker:
     Args:
       total: number of units; None if that is not known.
       before: units done by an earlier run.
-      unit: what a unit is called.
       task: begins the line.
     """
 
     def __init__(self, total: int | None, unit: str, *, before: int = 0, task: str = "") -> None:
-        """Start the clock."""
         self._total, self._before, self._unit = total, before, unit
         self._task, self._is_open = f"{task}: " if task else "", False
         self._start = self._shown = time.monotonic()
@@ -52,7 +48,6 @@ class Ticker:
             print(f"going on behind {before:,} of {total:,} {unit}", file=sys.stderr)
 
     def show(self, done: int) -> None:
-        """Show how many are done, earlier ones included."""
         now, is_redrawn = time.monotonic(), sys.stderr.isatty()
         if now - self._shown < (0.2 if is_redrawn else EVERY_S):
             return
@@ -68,13 +63,12 @@ class Ticker:
         self._is_open = is_redrawn
 
     def close(self) -> None:
-        """Remove the line from a terminal."""
         if self._is_open:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def ticked(things: Iterable[T], total: int | None, unit: str, task: str = "") -> Iterator[T]:
-    """Yield things, and shows how many have been used."""
+    """Yield things, and show how many have been used."""
     ticker = Ticker(total, unit, task=task)
     try:
         for number, thing in enumerate(things):

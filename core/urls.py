@@ -26,7 +26,7 @@ def public(text: str) -> str:
 
 
 def is_http(url: str) -> bool:
-    """Say whether a URL names a web server, which lists no files."""
+    """Return True for the URL of a web server, which lists no files."""
     return url.startswith(("https://", "http://"))
 
 
@@ -45,20 +45,19 @@ def copied_urls(folder: str) -> Iterator[None]:
 
 
 def takes_urls() -> bool:
-    """Say whether options that name a file take URLs."""
     return _copies.get() is not None
 
 
 def copies() -> dict[str, Path]:
-    """Return the URLs that options named, and where their copies lie or will lie."""
+    """Return the URLs that options named, and the paths of their copies."""
     _, named = _copies.get() or (None, {})
     return named
 
 
 def copy_of(url: str) -> Path | None:
-    """Return where the copy of a file or folder in a store will lie; None if there is to be none.
+    """Return the path of the later copy of a file or folder in a store; None if copies are off.
 
-    It has the name of the file, so that a dataset is the same as of a local file.
+    It has the name of the file, so that a dataset is the same as from a local file.
     """
     known = _copies.get()
     if known is None:

@@ -4,17 +4,12 @@ import functools
 
 
 def versions_of(*packages: str) -> dict[str, str]:
-    """Return the versions of those packages that are installed."""
+    """Return the versions of the packages that are installed."""
     found = {package: _version(package) for package in packages}
     return {package: one for package, one in found.items() if one is not None}
 
 
 def version(package: str) -> str:
-    """Return the version of an installed package.
-
-    Raises:
-      PackageNotFoundError: it is not installed.
-    """
     from importlib import metadata  # which imports the parser of e-mail
 
     return metadata.version(package)

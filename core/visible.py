@@ -41,7 +41,7 @@ _MARKDOWN = re.compile(r"(`[\w.-]+`)|[\\`*\[\]<>#|~$]|(?<![^\W_])_|_(?![^\W_])|&
 
 
 def visible(text: str) -> str:
-    r"""Return a text whose hidden characters are written out, such as `\x1b`, `\n` or `\u202e`.
+    """Return a text with its hidden characters, such as ESC, line feed or U+202E, written out.
 
     Visible characters stay as they are; the function is idempotent.
     """
@@ -58,18 +58,18 @@ def _is_seen(match: re.Match[str]) -> bool:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Say whether a joiner stands between non-ASCII letters, marks or symbols."""
+    """Return True if a joiner stands between non-ASCII letters, marks or symbols."""
     around = text[max(0, place - 1) : place], text[place + 1 : place + 2]
     return all(c > "\x7f" and unicodedata.category(c)[0] in "LMS" for c in around)
 
 
 def in_lines(lines: Iterable[str]) -> str:
-    """Joins lines, with the hidden characters of each written out."""
+    """Join lines, with the hidden characters of each written out."""
     return "\n".join(map(visible, lines))
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a visible text of at most `most` characters, which ends in dots if it was cut."""
+    """Return a visible text of up to `most` characters, with dots at the end if it was cut."""
     beginning = visible(text[: most + 1])
     return beginning if len(beginning) <= most else beginning[: most - 3] + "..."
 
@@ -80,7 +80,6 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def escaped_json(text: str) -> str:
-    """Return JSON with its hidden characters escaped; see json_text."""
     return _HIDDEN.sub(_escaped, text)
 
 
@@ -90,7 +89,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def in_latex(text: str) -> str:
-    """Escapes a text for LaTeX, in a paragraph or a cell."""
+    """Escape a text for LaTeX, in a paragraph or a cell."""
     return visible(text).translate(_LATEX)
 
 
@@ -104,7 +103,7 @@ def in_csv(value: Any) -> Any:
 
 
 def in_markdown(text: str) -> str:
-    """Escapes a text for Markdown, in a paragraph, an item or a cell: no HTML, no link."""
+    """Escape a text for Markdown, in a paragraph, an item or a cell: no HTML, no link."""
     return _MARKDOWN.sub(lambda match: match[1] or f"\\{match[0]}", visible(text))
 
 
@@ -117,7 +116,7 @@ def code_span(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a string in double quotes that YAML and Python read back as it is."""
+    """Return a string in double quotes that YAML and Python read back unchanged."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{_HIDDEN.sub(_written_out, escaped)}"'
 
@@ -138,7 +137,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def near_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the nearest of some names, or None if none is near."""
     from rapidfuzz import fuzz, process  # only where something is wrong
 
     found = process.extractOne(name, list(known), scorer=fuzz.ratio, score_cutoff=60)

@@ -24,11 +24,9 @@ class WordModel:
         self._counts: Counter[tuple[str, ...]] = Counter()
 
     def learn(self, texts: Iterable[str]) -> None:
-        """Count the runs of words of some texts."""
         self._counts.update(run for text in texts for run in _runs(text))
 
     def forget(self, texts: Iterable[str]) -> None:
-        """Take back the counts of texts that were learnt."""
         self._counts.subtract(run for text in texts for run in _runs(text))
 
     def score(self, text: str) -> float:

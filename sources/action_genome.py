@@ -174,7 +174,11 @@ _NAMES: Final = frozenset(
 
 
 def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
-    """Yield key and value of each member of a pickled dict; arrays become lists."""
+    """Yield key and value of each member of a pickled dict; arrays become lists.
+
+    Nothing of such a file is executed in this process: a class or function that makes no array is
+    an InputError.
+    """
     file = Path(path).name
     try:
         with open_seekable(path) as stream:
@@ -189,7 +193,7 @@ def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """Return what makes a part of an array, and refuses to return anything else."""
+        """Return what makes a part of an array, and reject anything else."""
         if (module_name, global_name) not in _NAMES:
             raise Unreadable(
                 f"it asks for {clipped(module_name)}.{clipped(global_name)}; only plain containers "

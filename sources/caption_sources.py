@@ -55,7 +55,7 @@ class _Shape(msgspec.Struct):
 
 
 def detect_source(path: str | Path) -> Source:
-    """Detects the format of a caption file by its suffix, and of JSON and CSV by their fields."""
+    """Detect the format of a caption file by its suffix, and of JSON and CSV by their fields."""
     path = Path(path)
     if path.is_dir() or row_folder(path) is not None:
         return "hugging-face"
@@ -72,7 +72,7 @@ def detect_source(path: str | Path) -> Source:
 
 
 def _detect_json(path: Path) -> Source:
-    """Tells COCO and Karpathy from an array, or lines, of own captions."""
+    """Distinguish COCO and Karpathy from an array, or lines, of own captions."""
     data = read_bytes(path)
     first = data.removeprefix(codecs.BOM_UTF8).lstrip().partition(b"\n")[0].rstrip()
     if not first.startswith(b"{"):
@@ -93,7 +93,7 @@ def _detect_json(path: Path) -> Source:
 
 
 def _is_flickr(columns: set[str]) -> bool:
-    """Tells the two published tables of Flickr30k by their header."""
+    """Return True for the header of the two published tables of Flickr30k."""
     if columns >= _ANNOTATIONS:
         return "caption" not in columns
     return {name.replace(" ", "") for name in columns} == {"image_name|comment_number|comment"}
@@ -124,17 +124,14 @@ class CaptionRecord:
 
     @property
     def text_id(self) -> str:
-        """The id, under the name common to all kinds of texts."""
         return self.caption_id
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The caption, under the name common to all kinds of texts."""
         return (self.caption,)
 
     @property
     def box(self) -> CornerBox | None:
-        """None: the caption describes the whole image."""
         return None
 
 
@@ -165,13 +162,13 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
 
 
 def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
-    """Yield the true captions of VL-CheckList, ARO, SugarCrepe and the like."""
+    """Yield the true captions of VL-CheckList, ARO, SugarCrepe and similar files."""
     for pair in read_text_pairs(path):
         yield CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
 
 
 def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator[C]:
-    """Yield captions of a file whose ids are distinct."""
+    """Yield captions of a file; check that ids are distinct and images named."""
     seen: set[str] = set()
     for record in captions:
         if record.caption_id in seen:

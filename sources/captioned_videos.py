@@ -81,7 +81,7 @@ def read_files(
     """Return the videos of all files, each with its file, in the order of their ids.
 
     Args:
-      paths: the files; their order does not matter.
+      paths: the files in any order.
       read: reads one.
     """
     if not paths:

@@ -40,14 +40,14 @@ from eqforge.sources.text_pairs import read_text_pairs
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditCaption(CaptionRecord):
-    """A caption of a photograph, and what is known of the edit.
+    """A caption of a photograph, and its edit.
 
     Attributes:
-      hard_negative: what the edited photograph shall show; None where the source does not say.
-      kind: what differs, as the source says; None where it does not.
-      instruction: what an editor is told to do; None where the source does not say.
-      mask: the file of the mask, relative to the masks folder; None where the source names none.
-      box: the part of the photograph that is meant; None where the whole is.
+      hard_negative: what the edited photograph should show; None if the source does not say.
+      kind: the source's word for the difference; None if there is none.
+      instruction: for an editor; None if the source has none.
+      mask: the file of the mask, relative to the masks folder; None if the source names none.
+      box: the part of the photograph that is described; None for the whole.
     """
 
     hard_negative: str | None = None
@@ -58,7 +58,6 @@ class EditCaption(CaptionRecord):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The caption, and its hard negative where the source has one."""
         return (self.caption,) if self.hard_negative is None else (self.caption, self.hard_negative)
 
 
@@ -136,7 +135,7 @@ def _own(file: str, records: Iterable[Record]) -> Iterator[EditCaption]:
 
 
 def _content_name(caption: OwnCaption, said: dict[str, str | None]) -> str:
-    """Return the image and a digest of all that a record says: in any order the same."""
+    """Return the image and a digest of the whole record, independent of its place."""
     more = {name: value for name, value in said.items() if value}
     content = [caption.image, caption.caption, caption.split, *([more] if more else [])]
     return f"{caption.image or 'caption'}#{short_digest(content)}"

@@ -34,7 +34,7 @@ MAX_ERRATA: Final = 20_000
 
 
 def read_errata(path: str | Path) -> tuple[Erratum, ...]:
-    """Read a file of errata; return them sorted, so that their order in the file is nothing."""
+    """Read a file of errata; return them sorted, independent of their order in the file."""
     found: dict[Erratum, int] = {}
     for number, line in read_lines(path):
         erratum = decode(line, Erratum, str(path), f"line {number}")
@@ -51,7 +51,6 @@ def read_errata(path: str | Path) -> tuple[Erratum, ...]:
 
 
 def _check(erratum: Erratum, where: str) -> None:
-    """Check what the types of the fields do not say."""
     for name in ("id", "reason", "who"):
         if not getattr(erratum, name).strip():
             raise InputError(f"{where}: {name}: expected a text, found none")
@@ -89,11 +88,10 @@ def _check_together(found: dict[Erratum, int], path: str) -> None:
 
 
 def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
-    """Check that texts are corrected where there are any.
+    """Check that only texts are corrected.
 
     Args:
-      errata: the errata.
-      columns: the columns of the samples that may be corrected.
+      columns: of the samples that may be corrected.
     """
     for erratum in errata:
         if erratum.column and erratum.column not in columns:
@@ -104,18 +102,18 @@ def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
 
 
 def unknown(errata: Iterable[Erratum], known: Collection[str]) -> list[str]:
-    """Return the ids of errata that are of no sample, sorted."""
+    """Return the ids of errata of unknown samples, sorted."""
     return sorted({erratum.id for erratum in errata} - set(known))
 
 
 def told(ids: Sequence[str]) -> str:
-    """Return what is said of errata that are of no sample, with the first few."""
+    """Return a message on errata of unknown samples, with the first few."""
     verb = "is an erratum of no sample" if len(ids) == 1 else "are errata of no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
 
 def by_reason(errata: Iterable[Erratum]) -> Counter[tuple[str, str]]:
-    """Return how many errata there are by action and reason."""
+    """Return the number of errata by action and reason."""
     return Counter(sorted((erratum.action, erratum.reason) for erratum in errata))
 
 
@@ -124,7 +122,7 @@ MAX_DROPPED: Final = 20_000
 
 
 def read_decisions(path: str | Path) -> tuple[Decision, ...]:
-    """Read a file of decisions; return them sorted, so that their order in the file is nothing."""
+    """Read a file of decisions; return them sorted, independent of their order in the file."""
     found: dict[str, tuple[int, Decision]] = {}
     for number, line in read_lines(path):
         where = f"line {number}"
@@ -166,7 +164,7 @@ def left(path: str | Path | None) -> tuple[str, ...]:
 
 
 def told_decisions(ids: Sequence[str]) -> str:
-    """Return what is said of decisions that are on no sample, with the first few."""
+    """Return a message on decisions about unknown samples, with the first few."""
     verb = "is a decision on no sample" if len(ids) == 1 else "are decisions on no sample"
     return f"{len(ids):,} {verb}: {listed([shown(each) for each in ids])}"
 
@@ -177,9 +175,9 @@ def disagreed(decisions: Iterable[Decision]) -> tuple[str, ...]:
 
 
 def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> list[Decision]:
-    """Return decisions of two rounds: the later one's, and of the earlier what these leave.
+    """Return decisions of two rounds: the later one's, and the earlier one's on other samples.
 
-    Where the later round is unsure, what was decided before stays.
+    Where the later round is unsure, the earlier decision stays.
     """
     found = {each.id: each for each in earlier}
     for each in decisions:
@@ -189,7 +187,7 @@ def with_earlier(decisions: Iterable[Decision], earlier: Iterable[Decision]) -> 
 
 
 def lines_of(found: Iterable[Line]) -> Iterator[str]:
-    """Yield the lines of a file, sorted; fields that say nothing are left out."""
+    """Yield the lines of a file, sorted; empty fields are left out."""
     for each in sorted(set(found)):
         said = {name: value for name, value in msgspec.to_builtins(each).items() if value}
         if said.get("votes") == msgspec.to_builtins(Tally()):
@@ -198,7 +196,7 @@ def lines_of(found: Iterable[Line]) -> Iterator[str]:
 
 
 def write_lines(url: str, found: Iterable[Line]) -> int:
-    """Write a file of errata or decisions; return how many there are."""
+    """Write a file of errata or decisions; return their number."""
     lines = list(lines_of(found))
     storage.write_bytes(url, "".join(lines).encode())
     return len(lines)

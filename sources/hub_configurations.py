@@ -36,10 +36,9 @@ class Configuration:
 
     Attributes:
       name: as `load_dataset(folder, name)` takes it.
-      is_default: whether the card says that it is taken where none is named.
+      is_default: whether the card makes it the default.
       files: the files that its patterns match, each with its split, in the order of their names.
-      matched: those of them that a pattern with a sign such as `*` matches, of which all parts
-        should be there.
+      matched: the files matched by a pattern with a wildcard; all their parts should exist.
     """
 
     name: str
@@ -57,7 +56,7 @@ def configurations(root: Path) -> tuple[Configuration, ...]:
 
 
 def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
-    """Return the configuration that is taken where none is named."""
+    """Return the default configuration."""
     named = [one for one in found if one.is_default] or [
         one for one in found if one.name == _DEFAULT or len(found) == 1
     ]
@@ -70,7 +69,7 @@ def default_of(root: Path, found: Sequence[Configuration]) -> Configuration:
 
 
 def _said(card: Path) -> list[dict[str, Any]]:
-    """Return what a card says of its configurations; nothing where it has no such head."""
+    """Return the configurations in the head of a card; nothing without such a head."""
     if not card.is_file():
         return []
     try:
@@ -123,7 +122,7 @@ def _patterns(files: Any) -> Iterator[tuple[str, str]]:
 
 
 def _below(root: Path, pattern: str) -> str:
-    """Return a pattern with one `**` where several follow each other, which take forever."""
+    """Return a pattern with one `**` in place of several in a row, which take forever."""
     parts = pattern.split("/")
     if "" in parts or ".." in parts or ":" in parts[0] or "\0" in pattern:
         raise InputError(

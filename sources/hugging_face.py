@@ -53,8 +53,7 @@ class RowFile:
     """A table of a folder.
 
     Attributes:
-      path: the file.
-      split: the split that it is a part of; None if nothing says.
+      split: the split that it is a part of; None if unknown.
       base: the folder below the root that its names of files are relative to; None if it is no
         metadata of an image folder.
     """
@@ -69,9 +68,8 @@ class RowFolder:
     """The tables of a folder.
 
     Attributes:
-      root: the folder.
       tables: in the order of their names.
-      others: files that say which tables there are.
+      others: files that list the tables.
     """
 
     root: Path
@@ -80,17 +78,16 @@ class RowFolder:
 
     @property
     def files(self) -> list[Path]:
-        """All files that the rows come of."""
         return sorted([*self.others, *(table.path for table in self.tables)])
 
     def has_pictures(self) -> bool:
-        """Say whether pictures lie beside the metadata of an image folder."""
+        """Return True if images lie beside the metadata of an image folder."""
         bases = [self.root / table.base for table in self.tables if table.base is not None]
         paths = (path for base in bases for path in base.rglob("*"))
         return any(path.suffix.lower() in _PICTURES for path in paths)
 
     def one_split(self) -> "RowFolder":
-        """Return the folder, whose rows have to be of one split, which they do not name."""
+        """Return the folder; check that its rows, which name no split, are of one."""
         splits = _splits(self.tables)
         if len(splits) > 1:
             raise InputError(
@@ -101,18 +98,18 @@ class RowFolder:
         return replace(self, tables=tables)
 
     def rows(self, media: str, *, has_cells: bool = False) -> Iterator[Record]:
-        """Yield the rows, each with its `split` where it has none of its own.
+        """Yield the rows, each with its `split` if it has none of its own.
 
         Args:
-          media: the field that `file_name` goes by, `image` or `video`.
-          has_cells: whether a picture that stands in a row is a `Cell`; else it is its name alone.
+          media: the field that `file_name` becomes, `image` or `video`.
+          has_cells: whether an embedded image is a `Cell`; otherwise only its name is read.
         """
         for table in self.tables:
             yield from _rows(self.root, table, media, has_cells)
 
 
 def row_folder(path: Path) -> RowFolder | None:
-    """Return what a path names: such a folder, or a split or configuration of one; else None.
+    """Return the folder, split or configuration that a path names; None for other paths.
 
     A dataset of eqforge's is none.
     """
@@ -153,7 +150,6 @@ def _named_configuration(path: Path) -> RowFolder | None:
 
 
 def _configured(root: Path, one: Configuration) -> RowFolder:
-    """Return the tables of a configuration."""
     tables = tuple(RowFile(path=path, split=split) for split, path in one.files)
     names = (path.relative_to(root).with_suffix("").as_posix() for path in one.matched)
     _check_whole(root, filter(None, map(_PART.fullmatch, names)))
@@ -265,7 +261,7 @@ def _split_of(path: Path) -> str | None:
 
 
 def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
-    """Check that all parts of each split are there, by their names."""
+    """Check by their names that all parts of each split exist."""
     shards = list(parts)
     numbers = Counter((shard["split"], int(shard["all"]), int(shard["number"])) for shard in shards)
     for split, count in sorted({(split, count) for split, count, _ in numbers}):
@@ -277,7 +273,7 @@ def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:
 
 
 def _image_folder(root: Path) -> list[RowFile]:
-    """Return the metadata in a folder and below; folders with metadata are splits, if several."""
+    """Return the metadata in a folder and below; if several folders have some, they are splits."""
     paths = sorted(path for path in root.rglob("metadata.*") if path.name in _METADATA)
     folders = Counter(path.parent for path in paths)
     if twice := [folder for folder, count in folders.items() if count > 1]:

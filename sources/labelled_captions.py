@@ -60,12 +60,11 @@ class LabelledCaptions:
     is_made: bool = True
 
     def called(self, field: str) -> str:
-        """Return what a finding calls a field: the caption of another image is no negative."""
+        """Return a finding's name for a field: the caption of another image is no negative."""
         return "other_caption" if field == "negative" and not self.is_made else field
 
 
 def label_pair(pair: TextPair) -> LabelledCaptions:
-    """Return the captions of a text pair."""
     return LabelledCaptions(
         record_id=pair.pair_id,
         image=pair.image,
@@ -83,7 +82,7 @@ def read_labelled_captions(path: str | Path) -> Iterator[LabelledCaptions]:
     Training captions have one row per text, anywhere in the dataset, and are joined in memory;
     perturbed captions that were not changed are left out. Of SIMAT's files `captions.txt` and
     `triplets.csv` give each triplet's caption, and `transfos.csv` the captions of region and target
-    of each query; the three have to lie side by side.
+    of each query; the three have to be in one folder.
     """
     path = Path(path)
     if path.name in _SIMAT_CAPTIONS or path.match("transfos*.csv"):
@@ -118,7 +117,7 @@ def dataset_captions(dataset: "Dataset") -> Iterator[LabelledCaptions]:
 
 
 def why_not_linted(dataset: "Dataset") -> str:
-    """Return why `dataset_captions` has nothing to yield of a dataset; empty where it has."""
+    """Return why `dataset_captions` yields nothing for a dataset; empty if it does."""
     if _reader(dataset) is not None:
         return ""
     if not dataset.manifest.num_rows("samples"):
@@ -138,7 +137,7 @@ def _reader(dataset: "Dataset") -> Callable[[], Iterator[LabelledCaptions]] | No
 
 
 def is_dataset(path: Path) -> bool:
-    """Say whether a path is a folder of eqforge's, and not one of Hugging Face's."""
+    """Return True if a path is a folder of eqforge's, and not one of Hugging Face's."""
     return path.is_dir() and row_folder(path) is None
 
 
@@ -154,7 +153,6 @@ def _check_no_files(path: Path) -> None:
 
 
 def is_training(path: Path) -> bool:
-    """Say whether a path is a dataset of training captions."""
     if not is_dataset(path):
         return False
     from eqforge.schemas.dataset.reader import open_samples

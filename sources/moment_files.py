@@ -49,9 +49,8 @@ class Subtitles:
     """A file of subtitles.
 
     Attributes:
-      file: its path.
       video: the name of its video, without an ending.
-      language: what stands in its name, such as `en-US`; empty if nothing does.
+      language: the tag in its name, such as `en-US`; empty without one.
       problem: why it is not read; empty if it is.
     """
 
@@ -62,12 +61,11 @@ class Subtitles:
 
 
 def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
-    """Return the subtitles that a path names, one file a video: itself, or those below a folder.
+    """Return the subtitles that a path names, one file per video: itself, or those below a folder.
 
     Args:
-      path: a file, or a folder.
-      language: the one that is wanted, such as `en`, which takes `en-US`, too; without it there has
-        to be one file for a video. Names that say no language are of any.
+      language: the wanted one, such as `en`, which includes `en-US`; without it each video must
+        have one file. Names without a language match any.
     """
     if not path.is_dir():
         files = [path] if path.suffix.lower() in ENDINGS else []
@@ -104,9 +102,9 @@ def _named(file: Path, root: Path) -> Subtitles:
 
 
 def _wanted(group: list[Subtitles], language: str | None) -> Iterator[Subtitles]:
-    """Yield the files of a video that are in a language: of exactly its tag, else of a longer one.
+    """Yield the files of a video in a language: those with exactly its tag, else with a longer one.
 
-    If there are none, each has a problem, but the file alone whose name says no language.
+    If there are none, each has a problem, except for a single file whose name has no language.
     """
     if language is None:
         yield from group
@@ -167,7 +165,7 @@ def read_cues(content: str, is_webvtt: bool) -> Iterator[Cue]:
 
 
 def _blocks(content: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield what stands between blank lines, with the number of its first line."""
+    """Yield the lines between blank lines, with the number of the first."""
     block: list[str] = []
     for number, line in enumerate([*content.split("\n"), ""], start=1):
         if line.strip():
@@ -208,7 +206,6 @@ def moment_files(path: Path, language: str | None = None) -> list[Path]:
     """Return the files of captions that a path names: itself, or those of a folder.
 
     Args:
-      path: a file or folder.
       language: of subtitles; see subtitles_of.
     """
     rows, subtitles = row_folder(path), subtitles_of(path, language)
@@ -258,7 +255,6 @@ def _read_moments(path: Path) -> Iterator[Record]:
 
 
 def _read_subtitles(found: Subtitles, root: Path) -> Iterator[Record]:
-    """Yield the cues of a file."""
     file, video = found.file, found.video
     unit = "line" if file == root else f"{file.relative_to(root).as_posix()}: line"
     if found.problem:

@@ -73,7 +73,6 @@ def caption_files(path: Path) -> list[Path]:
 
 
 def header_of(path: Path) -> set[str]:
-    """Return the columns of a CSV or TSV file, as its first line names them."""
     line = first_line(path).rstrip("\r\n")
     try:
         cells = next(csv.reader([line], delimiter=_delimiter(path), skipinitialspace=True), [])
@@ -83,7 +82,6 @@ def header_of(path: Path) -> set[str]:
 
 
 def read_own(path: Path) -> Iterator[OwnCaption]:
-    """Yield the captions of what `own_records` reads."""
     for record in own_records(path):
         yield from captions_of(path.name, record)
 
@@ -110,7 +108,7 @@ def _delimiter(path: Path) -> str:
 
 
 def _read_table(path: Path) -> Iterator[Record]:
-    """Yield the rows of a table; one whose caption is empty has an empty one."""
+    """Yield the rows of a table; an empty cell of a caption is an empty caption."""
     columns = header_of(path)
     name = next((name for name in CAPTIONS if name in columns), CAPTIONS[0])
     try:
@@ -123,7 +121,6 @@ def _read_table(path: Path) -> Iterator[Record]:
 
 
 def captions_of(file: str, record: Record) -> Iterator[OwnCaption]:
-    """Yield the captions of a record: one, or several where they are a list."""
     where, members = record.where, record.node(file).mapping()
     known = {name: members[name] for name in _Fields.__struct_fields__ if name in members}
     found = decode(compact_json(known).encode(), _Fields, file, where)

@@ -31,11 +31,11 @@ class Record:
     """A record of a file.
 
     Attributes:
-      unit, number: where it stands, such as `line` and 3.
-      source: its text, which is the same wherever it stands.
-      value: what it says.
-      video: the one that its file is named after, if it is.
-      problem: why nothing can be read from it; empty if something can.
+      unit, number: its place, such as `line` and 3.
+      source: its text, independent of its place.
+      value: its decoded content.
+      video: the one that its file is named after, if any.
+      problem: why it cannot be read; empty if it can.
     """
 
     unit: str
@@ -51,7 +51,7 @@ class Record:
         return f"{self.unit} {self.number}"
 
     def node(self, file: str) -> Node:
-        """Return what it says."""
+        """Return its content; raise an InputError if it has a problem."""
         if self.problem:
             raise InputError(f"{file}: {self.where}: {self.problem}")
         return Node(file, self.where, self.value)
@@ -83,14 +83,14 @@ def allowed_bad(share: float, records: int) -> int:
 
 
 def _places(unit: str, numbers: Sequence[int]) -> str:
-    """Return where the same problem stands, such as `lines 1, 2, 3 and 5 more`."""
+    """Return the places of one problem, such as `lines 1, 2, 3 and 5 more`."""
     first, rest = ", ".join(map(str, numbers[:3])), len(numbers[3:])
     return f"{unit}{'s' * (len(numbers) > 1)} {first}{f' and {rest:,} more' if rest else ''}"
 
 
 @contextlib.contextmanager
 def _opened(path: Path, newline: str | None = None) -> Iterator[io.TextIOWrapper]:
-    """Open a text; of UTF-8 that is none, the bad bytes are surrogates."""
+    """Open a text; bytes that are not UTF-8 become surrogates."""
     try:
         with open_input(path) as stream:
             assert isinstance(stream, io.BufferedReader)
@@ -119,7 +119,6 @@ def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:
 
 
 def read_content(path: Path) -> str:
-    """Return the text of a file."""
     with _opened(path) as stream:
         return "".join(_lines(path, stream))
 
@@ -181,10 +180,9 @@ def read_table(
     """Yield the rows of a CSV or, by its ending, TSV file.
 
     Args:
-      path: the file.
-      required: columns that it has to have.
+      required: columns that it must have.
       numbers: columns that hold numbers; others hold text.
-      keeps_empty: whether an empty cell of text is an empty text; else it says nothing.
+      keeps_empty: whether an empty cell of text is an empty text; otherwise it is missing.
       has_index: whether a first column without a name is left out: pandas numbers the rows there.
     """
     form = "TSV" if path.suffix.lower() == ".tsv" else "CSV"
@@ -209,7 +207,6 @@ def read_table(
 
 
 def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str]) -> None:
-    """Check the names of the columns."""
     found = ", ".join(map(name_of, header[:12])) or "no column"
     if missing := required - set(header):
         raise InputError(
@@ -237,7 +234,6 @@ def _row(
     numbers: Collection[str],
     keeps_empty: bool,
 ) -> Record:
-    """Return a row of a table."""
     if len(cells) != len(header):
         problem = f"expected {len(header)} cells, as the header has, found {len(cells)}"
         return Record(unit="line", number=number, source="\t".join(cells), problem=problem)
@@ -250,7 +246,7 @@ def _row(
 
 
 def _number(cell: str) -> float | str:
-    """Return the number in a cell; other text as it is, for the message."""
+    """Return the number in a cell; other text unchanged, for the message."""
     try:
         return float(cell)
     except ValueError:

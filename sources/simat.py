@@ -46,12 +46,10 @@ class Triplet:
         return f"{self.subject}/{self.relation}/{self.object}"
 
     def word(self, part: Part) -> str:
-        """Return one of the three words."""
         word: str = getattr(self, part)
         return word
 
     def changed(self, part: Part, word: str) -> "Triplet":
-        """Return the triplet with another subject, relation or object."""
         return replace(self, **{part: word})
 
 
@@ -147,12 +145,12 @@ def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
 def read_simat_captions(path: str | Path, order: Sequence[Triplet]) -> dict[Triplet, str]:
     """Return the captions of a file by triplet.
 
-    Plain lines, as SIMAT publishes them, are those of `order`: there have to be as many, and each
-    has to name its triplet's subject, so that a file of other triplets is refused.
+    Plain lines, as SIMAT publishes them, follow `order`: their number must be the same, and each
+    must name its triplet's subject, so that a file of other triplets is rejected.
 
     Args:
       path: captions.txt, or JSON lines.
-      order: the distinct triplets in the order of triplets.csv; empty if that was not given.
+      order: the distinct triplets in the order of triplets.csv; empty without that file.
     """
     file = Path(path).name
     lines = [(n, line.strip()) for n, line in enumerate(read_text_lines(path), 1) if line.strip()]

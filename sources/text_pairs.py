@@ -46,13 +46,12 @@ BOX = ("bbox_x", "bbox_y", "bbox_w", "bbox_h")
 
 
 def pair_files(path: Path) -> list[Path]:
-    """Return the files of text pairs that a path names: itself, or those of Hugging Face's folder."""
+    """Return the files of text pairs that a path names: itself, or those of a folder."""
     rows = row_folder(path)
     return [path] if rows is None else rows.one_split().files
 
 
 def pair_records(path: Path) -> Iterator[tuple[str | None, Node]]:
-    """Yield the records, each with its key if the file is a JSON object."""
     if (rows := row_folder(path)) is not None:
         found = rows.one_split().rows("image")
         return ((None, record.node(path.name)) for record in found)
@@ -139,12 +138,10 @@ class TextPair:
 
     @property
     def text_id(self) -> str:
-        """The id, under the name common to all kinds of texts."""
         return self.pair_id
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The captions, under the name common to all kinds of texts."""
         extra = () if self.hard_positive is None else (self.hard_positive,)
         return (self.positive, self.negative, *extra)
 
@@ -170,7 +167,7 @@ def _checked(file: str, pairs: Iterable[TextPair]) -> Iterator[TextPair]:
 def with_hard_positives(
     pairs: Iterable[TextPair], reworded: Iterable[TextPair]
 ) -> Iterator[TextPair]:
-    """Joins the two files of a published hard-positive set into pairs with a hard positive.
+    """Join the two files of a published hard-positive set into pairs with a hard positive.
 
     The authors publish the original pairs and, in the same order, pairs whose true caption is the
     hard positive. They have no ids, so they are joined by position, and every image is compared.
@@ -314,7 +311,6 @@ def _own(record_id: str, record: Node) -> Iterator[TextPair]:
 
 
 def _own_box(record: Node) -> CornerBox | None:
-    """Return the box of a row of a dataset."""
     box = record.get("box")
     if box is None or not isinstance(box.value, dict) or set(box.value) != set(_CORNERS):
         return None

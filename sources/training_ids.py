@@ -45,7 +45,6 @@ class TrainingList:
 
 
 def training_list(text: str) -> TrainingList:
-    """Parses a word of the command line; see TrainingList."""
     prefix, found, rest = text.partition("=")
     for collection in get_args(Collection):
         if found and prefix == collection:
@@ -58,7 +57,7 @@ def keys_of_name(name: str, collection: Collection | None = None) -> tuple[str, 
 
     Args:
       name: a file name, with folders before it.
-      collection: the collection of names that are mere numbers, such as `1000092795.jpg`.
+      collection: the collection of names that are only numbers, such as `1000092795.jpg`.
     """
     for known, pattern in (("coco", _COCO), ("vg", _VG), (collection, _NUMBER)):
         found = pattern.fullmatch(name)
@@ -71,7 +70,6 @@ def read_training_ids(listed: TrainingList, splits: tuple[str, ...]) -> Iterator
     """Yield the keys of each image of a list; several if the file gives several ids.
 
     Args:
-      listed: the file.
       splits: which splits count as training, if the file has splits; `all` takes every one.
     """
     is_json, is_empty = listed.path.suffix == ".json", True

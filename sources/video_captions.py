@@ -15,7 +15,7 @@ caption.
 times and caption by default), `split` (default `all`) and `licence`; a line without the last two
 has those of its video's other lines. Any other field is kept as annotation.
 
-The order of the lines never matters. A line that is not a captioned moment is refused; a file with
+The order of the lines never matters. A line that is not a captioned moment is rejected; a file with
 too many of them is an error that lists the first.
 """
 
@@ -64,7 +64,7 @@ def read_captioned_videos(
 
     Args:
       path: the file, or a folder of subtitles or of Hugging Face's.
-      max_bad_share: the share of records, in [0, 1], that need not be captioned moments.
+      max_bad_share: the share of records, in [0, 1], that may be no captioned moments.
       language: of subtitles, of which a video may have several; see moment_files.py.
     """
     path = Path(path)
@@ -162,7 +162,7 @@ def _times(line: Node) -> tuple[float, float]:
 
 
 def _named(line: Node) -> str:
-    """Return the fields of a line without a time, and what those it lacks are called."""
+    """Return the fields of a line without a time, and the names of missing ones."""
     names = list(line.mapping())
     found = ", ".join(sorted(map(name_of, names))[:12])
     near = {name: near_name(str(name), TIMES) for name in names if name not in FIELDS}
@@ -171,7 +171,7 @@ def _named(line: Node) -> str:
 
 
 def _seconds(time: Node) -> float:
-    """Return a time in seconds; of a time as clocks show it, the error says how many they are."""
+    """Return a time in seconds; for a clock time, the error gives its seconds."""
     clock = _CLOCK.fullmatch(time.value) if isinstance(time.value, str) else None
     if clock is not None:
         hours, minutes, seconds = (float(part or 0) for part in clock.groups())
@@ -217,11 +217,11 @@ def _video(lines: Sequence[_Line]) -> CaptionedVideo:
     """Return a video; of several moments with one id the first in order of content counts."""
     moments = sorted((line for line in lines if line.segment is not None), key=_content)
     segments: dict[str, CaptionedSegment] = {}
-    refused = [(line, "bad_segment", line.problem) for line in lines if line.problem]
+    rejected = [(line, "bad_segment", line.problem) for line in lines if line.problem]
     for line in moments:
         assert line.segment is not None
         if segments.setdefault(line.segment.segment_id, line.segment) is not line.segment:
-            refused.append((line, "duplicate_moment", line.segment.segment_id))
+            rejected.append((line, "duplicate_moment", line.segment.segment_id))
     first = lines[0]
     return CaptionedVideo(
         video_id=first.video,
@@ -229,7 +229,7 @@ def _video(lines: Sequence[_Line]) -> CaptionedVideo:
         split=first.split or "all",
         licence=first.licence,
         segments=tuple(segments.values()),
-        refused=tuple(_refused(refused)),
+        refused=tuple(_rejected(rejected)),
     )
 
 
@@ -240,8 +240,8 @@ def _content(line: _Line) -> tuple[float, float, str, str, str]:
     return segment.start_s, segment.end_s, segment.caption, carried, line.digest
 
 
-def _refused(found: Iterable[tuple[_Line, str, str]]) -> Iterator[RefusedRecord]:
-    """Yield refused lines, named by their text; repeated texts get a number."""
+def _rejected(found: Iterable[tuple[_Line, str, str]]) -> Iterator[RefusedRecord]:
+    """Yield rejected lines, named by their text; repeated texts get a number."""
     times: Counter[str] = Counter()
     for line, reason, detail in found:
         times[line.digest] += 1

@@ -72,12 +72,10 @@ class VlueItem:
 
     @property
     def text_id(self) -> str:
-        """The id, under the name common to all kinds of texts."""
         return self.item_id
 
     @property
     def image(self) -> str:
-        """The first image, under its canonical name."""
         return canonical_name(self.images[0])
 
 
@@ -246,7 +244,6 @@ def _rows(path: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
 
 
 def _texts(value: str | list[str], path: Path, place: str, field: str) -> tuple[str, ...]:
-    """Return one text or a list of texts as a tuple."""
     if not value:
         raise InputError(f"{path.name}: {place}.{field}: expected a text or a list of them")
     return (value,) if isinstance(value, str) else tuple(value)

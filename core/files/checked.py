@@ -52,12 +52,11 @@ class _Beginning(reprlib.Repr):
         return f"{{{', '.join(parts)}}}"
 
     def repr_int(self, x: int, level: int) -> str:
-        """Shortens large numbers: Python refuses to write thousands of digits."""
+        """Shorten large numbers: Python rejects thousands of digits."""
         is_short = -_LARGEST_SHOWN < x < _LARGEST_SHOWN
         return repr(x) if is_short else f"a number of {x.bit_length()} bits"
 
     def repr_bytes(self, x: bytes, level: int) -> str:
-        """Show the first bytes."""
         return repr(x[: self.maxstring])
 
 
@@ -77,13 +76,13 @@ def clipped(text: str) -> str:
 
 
 def name_of(key: Any) -> str:
-    """Return a key as it is if it is short, printable text; otherwise as `shown` does."""
+    """Return a key unchanged if it is short, printable text; otherwise as `shown` does."""
     is_plain = isinstance(key, str) and len(key) <= MAX_SHOWN_CHARS and key.isprintable()
     return str(key) if is_plain else shown(key)
 
 
 def names_of(keys: Iterable[Any]) -> str:
-    """Return the first twelve of some keys in the order of their names, and how many more."""
+    """Return the first twelve of some keys, sorted, and how many more there are."""
     names = sorted(map(name_of, keys))
     more = len(names) - _SHOWN_NAMES
     return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more:,} more" if more > 0 else "")
@@ -100,6 +99,8 @@ def _described(value: Any) -> str:
 class Node:
     """A value of an annotation file together with its place in it.
 
+    Its methods check the type of the value; an InputError names file, place and value.
+
     Attributes:
       file: the file's name, for messages.
       where: the path of the value inside the file, such as `database.xHr8.annotations[3]`.
@@ -111,12 +112,7 @@ class Node:
     value: Any
 
     def fail(self, expected: str, found: str = "") -> NoReturn:
-        """Raise an InputError that says what was expected here and what was found.
-
-        Args:
-          expected: what would be right.
-          found: what is there; the beginning of the value by default.
-        """
+        """Raise an InputError with the expected and the found value (default: this one)."""
         place = self.where if self.where else "the whole file"
         there = found or _described(self.value)
         raise InputError(f"{self.file}: {place}: expected {expected}, found {there}")
@@ -137,7 +133,6 @@ class Node:
         return None if value is None else Node(self.file, self._below(key), value)
 
     def mapping(self) -> dict[Any, Any]:
-        """Return the value, which has to be an object."""
         return self.value if isinstance(self.value, dict) else self.fail("an object")
 
     def items(self) -> Iterator[tuple[str, "Node"]]:
@@ -149,14 +144,13 @@ class Node:
             )
 
     def elements(self) -> Iterator["Node"]:
-        """Yield the elements of an array in order."""
         if not isinstance(self.value, list | tuple):
             self.fail("an array")
         for position, value in enumerate(self.value):
             yield Node(self.file, f"{self.where}[{position}]", value)
 
     def text(self) -> str:
-        """Return the value, which has to be a string that UTF-8 can encode."""
+        """Return a string that UTF-8 can encode."""
         if not isinstance(self.value, str):
             self.fail("a string")
         # JSON can escape half a surrogate pair, which UTF-8 cannot encode.
@@ -170,14 +164,13 @@ class Node:
         return _BREAKS.sub(" ", text).strip(" ") if _BREAKS.search(text) else text
 
     def name(self) -> str:
-        """Return the value, which has to be a short printable string: an identifier."""
+        """Return an identifier: a short printable string."""
         is_short = isinstance(self.value, str) and 0 < len(self.value) <= MAX_NAME_CHARS
         if is_short and self.value.isprintable():
             return self.value
         self.fail(f"a printable string of 1 to {MAX_NAME_CHARS} characters")
 
     def number(self) -> float:
-        """Return the value, which has to be a finite number."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             self.fail("a number")
         try:
@@ -187,16 +180,13 @@ class Node:
         return number if math.isfinite(number) else self.fail("a finite number")
 
     def integer(self) -> int:
-        """Return the value, which has to be a whole number."""
         whole = isinstance(self.value, int) and not isinstance(self.value, bool)
         return self.value if whole else self.fail("a whole number")
 
     def flag(self) -> bool:
-        """Return the value, which has to be true or false."""
         return self.value if isinstance(self.value, bool) else self.fail("true or false")
 
     def names(self) -> tuple[str, ...]:
-        """Return the elements of an array of identifiers."""
         return tuple(element.name() for element in self.elements())
 
     def _below(self, key: str) -> str:
@@ -205,7 +195,7 @@ class Node:
 
 
 def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
-    """Read every record, each a tuple of arguments, and reports the wrong ones together."""
+    """Read every record, each a tuple of arguments; report the first ten wrong ones together."""
     found, problems = [], []
     for record in records:
         try:
@@ -218,7 +208,6 @@ def read_all(records: Iterable[Any], read: Callable[..., T]) -> list[T]:
 
 
 def listed(problems: Sequence[str]) -> str:
-    """Return the first ten problems in one line."""
     more = [f"and {len(problems) - SHOWN_PROBLEMS:,} more"] * (len(problems) > SHOWN_PROBLEMS)
     return "; ".join([*problems[:SHOWN_PROBLEMS], *more])
 
@@ -254,7 +243,6 @@ def parse_json(text: str, file: str, where: str = "", *, nan_is_null: bool = Fal
 
 
 def read_text(path: str | Path) -> str:
-    """Read a UTF-8 text file."""
     try:
         with open_text(path, encoding="utf-8-sig", newline="") as stream:
             return stream.read()
@@ -265,7 +253,7 @@ def read_text(path: str | Path) -> str:
 
 
 def read_text_lines(path: str | Path) -> list[str]:
-    """Return the lines of a UTF-8 text file, without their ends; see read_text for errors.
+    """Return the lines of a UTF-8 text file, without their ends.
 
     A line ends at a line feed, with or without a carriage return before it. `str.splitlines` also
     splits at U+2028, U+0085 and others, which a caption may contain.
@@ -276,5 +264,4 @@ def read_text_lines(path: str | Path) -> list[str]:
 
 
 def load_json(path: str | Path) -> Node:
-    """Read one strict JSON file; see parse_json and read_text for what it refuses."""
     return parse_json(read_text(path), Path(path).name)

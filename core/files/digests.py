@@ -8,7 +8,7 @@ from typing import IO, Any
 
 
 def digest_stream(stream: Any) -> tuple[int, str]:
-    """Return the length of an open file and its SHA-256, read in small pieces."""
+    """Return the length of an open file and its SHA-256."""
     sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
     stream.seek(0, os.SEEK_END)  # files in memory are digested without being read through
     return stream.tell(), sha256
@@ -18,23 +18,21 @@ class DigestingStream(io.RawIOBase):
     """A stream for writing that computes the SHA-256 of its bytes while they are written.
 
     Args:
-      stream: where the bytes go; it is left open.
+      stream: receives the bytes; it is left open.
     """
 
     INLINE_BYTES = 64 << 10
     """Less than this is digested sooner than another thread is woken."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        """Start with nothing written."""
         self._stream, self._size, self._sha256 = stream, 0, hashlib.sha256()
         self._thread = ThreadPoolExecutor(1)
 
     def writable(self) -> bool:
-        """Return True."""
         return True
 
     def write(self, data: Any) -> int:
-        """Write bytes; another thread digests them meanwhile, from where they are."""
+        """Write bytes; another thread digests them meanwhile, without a copy."""
         piece = memoryview(data)
         if piece.nbytes < self.INLINE_BYTES:
             self._sha256.update(piece)
@@ -49,10 +47,8 @@ class DigestingStream(io.RawIOBase):
         return piece.nbytes
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
         return self._size
 
     def digest(self) -> tuple[int, str]:
-        """Return how many bytes were written, and their SHA-256."""
         self._thread.shutdown()
         return self._size, self._sha256.hexdigest()

@@ -12,11 +12,7 @@ from eqforge.core.errors import InputError
 
 
 def make_folder(folder: Path, synced: bool = True) -> None:
-    """Make a folder on this machine and its parents; synced, they survive a power cut.
-
-    Raises:
-      NotADirectoryError: something else has that name.
-    """
+    """Make a folder on this machine and its parents; synced, they survive a power cut."""
     if not folder.is_dir():
         make_folder(folder.parent, synced)
         try:
@@ -29,11 +25,7 @@ def make_folder(folder: Path, synced: bool = True) -> None:
 
 
 def sync(path: str | Path) -> None:
-    """Flushes a file's bytes, or the entries of a folder, to the disk.
-
-    Raises:
-      OSError: it is missing, or the disk fails.
-    """
+    """Flush a file's bytes, or the entries of a folder, to the disk."""
     place = os.open(path, os.O_RDONLY)
     try:
         os.fsync(place)
@@ -63,7 +55,7 @@ def open_plain(root: str, names: list[str], url: str) -> int:
 
 
 def cache_folder() -> Path:
-    """Return eqforge's cache folder: $EQFORGE_CACHE, else `eqforge` in the user's cache folder."""
+    """Return $EQFORGE_CACHE, else `eqforge` in the user's cache folder."""
     if own := os.environ.get("EQFORGE_CACHE"):
         return Path(own)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eqforge"

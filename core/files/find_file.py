@@ -12,11 +12,10 @@ from eqforge.core.errors import BuildError
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MissingFile:
-    """A file that is missing or refused.
+    """A file that is missing or rejected.
 
     Attributes:
       reason: `file_missing`, or `outside_root` for a name that leads out of the folder.
-      detail: what was found, for a human reader.
     """
 
     reason: str
@@ -29,25 +28,22 @@ MISSING = MissingFile(reason="file_missing", detail="no file of that name")
 def find_file(
     root: str, name: str, suffixes: Sequence[str] = (), follow_links: bool = False
 ) -> str | MissingFile:
-    """Return the path of a file, or why there is none.
+    """Return the path of a file below `root`, or why there is none.
+
+    A name that leads out of the folder or into a cycle of links is rejected, and so is a link that
+    leads out of it. Links that stay inside the folder are always followed.
 
     Args:
-      root: the folder.
-      name: an id or file name, possibly with folders before it, relative to `root`.
+      name: an id or file name, possibly with folders before it.
       suffixes: endings that the name may lack. The name as it is comes first, then with each of
         them as given and in upper case, so that the choice is the same on every machine.
       follow_links: whether a symbolic link may lead out of the folder.
 
-    Returns:
-      A path below `root`, or a MissingFile. A name that leads out of it or into a cycle of
-      links is refused, and so is a link that leads out of it, unless `follow_links` is set. Links
-      that stay inside the folder are always followed.
-
     Raises:
       BuildError: there is no such folder; on one of several hosts it may not be mounted.
     """
-    if (refused := refuse_name(name)) is not None:
-        return refused
+    if (rejected := reject_name(name)) is not None:
+        return rejected
     return _first(root, list(candidates(name, suffixes)), follow_links, stat.S_ISREG)
 
 
@@ -57,12 +53,9 @@ def find_folder(
     """Return the path of a folder, or why there is none; see `find_file`.
 
     After the names that a file may have comes the name without an ending of `suffixes`.
-
-    Raises:
-      BuildError: there is no folder `root`.
     """
-    if (refused := refuse_name(name)) is not None:
-        return refused
+    if (rejected := reject_name(name)) is not None:
+        return rejected
     return _first(root, list(folder_candidates(name, suffixes)), follow_links, stat.S_ISDIR)
 
 
@@ -82,7 +75,7 @@ def _first(
 
 
 def _missing(root: str, names: Sequence[str]) -> MissingFile:
-    """Return that there is no file, and which link is why."""
+    """Return MISSING, and the dangling link that explains it, if any."""
     for begin in (begin for name in names for begin in _beginnings(name)):
         path = os.path.join(root, begin)
         if os.path.islink(path) and not os.path.exists(path):
@@ -90,8 +83,8 @@ def _missing(root: str, names: Sequence[str]) -> MissingFile:
     return MISSING
 
 
-def refuse_name(name: str) -> MissingFile | None:
-    """Return why a name can be that of no file below a folder, if so."""
+def reject_name(name: str) -> MissingFile | None:
+    """Return why a name cannot be that of a file below a folder; None if it can."""
     if os.path.isabs(name):
         detail = f"{name!r} is an absolute path; names are paths below the folder"
         return MissingFile(reason="outside_root", detail=detail)
@@ -109,7 +102,7 @@ def candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
 
 
 def folder_candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
-    """Yield the names that a folder in place of a file may have, in the order of trying."""
+    """Yield the names that a folder in place of a file may have, in the order of attempts."""
     yield from candidates(name, suffixes)
     stem, ending = os.path.splitext(name)
     if ending.lower() in suffixes:
@@ -119,7 +112,7 @@ def folder_candidates(name: str, suffixes: Sequence[str]) -> Iterator[str]:
 def _check(
     root: str, name: str, follow_links: bool, is_kind: Callable[[int], bool]
 ) -> str | MissingFile | None:
-    """Return the path of a file below the root, why it is refused, or None if there is none."""
+    """Return the path of a file below the root, why it is rejected, or None if there is none."""
     path = os.path.join(root, name)
     try:
         mode = os.stat(path).st_mode

@@ -35,12 +35,12 @@ _MEDIA: Final = frozenset(("bytes", "path"))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """The place of a picture in a table.
+    """The place of an image in a table.
 
     Attributes:
-      name: the picture as the table names it, or the SHA-256 of its bytes where it does not.
+      name: the name that the table gives the image, or the SHA-256 of its bytes.
       file: path of the table.
-      column: that holds the picture.
+      column: that holds the image.
       row: its number in the file, from 0.
     """
 
@@ -50,7 +50,7 @@ class Cell:
     row: int
 
     def read(self) -> bytes:
-        """Return the bytes of the picture; its neighbours stay in memory for the next calls."""
+        """Return the bytes of the image; its neighbours stay in memory for the next calls."""
         for file, column, first, group in list(_groups):
             if (file, column) == (self.file, self.column) and 0 <= self.row - first < len(group):
                 return group[self.row - first]
@@ -64,20 +64,19 @@ _groups: deque[tuple[str, str, int, list[bytes]]] = deque(maxlen=_REMEMBERED)
 
 
 def with_names(row: Any) -> Any:
-    """Return a row with the names of its pictures in place of their places."""
+    """Return a row with the names of its images in place of their places."""
     if not isinstance(row, dict):
         return row
     return {name: v.name if isinstance(v, Cell) else v for name, v in row.items()}
 
 
 def read_rows(path: Path, *, has_cells: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield the rows of an `.arrow` or `.parquet` file by column; null rows are left out.
+    """Yield the rows of an `.arrow` or `.parquet` file by column; null values are left out.
 
     Dates, times and decimals are text, as `str` writes them.
 
     Args:
-      path: the file.
-      has_cells: whether a picture that stands in a row is a `Cell`; else it is its name alone.
+      has_cells: whether an embedded image is a `Cell`; otherwise only its name is read.
     """
     number = 0
     for part in _answers(path, "rows", has_cells=has_cells):
@@ -108,7 +107,7 @@ def _answers(path: Path, reader: str, **arguments: Any) -> Iterator[Any]:
 
 
 def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memoryview]:
-    """Yield arrays of pairs as JSON: a row, and by their columns the names of its pictures."""
+    """Yield JSON arrays of pairs: a row, and the names of its images by column."""
     part, size = [], 0
     for schema, batch in _parquet(stream, has_cells) if is_parquet else _arrow(stream):
         classes = _classes(schema)
@@ -123,7 +122,7 @@ def rows(stream: IO[bytes], is_parquet: bool, has_cells: bool) -> Iterator[memor
 
 
 def cells(stream: IO[bytes], is_parquet: bool, column: str, row: int) -> Iterator[Any]:
-    """Yield the first row of the group that a row is in, then the picture of each of its rows."""
+    """Yield the first row of the group that a row is in, then the image of each of its rows."""
     first = 0
     for count, batches in _groups_of(stream, is_parquet, column):
         if row < first + count:
@@ -139,7 +138,7 @@ def cells(stream: IO[bytes], is_parquet: bool, column: str, row: int) -> Iterato
 def _groups_of(
     stream: IO[bytes], is_parquet: bool, column: str
 ) -> Iterator[tuple[int, "Iterable[pa.RecordBatch]"]]:
-    """Yield the number of rows of each row group, or batch of Arrow's, and a column of them."""
+    """Yield the number of rows of each Parquet row group or Arrow batch, and one column of them."""
     if not is_parquet:
         yield from ((batch.num_rows, [batch.select([column])]) for _, batch in _arrow(stream))
         return
@@ -214,7 +213,7 @@ def _check_rows(count: int, stream: IO[bytes]) -> None:
 
 
 def _is_media(kind: "pa.DataType") -> bool:
-    """Say whether a column holds pictures, videos or sound, or what was read of such a one."""
+    """Return True if a column holds images, videos or sound, or only their paths."""
     import pyarrow as pa
 
     return pa.types.is_struct(kind) and {field.name for field in kind} in ({"path"}, _MEDIA)
@@ -278,7 +277,7 @@ def _rows_of(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """Return a value that JSON can express."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, list):

@@ -49,9 +49,8 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
     """Read columns of a Parquet file.
 
     Args:
-      path: of the file.
       columns: the type of each; `pa.string()` gives Texts, other types an array of them.
-      expected: a description of what the file has to have, for messages.
+      expected: a description of what the file must have, for messages.
     """
     known: dict[str, dict[str, int]] = {n: {} for n in columns if pa.types.is_string(columns[n])}
     parts: dict[str, list[Any]] = {name: [] for name in columns}
@@ -80,7 +79,6 @@ def read_parquet(path: Path, columns: Mapping[str, pa.DataType], expected: str) 
 
 
 def column_names(path: Path) -> list[str]:
-    """Return the names of a Parquet file's columns."""
     try:
         with open_plain(path) as stream:
             return list(TableFile(stream, is_foreign=True).schema.names)
@@ -89,7 +87,7 @@ def column_names(path: Path) -> list[str]:
 
 
 def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
-    """Return the index of each row's text in `known`, adding new texts to it."""
+    """Return the index of each row's text in `known`, and add new texts to it."""
     if not pa.types.is_dictionary(column.type):
         column = column.cast(pa.string()).dictionary_encode()
     code_of = [
@@ -101,7 +99,7 @@ def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
 
 
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a CSV file with a header; `.tsv` has tabs."""
+    """Yield the rows of a CSV file with a header, or of a `.tsv` file."""
     try:
         with io.TextIOWrapper(
             io.BufferedReader(open_plain(path)), encoding="utf-8-sig", newline=""
@@ -122,7 +120,7 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
 def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of the first sheet of an Excel file, whose first row names the columns.
 
-    No formula is computed: a cell with one has the value that the file says.
+    No formula is computed: its cell has the value stored in the file.
     """
     try:
         with open_plain(path) as stream:

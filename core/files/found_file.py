@@ -29,9 +29,8 @@ class OpenFile:
     """A file that is open for reading.
 
     Attributes:
-      state: differs if the file is another.
+      state: of this version of the file.
       copied: opens it on this machine; the copy of a file in a store ends with the block.
-      is_changed: tells whether the file is another by now.
     """
 
     state: FileState | State
@@ -41,13 +40,13 @@ class OpenFile:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FoundFile:
-    """A file.
+    """A file of a local folder, a store or a shard.
 
     Attributes:
       name: its path below the folder of its kind.
-      place: its path or URL, or that of the shard that it is a part of.
+      place: its path or URL, or that of its shard.
       listed: its state, or its shard's, when the store was listed; None on a disk.
-      start: where it begins in its shard; None if it is no part of one.
+      start: where it begins in its shard; None outside shards.
       size: its length in its shard.
       cache_gb: the room for all copies together.
     """
@@ -60,11 +59,7 @@ class FoundFile:
     cache_gb: float = CACHE_GB
 
     def state(self) -> list[int | str]:
-        """Return what changes with the content, without opening the file.
-
-        Raises:
-          OSError: the file's status cannot be read.
-        """
+        """Return what changes with the content, without opening the file."""
         if self.listed is None:
             return [*FileState.of(os.stat(self.place))]
         return [*self._own(self.listed)]
@@ -85,12 +80,11 @@ class FoundFile:
         return sha256.hexdigest()
 
     def read(self) -> bytes:
-        """Return the content as of one moment.
+        """Return the content at one instant.
 
         Raises:
-          OSError: it cannot be read.
-          SourceChanged: it changed while it was read.
-          FetchFailed: the same, of a file in a store.
+          OSError, FetchFailed: it cannot be read.
+          SourceChanged, FetchFailed: it changed while it was read.
         """
         if self.listed is None:
             return read_source(self.place)
@@ -106,8 +100,7 @@ class FoundFile:
         """Open the file.
 
         Raises:
-          OSError: it cannot be opened, or is not a plain file.
-          FetchFailed: the same, of a file in a store.
+          OSError, FetchFailed: it cannot be opened, or is not a plain file.
         """
         if self.listed is None:
             with open_source(self.place) as source:
@@ -130,11 +123,6 @@ class FoundFile:
 
     @contextlib.contextmanager
     def _copy(self, info: dict[str, Any]) -> Iterator[IO[bytes]]:
-        """Open a copy, which exists during the block.
-
-        Raises:
-          FetchFailed: the bytes did not come, or there will never be room for them.
-        """
         size, limit = self._size(info), round(self.cache_gb * 1e9)
         if size > limit:
             detail = f"{size:,} bytes, more than --cache-gb {self.cache_gb:g}"
@@ -152,11 +140,7 @@ class FoundFile:
         return info["size"] if self.start is None else self.size
 
     def _stat(self) -> dict[str, Any]:
-        """Return the metadata of the file, or of its shard, as of now.
-
-        Raises:
-          FetchFailed: it is missing, or its shard is not the one whose members are known.
-        """
+        """Return the current metadata of the file, or of its shard, which must not have changed."""
         info = stat(self.place)
         if self.start is not None and state_of(info) != self.listed:
             raise FetchFailed("source_changed", "its shard is another than when it was listed")
@@ -168,7 +152,6 @@ _LOCK = "lock"
 
 
 def copies_folder() -> Path:
-    """Return the folder of the copies."""
     return cache_folder() / "copies"
 
 
@@ -177,9 +160,8 @@ def room_for(num_bytes: int, suffix: str, limit: int) -> Iterator[IO[bytes]]:
     """Open an empty file that exists during the block, once there is room for it.
 
     Args:
-      num_bytes: its final length, at most `limit`.
-      suffix: how its name ends.
-      limit: how many bytes all copies take together.
+      num_bytes: its final length, up to `limit`.
+      limit: bytes of all copies together.
     """
     folder = copies_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -194,7 +176,7 @@ def room_for(num_bytes: int, suffix: str, limit: int) -> Iterator[IO[bytes]]:
 
 
 def _reserved(folder: Path, path: Path, num_bytes: int, limit: int) -> IO[bytes] | None:
-    """Return a new file of a length, held; None if there is no room."""
+    """Return a new, locked file of a length; None if there is no room."""
     with open(folder / _LOCK, "ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if sum(map(_held, _copies(folder))) + num_bytes > limit:
@@ -210,7 +192,7 @@ def _copies(folder: Path) -> Iterator[Path]:
 
 
 def _held(path: Path) -> int:
-    """Return the bytes of a copy; deletes one that nobody holds, which has none."""
+    """Return the bytes of a copy; delete a copy that nobody has locked, and return 0."""
     with contextlib.suppress(FileNotFoundError), open(path, "rb") as copy:
         try:
             fcntl.flock(copy, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -18,7 +18,7 @@ from eqforge.core.files.find_file import (
     MissingFile,
     find_folder,
     folder_candidates,
-    refuse_name,
+    reject_name,
 )
 from eqforge.core.files.found_file import FoundFile
 from eqforge.core.files.pictures import FILE_SUFFIXES
@@ -43,11 +43,9 @@ class FoundFrames:
 
     @property
     def last(self) -> int:
-        """The greatest number, 0 where there is no picture."""
         return max(self.files, default=0)
 
     def path(self, number: int) -> str:
-        """Return the path of a picture below the folder of videos."""
         return posixpath.normpath(posixpath.join(self.name, self.files[number]))
 
 
@@ -58,7 +56,7 @@ FoundVideo = FoundFile | FoundFrames
 def find_video(
     folder: SourceFolder, name: str, suffixes: Sequence[str]
 ) -> FoundVideo | MissingFile:
-    """Return a video's file; where there is none, the folder of its frames, or why there is none.
+    """Return a video's file; if there is none, the folder of its frames, or why there is none.
 
     Raises:
       BuildError, FetchFailed: see `SourceFolder.find`.
@@ -69,12 +67,12 @@ def find_video(
 def or_frames(
     folder: SourceFolder, name: str, suffixes: Sequence[str], found: FoundFile | MissingFile
 ) -> FoundVideo | MissingFile:
-    """Return what was found, or the folder of frames where no file was; see `find_video`."""
+    """Return what was found, or the folder of frames if no file was; see `find_video`."""
     if isinstance(found, FoundFile) or found.reason != MISSING.reason:
         return found
     if folder.is_on_disk:
         return _on_disk(folder, name, suffixes)
-    if folder.names is None or refuse_name(name) is not None:  # a web server lists no folders
+    if folder.names is None or reject_name(name) is not None:  # a web server lists no folders
         return found
     listed = _by_folder(folder.names)
     names = map(posixpath.normpath, folder_candidates(name, suffixes))
@@ -95,7 +93,6 @@ def _on_disk(folder: SourceFolder, name: str, suffixes: Sequence[str]) -> FoundF
 
 @lru_cache(maxsize=4)
 def _by_folder(names: frozenset[str]) -> dict[str, list[str]]:
-    """Return the names of files by the folder in which they lie."""
     folders: dict[str, list[str]] = {}
     for name in names:
         folder, _, file = name.rpartition("/")
@@ -104,11 +101,11 @@ def _by_folder(names: frozenset[str]) -> dict[str, list[str]]:
 
 
 def number_frames(name: str, files: Iterable[str]) -> FoundFrames:
-    """Return a folder of frames, given the names of the files in it, in any order.
+    """Return a folder of frames from the names of the files in it, in any order.
 
-    Hidden files and those that are no pictures with a number are left aside. A folder is not clear
-    if two pictures have the same number, if the names before the numbers differ, as where optical
-    flow lies beside pictures, or if there is a number 0: then all others would be off by one.
+    Hidden files and files other than numbered pictures are skipped. A folder has a fault if two
+    pictures have the same number, if the names before the numbers differ, as where optical flow
+    lies beside pictures, or if there is a number 0: then all others would be off by one.
     """
     numbered: dict[int, str] = {}
     beginnings: dict[str, str] = {}
@@ -131,13 +128,12 @@ def number_frames(name: str, files: Iterable[str]) -> FoundFrames:
 
 
 def frame_number(file: str) -> int | None:
-    """Return the number in the name of a picture; None for any other file."""
     parts = _parts(file)
     return None if parts is None else parts[1]
 
 
 def _parts(file: str) -> tuple[str, int] | None:
-    """Return what a picture's name begins with, and its number; None for any other file."""
+    """Return a picture's name before its number, and the number; None for other files."""
     parts = _NUMBERED.fullmatch(file)
     if parts is None or file.startswith(".") or not file.lower().endswith(FILE_SUFFIXES):
         return None
@@ -150,22 +146,17 @@ _MOST_FOLDERS = 2  # such as train/abseiling
 
 @dataclass(frozen=True)
 class TrimmedClips:
-    """The clips below a folder, listed once and only if they are needed.
-
-    Attributes:
-      folder: the folder of videos.
-      suffixes: the endings that a file may have.
-    """
+    """The clips below a folder, listed once and only if they are needed."""
 
     folder: SourceFolder
     suffixes: tuple[str, ...]
 
     def find(self, video: str) -> str:
-        """Return the name under which a video, or the one clip of it, lies below the folder.
+        """Return the name of a video, or of its one clip, below the folder.
 
         A file or a folder of frames that has the video's own name comes first. Clips are looked for
         in the folder itself, in class folders, and in split folders that hold class folders.
-        Where there is neither, or the folder is that of a web server, the name is the video's.
+        If neither is found, or a web server has the folder, the video's own name is returned.
         """
         if not self.folder.is_on_disk and self.folder.names is None:
             return video
@@ -195,7 +186,7 @@ class TrimmedClips:
 
 
 def _video_of(name: str, suffixes: Sequence[str]) -> str | None:
-    """Return the video of a clip, given the name of its file or folder; None if it is no clip."""
+    """Return the video of a clip's file or folder name; None for other names."""
     stem, ending = os.path.splitext(name)
     parts = _TRIMMED.fullmatch(stem if ending.lower() in suffixes else name)
     return None if parts is None else parts["video"]

@@ -36,7 +36,7 @@ def _fetch(url: str, copy: Path) -> None:
 
 
 def _fetch_file(url: str, copy: Path) -> None:
-    """Copy a file; the copy has its name once it is whole."""
+    """Copy a file; the copy gets its name when it is complete."""
     copy.parent.mkdir(parents=True, exist_ok=True)
     part = copy.with_name(f"{copy.name}.part")
     with open(part, "wb") as stream:

@@ -18,14 +18,14 @@ def namesakes(
 ) -> dict[str, str]:
     """Return `; did you mean …?` for each name whose file lies elsewhere in the folder.
 
-    A file is meant if its own name is the same, its case and an ending of `suffixes` aside; of
-    several the one in the folders that are named, too.
+    A file matches if its own name is the same, apart from case and an ending of `suffixes`. Of
+    several, the one that shares most folders with the name is suggested.
     """
     wanted = {_own_name(name, suffixes) for name in names}
     found: dict[str, list[str]] = {}
     for file in itertools.islice(_files(folder), LOOKED_AT) if names else ():
         own = _own_name(file, suffixes)
-        if own in wanted and isinstance(folder.find(file), FoundFile):  # a link may be refused
+        if own in wanted and isinstance(folder.find(file), FoundFile):  # a link may be rejected
             found.setdefault(own, []).append(file)
     return {
         name: f"; did you mean {visible(_nearest(name, files))!r}?"
@@ -51,7 +51,7 @@ def _nearest(name: str, files: Iterable[str]) -> str:
 
 
 def _files(folder: SourceFolder) -> Iterator[str]:
-    """Yield the names of a folder's files; of a web server, which lists none, nothing."""
+    """Yield the names of a folder's files; nothing for a web server, which lists none."""
     if not folder.is_on_disk:
         yield from folder.names or ()
         return

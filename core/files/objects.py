@@ -39,27 +39,25 @@ _MD5 = re.compile("[0-9a-f]{32}")
 
 
 class FetchFailed(Exception):
-    """A file of a store cannot be had.
+    """A file of a store cannot be read.
 
     Args:
       reason: `file_missing`, `source_changed`, or a key of STORE_REASONS.
-      detail: what was found, for a human reader.
     """
 
     def __init__(self, reason: str, detail: str) -> None:
-        """Keep both."""
         super().__init__(f"{reason}: {detail}")
         self.reason, self.detail = reason, detail
 
 
 def state_of(info: dict[str, Any]) -> State:
-    """Return the size of an object, and what its store tells its versions apart by."""
+    """Return the size of an object and its version, by the field that its store has for it."""
     known = [str(info[name]) for name in _VERSIONS if info.get(name)]
     return (str(info["size"]), *known[:1])
 
 
 def stat(url: str) -> dict[str, Any]:
-    """Return the metadata of an object, as of now.
+    """Return the current metadata of an object.
 
     Raises:
       FetchFailed: it is missing, or its store does not answer.
@@ -79,7 +77,7 @@ def stat(url: str) -> dict[str, Any]:
 
 
 def retried(call: Callable[[], T]) -> T:
-    """Return what a call to a store gives, made again if it fails in a way that may pass.
+    """Return the result of a call to a store, repeated if it fails in a way that may pass.
 
     Raises:
       FetchFailed: nothing is there, or every call failed.
@@ -100,7 +98,7 @@ def retried(call: Callable[[], T]) -> T:
 
 
 def _is_missing(error: Exception) -> bool:
-    """Say whether nothing is there; fsspec says so of servers that fail or cannot be reached."""
+    """Return True if nothing is there; fsspec also raises FileNotFoundError if a server fails."""
     cause = error.__cause__
     if not isinstance(error, FileNotFoundError):
         return getattr(error, "status", None) in (404, 410)
@@ -117,17 +115,14 @@ def _sentence(error: Exception) -> str:
 
 
 def _timeout(system: Any) -> dict[str, float]:
-    """Return the argument that limits a call, for file systems that know it."""
     return {"timeout": TIMEOUT_S} if getattr(system, "async_impl", False) else {}
 
 
 def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
-    """Write an object to an empty file, and checks its length and checksum.
+    """Write an object to an empty file, and check its length and checksum.
 
     Args:
-      url: of the object.
-      info: its metadata; see `stat`.
-      copy: gets the bytes.
+      info: metadata of the object; see `stat`.
 
     Raises:
       FetchFailed: it is missing, its bytes did not come, or they have another checksum.
@@ -152,7 +147,7 @@ def _take(copy: IO[bytes], digest: Any, piece: bytes) -> None:
 
 
 def _checksum(info: dict[str, Any]) -> tuple[str, str | None]:
-    """Return the field of an object's metadata that gives its MD5, and that in hexadecimal."""
+    """Return the field of an object's metadata that has its MD5, and that in hexadecimal."""
     for field in ("md5Hash", "Content-MD5"):
         if info.get(field):
             return field, base64.b64decode(info[field]).hex()
@@ -165,9 +160,6 @@ def read_part(url: str, start: int, size: int, take: Callable[[bytes], object]) 
     """Read a part of an object, piece by piece.
 
     Args:
-      url: of the object.
-      start: first byte.
-      size: number of bytes.
       take: called for each piece, in order.
 
     Raises:

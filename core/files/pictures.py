@@ -42,7 +42,7 @@ FILE_SUFFIXES: Final = (*sorted(set(SUFFIXES.values())), ".jpeg", ".tiff")
 """All suffixes of files that hold such pictures, in lower case."""
 
 MAX_PIXELS: Final = 2**26
-"""Pictures with more pixels are refused undecoded unless a setting says otherwise."""
+"""Pictures with more pixels are rejected undecoded unless a setting says otherwise."""
 
 _OPENED: Final = tuple(sorted(SUFFIXES.keys() - {"MPO"}))  # which Pillow opens as JPEG
 _CLOCKWISE_DEG: Final = {3: 180, 4: 180, 5: 270, 6: 90, 7: 90, 8: 270}  # by EXIF's orientation
@@ -54,61 +54,47 @@ class BadImage(ValueError):
 
 
 class TooManyPixels(ValueError):
-    """A picture has too many pixels to be decoded.
-
-    Attributes:
-      pixels: how many its header declares.
-    """
+    """A picture has too many pixels to be decoded."""
 
     def __init__(self, pixels: int) -> None:
-        """Take the number of pixels."""
         super().__init__(f"{pixels} pixels")
         self.pixels = pixels
 
 
 def read_pixels(data: bytes, max_pixels: int | None = None) -> NDArray[np.uint8]:
-    """Decodes an encoded picture to RGB, uint8 [height, width, 3]; see `open_rgb`."""
+    """Decode an encoded picture to RGB, uint8 [height, width, 3]; see `open_rgb`."""
     return np.asarray(open_rgb(data, max_pixels))
 
 
 def open_rgb(data: bytes, max_pixels: int | None = None) -> Image.Image:
-    """Decodes an encoded picture to RGB, rotated and mirrored as its EXIF says.
+    """Decode an encoded picture to RGB, rotated and mirrored as its EXIF says.
 
     Damaged EXIF is ignored. CMYK and 16 bits become RGB of 8 bits; transparency and colour profiles
-    are dropped; of several pictures in a file the first counts.
+    are dropped; only the first of several pictures in a file counts.
 
     Args:
-      data: the encoded picture.
-      max_pixels: pictures with more are not decoded; None, for those that passed another limit,
-        leaves Pillow's own, 178,956,970.
+      max_pixels: larger pictures are not decoded; None leaves Pillow's own limit, 178,956,970.
 
     Raises:
       TooManyPixels: it has more.
-      BadImage: it is damaged, cut short, or in another format than those of SUFFIXES.
+      BadImage: it is damaged, cut short, or in a format outside SUFFIXES.
     """
     with opened(data, max_pixels) as image:
         return _upright_rgb(image)
 
 
 def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]]:
-    """Decodes a user's picture; return its suffix and its pixels, uint8 [height, width, 3].
-
-    Raises:
-      TooManyPixels, BadImage: as `open_rgb`.
-    """
+    """Decode a user's picture; return its suffix and its pixels, uint8 [height, width, 3]."""
     with opened(data, max_pixels) as image:
         suffix = SUFFIXES[image.format or ""]
         return suffix, np.asarray(_upright_rgb(image))
 
 
 def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
-    """Decodes a frame of a video; return by how many degrees it was turned, and its pixels.
+    """Decode a frame of a video; return its clockwise rotation and its pixels.
 
     Returns:
-      Degrees clockwise (0, 90, 180, 270), and uint8 [height, width, 3].
-
-    Raises:
-      TooManyPixels, BadImage: as `open_rgb`.
+      Degrees (0, 90, 180, 270), and uint8 [height, width, 3].
     """
     with opened(data, max_pixels) as image:
         upright = _upright_rgb(image)
@@ -119,10 +105,9 @@ def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
 def opened(
     data: bytes, max_pixels: int | None = None, formats: tuple[str, ...] = _OPENED
 ) -> Iterator[Image.Image]:
-    """Open an encoded picture as it is stored, and converts what Pillow raises in the block.
+    """Open an encoded picture as it is stored, and convert what Pillow raises in the block.
 
     Args:
-      data: the encoded picture.
       max_pixels: as in `open_rgb`.
       formats: Pillow's names of the formats to try.
 
@@ -153,17 +138,13 @@ def opened(
 
 
 def stored_rgb(image: Image.Image) -> Image.Image:
-    """Return an opened picture in RGB as it lies in its file, as renderers take textures.
-
-    Raises:
-      BadImage: its pixels are no colours.
-    """
+    """Return an opened picture in RGB without rotation, as renderers take textures."""
     image.load()
     return _rgb(image, _grey_bits(image))
 
 
 def why_unreadable(data: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
-    """Return why an encoded picture cannot be decoded; None where it can."""
+    """Return why an encoded picture cannot be decoded; None if it can."""
     try:
         with opened(data, max_pixels) as image:
             stored_rgb(image)
@@ -205,7 +186,6 @@ def _upright(image: Image.Image) -> Image.Image:
 
 
 def _orientation(image: Image.Image) -> int:
-    """Return how EXIF says that a picture lies, from 1, which is upright, to 8."""
     try:
         return int(image.getexif().get(ExifTags.Base.Orientation, 1))
     except Exception:

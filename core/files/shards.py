@@ -31,10 +31,9 @@ class Member:
     """A file in a shard.
 
     Attributes:
-      name: as it stands in the shard, without `./` before it.
-      shard: path or URL of the shard.
-      state: of the shard; another one may have the file elsewhere.
-      start, size: where its bytes lie in the shard.
+      name: its name in the shard, without `./` before it.
+      state: of the shard; another version may have the file elsewhere.
+      start, size: its first byte in the shard, and its length.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Member:
 
 
 def read_shards(shards: list[str]) -> Iterator[Member]:
-    """Yield the files in shards, in the order of the shards; reads headers alone."""
+    """Yield the files in plain tar shards, in the order of the shards; reads only headers."""
     first: dict[str, str] = {}
     with ThreadPoolExecutor(READERS) as readers:
         for member in itertools.chain.from_iterable(readers.map(_read_shard, shards)):

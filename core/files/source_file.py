@@ -33,13 +33,7 @@ class SourceChanged(EqforgeError):
 
 
 class FileState(NamedTuple):
-    """What differs if a file was changed, even if its modification time was set back.
-
-    Attributes:
-      size: in bytes.
-      mtime_ns, ctime_ns: when content and inode were last changed, in nanoseconds.
-      inode: its number.
-    """
+    """What differs if a file was changed, even if its modification time was set back."""
 
     size: int
     mtime_ns: int
@@ -48,24 +42,18 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, found: os.stat_result) -> "FileState":
-        """Return the state in a stat result."""
         return cls(found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file that is open for reading.
-
-    Attributes:
-      stream: its bytes, unbuffered.
-      state: of the file when it was opened.
-    """
+    """A file that is open for unbuffered reading, with its state when it was opened."""
 
     stream: io.FileIO
     state: FileState
 
     def digest(self, alive: Callable[[], None] = lambda: None) -> str:
-        """Return the SHA-256 of the content; leaves the stream at its start.
+        """Return the SHA-256 of the content; leave the stream at its start.
 
         Args:
           alive: called for each megabyte.
@@ -79,15 +67,9 @@ class SourceFile:
         return sha256.hexdigest()
 
     def is_changed(self) -> bool:
-        """Say whether the file was written to, renamed or deleted since it was opened."""
         return FileState.of(os.fstat(self.stream.fileno())) != self.state
 
     def check_unchanged(self) -> None:
-        """Check that the file did not change since it was opened.
-
-        Raises:
-          SourceChanged: it may have.
-        """
         if self.is_changed():
             raise SourceChanged("the file changed while it was read")
 
@@ -107,19 +89,14 @@ def open_plain(path: str | Path) -> io.FileIO:
 
 
 class BoundedReader(io.BufferedReader):
-    """Reads a file; asking for more bytes than it has allocates no memory for them.
-
-    Args:
-      stream: the file.
-      num_bytes: its length.
-    """
+    """Reads a file; asking for more bytes than it has allocates no memory for them."""
 
     def __init__(self, stream: io.RawIOBase, num_bytes: int) -> None:
         super().__init__(stream, _PIECE_BYTES)
         self._most = num_bytes
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return at most `size` bytes; all that are left if it is None or negative."""
+        """Return up to `size` bytes; the rest of the file if it is None or negative."""
         return super().read(size if size is None else min(size, self._most))
 
 
@@ -141,7 +118,7 @@ def open_source(path: str | Path) -> Iterator[SourceFile]:
 
 
 def read_source(path: str | Path) -> bytes:
-    """Return the content of a file as of one moment.
+    """Return the content of a file at one instant.
 
     Raises:
       OSError: it cannot be read.
@@ -210,7 +187,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
     Raises:
       OSError: it cannot be read.
-      InputError: it changed while it was read, or since it was last opened; see `one_content`; or
+      InputError: it changed while it was read, or since it was last opened (see `one_content`), or
         Git LFS has not fetched it.
     """
     with open_source(path) as source:
@@ -233,7 +210,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextlib.contextmanager
 def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
-    """Open an annotation file that is read here and there; see `open_input`."""
+    """Open an annotation file that is read in any order; see `open_input`."""
     with open_source(path) as source:
         _check_fetched(source, path)
         _note(str(path), source.digest())
@@ -245,7 +222,6 @@ def open_seekable(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def _check_fetched(source: SourceFile, path: str | Path) -> None:
-    """Check that a file is not the pointer that Git LFS leaves in its place."""
     if os.pread(source.stream.fileno(), len(LFS_POINTER), 0) == LFS_POINTER:
         raise InputError(
             f"{path}: is a pointer of Git LFS, and not the file itself: fetch that, as `git lfs "

@@ -19,7 +19,7 @@ from more_itertools import batched
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import shards, storage
-from eqforge.core.files.find_file import MISSING, MissingFile, candidates, find_file, refuse_name
+from eqforge.core.files.find_file import MISSING, MissingFile, candidates, find_file, reject_name
 from eqforge.core.files.found_file import CACHE_GB, FoundFile
 from eqforge.core.files.objects import (
     DOWNLOAD_FAILED,
@@ -43,7 +43,7 @@ class _Index(msgspec.Struct, frozen=True):
 
     Attributes:
       places: URL and state of each object or shard.
-      files: by name, the number of the place; for a part of a shard where it begins, and its size.
+      files: by name: number of the place; start in the shard, else None; size.
     """
 
     places: list[tuple[str, State]]
@@ -55,7 +55,7 @@ class SourceFolder:
     """A folder of files that annotations name.
 
     Attributes:
-      root: its path or URL; of shards, that of one or of their folder, or a pattern of names.
+      root: its path or URL, of a folder or a shard, or a pattern of shards.
       follow_links: whether a symbolic link may lead out of it; stores have none.
       cache_gb: the room for copies of its files, if it is in a store.
       index: URL of the list of its files, which the process that starts a run writes for workers.
@@ -73,11 +73,11 @@ class SourceFolder:
 
     @property
     def names(self) -> frozenset[str] | None:
-        """The names of all files; None where they are not listed: on disks and web servers."""
+        """The names of all files; None for disks and web servers, which are not listed."""
         return _names(self) if _kind(self.root) == "listed" else None
 
     def check(self, flag: str) -> None:
-        """Check that the folder is there, and lists it anew.
+        """Check that the folder is there, and list it again.
 
         Args:
           flag: the option that names it, without dashes.
@@ -108,7 +108,7 @@ class SourceFolder:
             raise InputError(f"--{flag} {self.root}: no such folder, or no file in it")
 
     def share(self, url: str) -> None:
-        """Write the list of files down, if there is one, for the workers of a run."""
+        """Write the list of files, if there is one, for the workers of a run."""
         if _kind(self.root) == "listed":
             storage.write_bytes(url, msgspec.json.encode(_index(self)))
 
@@ -124,8 +124,8 @@ class SourceFolder:
             if isinstance(path, MissingFile):
                 return path
             return FoundFile(name=os.path.relpath(path, self.root), place=path)
-        if (refused := refuse_name(name)) is not None:
-            return refused
+        if (rejected := reject_name(name)) is not None:
+            return rejected
         names = tuple(map(posixpath.normpath, candidates(name, suffixes)))
         if _kind(self.root) == "web":
             return _find_on_web(self, names)
@@ -138,9 +138,6 @@ class SourceFolder:
         """Yield items, each with the file that it names, in their order.
 
         Where a web server fails, the reason is DOWNLOAD_FAILED.
-
-        Raises:
-          BuildError: there is no such folder on this host.
         """
         if _kind(self.root) != "web":
             yield from ((item, self.find(name(item), suffixes)) for item in items)
@@ -166,7 +163,7 @@ class SourceFolder:
 
 @functools.lru_cache
 def _kind(root: str) -> str:
-    """Return how files are found: on a `disk`, on the `web`, or in what is `listed`."""
+    """Return how files are found: on a `disk`, on the `web`, or `listed`."""
     if root.endswith(_SHARDS) and not os.path.isdir(root):
         return "listed"
     if "://" not in root:
@@ -175,7 +172,7 @@ def _kind(root: str) -> str:
 
 
 def _entries(folder: str) -> Iterator[str]:
-    """Yield the names in a folder, those of folders with a slash behind."""
+    """Yield the names in a folder; folders end with a slash."""
     if os.path.isdir(folder):
         with os.scandir(folder) as entries:
             for entry in entries:  # a link may lead round in a circle
@@ -183,7 +180,7 @@ def _entries(folder: str) -> Iterator[str]:
 
 
 def _holds_shards(names: Iterable[str]) -> bool:
-    """Say whether a folder holds shards, and beside them nothing but what describes them."""
+    """Return True if a folder holds shards and, apart from descriptions, nothing else."""
     found = False
     for name in names:
         if "/" in name or not name.lower().endswith((*_SHARDS, *_BESIDE)):
@@ -194,12 +191,7 @@ def _holds_shards(names: Iterable[str]) -> bool:
 
 @functools.lru_cache
 def _index(folder: SourceFolder) -> _Index:
-    """Return what a store or shards hold: as the run's first process wrote it down, or as of now.
-
-    Raises:
-      FetchFailed: the store does not answer.
-      InputError: a shard cannot be read.
-    """
+    """Return the list of a store or of shards: the one that `share` wrote, or the current one."""
     if folder.index is not None and storage.exists(folder.index):
         return msgspec.json.decode(storage.read_bytes(folder.index), type=_Index)
     found = _list_shards(folder.root)
@@ -249,7 +241,7 @@ def _list(root: str) -> dict[str, tuple[str, State]]:
 
 
 def _list_shards(root: str) -> list[str] | None:
-    """Return the shards that a root names by itself or by a pattern; None if it is a folder."""
+    """Return the shards that a root names by itself or by a pattern; None for a folder."""
     if not root.endswith(_SHARDS):
         return None
     if not glob.has_magic(root.rpartition("/")[2]) or is_http(root):
@@ -261,11 +253,7 @@ def _list_shards(root: str) -> list[str] | None:
 
 
 def _check_answers(root: str) -> None:
-    """Check that a web server answers; what it says of a folder does not matter.
-
-    Raises:
-      FetchFailed: it does not.
-    """
+    """Check that a web server answers; what it says of a folder does not matter."""
     system, path = storage.locate(root)
     try:
         retried(lambda: system.info(path))

@@ -43,7 +43,6 @@ _WITHOUT_FOLDERS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs"})
 
 
 def join(root: str, *parts: str) -> str:
-    """Return a path or URL below a root."""
     return "/".join([root.rstrip("/"), *parts])
 
 
@@ -66,11 +65,10 @@ def locate(url: str) -> tuple[Any, str]:
 
 
 def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
-    """Ask a store whether a file exists, to see whether it answers at all.
+    """Ask a store whether a file exists, to see whether it answers and lets this user in.
 
     Args:
-      url: of the file, or its path.
-      timeout_s: how long to wait; clients retry stores that do not exist again and again.
+      timeout_s: longest wait: clients retry missing stores again and again.
     """
     import fsspec
 
@@ -107,7 +105,6 @@ def _sentence(error: Exception) -> str:
 
 
 def is_local(url: str) -> bool:
-    """Say whether a path or URL lies on a disk of this machine."""
     return _is_disk(locate(url)[0])
 
 
@@ -118,20 +115,17 @@ def _is_disk(system: Any) -> bool:
 
 
 def make_parents(system: Any, path: str) -> None:
-    """Make the folder of a file and those above it, on a file system that has folders."""
     names = {system.protocol} if isinstance(system.protocol, str) else set(system.protocol)
     if not names & _WITHOUT_FOLDERS:
         system.makedirs(posixpath.dirname(path), exist_ok=True)
 
 
 def exists(url: str) -> bool:
-    """Say whether a file or folder is there."""
     system, path = locate(url)
     return system.exists(path)
 
 
 def is_file(url: str) -> bool:
-    """Say whether a file is there; a folder is none."""
     system, path = locate(url)
     return system.isfile(path)
 
@@ -146,11 +140,6 @@ def info(url: str) -> dict[str, Any] | None:
 
 
 def read_bytes(url: str) -> bytes:
-    """Return a whole file.
-
-    Raises:
-      FileNotFoundError: it is not there.
-    """
     system, path = locate(url)
     return system.cat_file(path)
 
@@ -159,16 +148,12 @@ def read_bytes(url: str) -> bytes:
 def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
     """Open a plain file below an untrusted folder, for reading.
 
-    On a disk of this machine nothing else is opened, even if the file is replaced meanwhile: no
-    link, no folder that is a link, no pipe and no device.
+    On a local disk, links, linked folders, pipes and devices are rejected, even if the file is
+    replaced meanwhile.
 
     Args:
-      folder: its path or URL, which may be a link.
+      folder: path or URL, which may be a link.
       path: of the file below it, separated by `/`.
-
-    Raises:
-      InputError: it is not a plain file, or the path leads out of the folder.
-      OSError: it is missing or cannot be read.
     """
     names = path.split("/")
     if not {"", ".", ".."}.isdisjoint(names) or "\0" in path or "::" in path:
@@ -183,11 +168,6 @@ def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
 
 
 def read_range(url: str, start: int, stop: int) -> bytes:
-    """Return the bytes [start, stop) of a file.
-
-    Raises:
-      FileNotFoundError: it is not there.
-    """
     system, path = locate(url)
     return system.cat_file(path, start=start, end=stop)
 
@@ -200,13 +180,6 @@ def digest(url: str) -> tuple[int, str]:
 
 
 def write_bytes(url: str, data: bytes, synced: bool = True) -> None:
-    """Write a whole file; a reader sees the old content or the new, never a part.
-
-    Args:
-      url: the file's path or URL.
-      data: its content.
-      synced: whether it has to survive a power cut; see open_atomic.
-    """
     with open_atomic(url, synced) as stream:
         stream.write(data)
 
@@ -221,7 +194,6 @@ def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
     appears.
 
     Args:
-      url: the file's path or URL.
       synced: whether the bytes survive a power cut once the block has ended; this costs a disk some
         milliseconds. A power cut may corrupt a file that is not synced.
     """
@@ -250,7 +222,6 @@ def open_atomic(url: str, synced: bool = True) -> Iterator[IO[bytes]]:
 
 
 def list_files(url: str) -> list[str]:
-    """Return the names of the files directly in a folder, sorted; none if it is missing."""
     return sorted(file_sizes(url))
 
 
@@ -278,14 +249,14 @@ def list_names(url: str) -> list[str]:
 
 
 def delete(url: str) -> None:
-    """Delete a file; a missing one is no error."""
+    """Delete a file, if it exists."""
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm_file(path)
 
 
 def delete_folder(url: str) -> None:
-    """Delete a folder and its contents; a missing one is no error."""
+    """Delete a folder and its contents, if it exists."""
     system, path = locate(url)
     with contextlib.suppress(FileNotFoundError):
         system.rm(path, recursive=True)
@@ -307,12 +278,9 @@ def http_options() -> dict[str, Any]:
 
 
 async def _check_redirect(_session: Any, _context: Any, asked: Any) -> None:
-    """Refuses redirects out of https, and from elsewhere into this machine or its network.
+    """Reject redirects from https to http, and from elsewhere into this machine or its network.
 
-    Files of one host often lie on another, so that other hosts are not refused.
-
-    Raises:
-      ValueError: the redirect is refused.
+    Files of one host often lie on another, so redirects to other hosts are allowed.
     """
     target = asked.url.join(type(asked.url)(asked.response.headers.get("Location", "")))
     if asked.url.scheme == "https" and target.scheme != "https":

@@ -51,8 +51,8 @@ class TableFile:
 
     Attributes:
       schema: its columns.
-      num_rows: how many rows its footer declares; never more than it has bytes, as every row has an
-        id of its own.
+      num_rows: number of rows that its footer declares; never more than it has bytes, as every row
+        has an id of its own.
       group_rows: the same of each row group.
       num_bytes: its length.
     """
@@ -61,7 +61,6 @@ class TableFile:
         """Read the footer.
 
         Args:
-          stream: the file.
           is_foreign: whether it may have columns that no dataset has.
 
         Raises:
@@ -83,7 +82,6 @@ class TableFile:
 
     @property
     def num_groups(self) -> int:
-        """How many row groups it has."""
         return len(self.group_rows)
 
     def places(
@@ -128,7 +126,7 @@ class TableFile:
     def batches(
         self, number: int | None, columns: Sequence[str] | None, rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Yield columns of a row group in pieces, or of all of them one after the other.
+        """Yield columns of one row group in pieces, or of all groups in order.
 
         Raises:
           Unreadable, OSError, pa.ArrowException: it is damaged or beyond the limits.
@@ -147,7 +145,7 @@ class TableFile:
 
 
 def _check_type(kind: pa.DataType, depth: int = 0) -> None:
-    """Refuses types that no dataset has, such as run-end encoded ones."""
+    """Reject types that no dataset has, such as run-end encoded ones."""
     if depth < MAX_DEPTH and pa.types.is_struct(kind):
         for field in kind:
             _check_type(field.type, depth + 1)
@@ -215,7 +213,6 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def open_parquet(stream: IO[bytes]) -> Any:
-    """Return the ParquetFile of a stream; for the child alone."""
     import pyarrow.parquet as pq
 
     pa.set_memory_pool(pa.system_memory_pool())  # others reserve address space for nothing
@@ -241,7 +238,7 @@ def _leaves(metadata: Any, columns: Sequence[str] | None) -> list[int]:
 
 
 def _stored(stream: IO[bytes], column: str) -> Iterator[tuple[int, int, bool]]:
-    """Yield where a leaf column of each row group lies, and whether it does as it is."""
+    """Yield the first and last byte of a leaf column of each row group, and whether it is plain."""
     metadata = open_parquet(stream).metadata
     (leaf,) = _leaves(metadata, [column])
     for number in range(metadata.num_row_groups):
@@ -252,7 +249,6 @@ def _stored(stream: IO[bytes], column: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def has_no_null(opened: Any, number: int, column: str) -> bool:
-    """Say whether the file says that a leaf column has no null in a row group."""
     (leaf,) = _leaves(opened.metadata, [column])
     statistics = opened.metadata.row_group(number).column(leaf).statistics
     return statistics is not None and statistics.null_count == 0
@@ -308,9 +304,12 @@ def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[Ta
     """Open a Parquet file below a folder; defects are reported in one sentence.
 
     Args:
-      folder: path or URL.
-      path: of the file below it; see storage.open_below.
-      advice: what to do where the file cannot be read.
+      path: of the file below the folder; see storage.open_below.
+      advice: what to do if the file cannot be read.
+
+    Raises:
+      InputError: the file is missing, not a plain file, damaged, or beyond the limits, even if that
+        shows only in the block.
     """
     try:
         with storage.open_below(folder, path) as stream:

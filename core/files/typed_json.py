@@ -40,7 +40,6 @@ _PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<where>.*)`$", re.DOTALL)
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Read a file."""
     try:
         return read_input(path)
     except OSError as error:
@@ -48,7 +47,7 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
-    """Streams the lines of a file that are not blank, with their numbers from 1."""
+    """Stream the lines of a file that are not blank, with their numbers from 1."""
     try:
         with open_input(path) as stream:
             for number, line in enumerate(stream, start=1):
@@ -59,7 +58,7 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
 
 
 def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Streams the lines of a file as text, without their ends; see read_lines."""
+    """Stream the lines of a UTF-8 file as text, without their ends; see read_lines."""
     for number, line in read_lines(path):
         try:
             yield number, line.decode("utf-8-sig").rstrip("\r\n")
@@ -70,10 +69,9 @@ def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
-    """Decodes UTF-8 JSON as `type_`; fields that the type does not name are skipped.
+    """Decode UTF-8 JSON as `type_`; fields that the type does not name are skipped.
 
     Args:
-      data: one JSON value.
       type_: a msgspec struct, a dataclass or a container of them.
       file: name of the file, for messages.
       where: place of the value in the file, for messages, such as `line 3`.
@@ -94,7 +92,7 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
 
 
 def _in_words(what: str) -> str:
-    """Return msgspec's message in words that a reader of JSON knows."""
+    """Return msgspec's message in the words of JSON."""
     for pattern, words in _MESSAGES:
         if (found := pattern.fullmatch(what)) is not None:
             return words.format(*map(_kind, found.groups()))
@@ -102,15 +100,12 @@ def _in_words(what: str) -> str:
 
 
 def _kind(name: str) -> str:
-    """Return what msgspec calls a type, such as `str | null`, as it is called elsewhere."""
+    """Return the common name of a type of msgspec, such as `str | null`."""
     return " or ".join(_KINDS.get(part, part) for part in name.split(" | "))
 
 
 def _resolved(place: str, data: bytes, type_: Any) -> tuple[str, Any]:
-    """Return a place, and what stands there; None where that cannot be told.
-
-    Of the outermost object, msgspec leaves out the key.
-    """
+    """Return a place and its value, None if it is not known; msgspec omits the outermost key."""
     try:
         if place.startswith(_ANY_KEY) and get_origin(type_) is dict:
             parts = msgspec.json.decode(_without_mark(data), type=dict[str, msgspec.Raw])
@@ -150,7 +145,7 @@ def _found(what: str, value: Any, known: Sequence[str]) -> str:
 
 
 def _choices(what: str, place: str, type_: Any) -> str:
-    """Return the values that a field of the outermost object may have, if those are told apart."""
+    """Return the values that a field of the outermost object may have, if it is an enumeration."""
     if "Invalid enum value" not in what or not isinstance(type_, type):
         return ""
     choices = get_args(get_type_hints(type_).get(place.lstrip(".")))

@@ -34,11 +34,7 @@ class Unreadable(ValueError):
 
 
 def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
-    """Check that a file of some length takes no more memory than that allows.
-
-    Raises:
-      Unreadable: it does.
-    """
+    """Check that a file of some length takes no more memory than that allows."""
     if taken > MAX_EXPANSION * num_bytes + free:
         raise Unreadable(
             f"its {num_bytes:,} bytes would take {taken:,} and more in memory, {MAX_EXPANSION} "
@@ -49,17 +45,17 @@ def check_taken(num_bytes: int, taken: int, free: int = FREE_BYTES) -> None:
 def read(
     reader: str, stream: IO[bytes], *, free: int = FREE_BYTES, **arguments: Any
 ) -> Iterator[Any]:
-    """Yield what a function reads of a file, in the order in which it does.
+    """Yield what a function reads from a file, in its order.
 
     Args:
       reader: "package.module:name" of a function of a file and the arguments that yields JSON
         values, or buffers of bytes.
-      stream: the file; it is read from any place to any other.
+      stream: the file, which must be seekable.
       free: the memory in bytes that its rows may take whatever its length.
       arguments: JSON values.
 
     Raises:
-      Unreadable: the function fails, dies, takes too much memory, or all the time there is.
+      Unreadable: the function fails, dies, or takes too much memory or time.
       OSError: the file cannot be read.
     """
     try:
@@ -72,9 +68,9 @@ def read(
     try:
         with contextlib.closing(child.ask(request, stream)) as answers:
             for answer in answers:
-                if isinstance(answer, dict) and "refused" in answer:
+                if isinstance(answer, dict) and "rejected" in answer:
                     next(answers, None)  # so that the child is free for the next file
-                    raise Unreadable(str(answer["refused"]))
+                    raise Unreadable(str(answer["rejected"]))
                 yield answer
     except ChildDied as error:
         raise Unreadable(f"the process that reads it ends: {error.ending}") from error
@@ -120,7 +116,6 @@ class _File(io.RawIOBase):
 
 
 def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
-    """Answers a request in the child."""
     size, free, arguments = request["size"], request["free"], request["arguments"]
     try:
         module, _, name = request["reader"].partition(":")
@@ -132,16 +127,15 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
             check_taken(size, taken, free)
             yield answer
     except MemoryError:
-        yield {"refused": f"its {size:,} bytes would take all memory that there is for them"}
+        yield {"rejected": f"its {size:,} bytes would take all memory that there is for them"}
     except Unreadable as error:
-        yield {"refused": str(error)}
+        yield {"rejected": str(error)}
     except Exception as error:  # a damaged file can make readers raise anything
         said = " ".join(str(error).split())
-        yield {"refused": f"{type(error).__name__}: {said}" if said else type(error).__name__}
+        yield {"rejected": f"{type(error).__name__}: {said}" if said else type(error).__name__}
 
 
 def _limit_memory(free: int) -> None:
-    """Let this process take so many more bytes of address space."""
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text().split()[0])
         most = pages * os.sysconf("SC_PAGE_SIZE") + free

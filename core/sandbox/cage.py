@@ -54,16 +54,14 @@ class Cage:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Cage":
-        """Return the cage that `to_json` gave."""
         return cls(**values | {name: tuple(values[name]) for name in ("read", "write")})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the cage as JSON values."""
         return asdict(self)
 
 
 def adjusted(cage: Cage | None) -> Cage | None:
-    """Return a cage as adjusted by the user's environment; see VARIABLE."""
+    """Return a sandbox as adjusted by the user's environment; see VARIABLE."""
     wanted = os.environ.get(VARIABLE, "")
     if cage is None or wanted == "off":
         return None
@@ -81,7 +79,7 @@ def adjusted(cage: Cage | None) -> Cage | None:
 
 
 def enter(cage: Cage) -> dict[str, str]:
-    """Put this process into a cage for good; it must have only one thread.
+    """Put this process into a sandbox for good; it must have only one thread.
 
     Returns:
       The parts that the machine lacks, `landlock` or `seccomp`, each with the system's error.
@@ -126,7 +124,7 @@ def _limit(what: int, amount: int) -> None:
 
 
 def _python() -> Iterator[str]:
-    """Yield the folders of Python, its packages and eqforge, and what eqforge's links lead to."""
+    """Yield the folders of Python, its packages and eqforge, and the targets of eqforge's links."""
     yield from filter(os.path.isabs, sys.path)
     yield from (sys.prefix, sys.base_prefix, *sysconfig.get_paths().values())
     for folder in sys.modules["eqforge"].__path__:

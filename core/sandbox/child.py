@@ -81,8 +81,8 @@ class Child:
             `alive`, and yields answers. It calls `alive` while it works on the next answer.
           timeout_s: longest silence of the child during a request, in seconds.
           start_timeout_s: longest time until the function has been imported, in seconds.
-          cage: what the process may do, entered before the function is imported; None for no
-            restrictions. A change takes effect with the next process.
+          cage: the sandbox, entered before the function is imported; None for no restrictions.
+            A change takes effect with the next process.
         """
         self._function = function
         self.cage = cage
@@ -91,7 +91,6 @@ class Child:
         self._process: _Process | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leaves the process out of a pickle."""
         return self.__dict__ | {"_process": None}
 
     def ask(self, request: Any, file: IO[bytes] | None = None) -> Generator[Any, None, None]:
@@ -129,7 +128,7 @@ class Child:
                 self.close()
 
     def close(self) -> None:
-        """Kills the process, if there is one; the next request starts another."""
+        """Kill the process, if there is one; the next request starts another."""
         if self._process is not None:
             self._process.end()
             self._process = None
@@ -153,7 +152,6 @@ def _failure(message: dict[str, Any]) -> Exception:
 
 
 def _part(file: IO[bytes] | None, place: Any) -> bytes:
-    """Return the part of a file that a child asks for."""
     match place:
         case [int(start), int(size)] if file and start >= 0 and 0 <= size <= MOST_READ_BYTES:
             file.seek(start)
@@ -189,12 +187,6 @@ class _Process:
         self.end = weakref.finalize(self, _end, self._popen, self._stderr, self.parent)
 
     def write(self, data: bytes, timeout_s: float, *, is_new: bool = False) -> None:
-        """Send a request, or part of a file.
-
-        Raises:
-          ChildDied: the process has ended.
-          ChildTimeout: it does not take the data in time.
-        """
         if is_new:
             self._stderr.seek(0)  # the child writes at the same offset
             self._stderr.truncate()
@@ -209,13 +201,6 @@ class _Process:
             raise self._death() from error
 
     def read(self, timeout_s: float) -> dict[str, Any]:
-        """Return the next message.
-
-        Raises:
-          ChildDied: the process has ended.
-          ChildTimeout: no message came in time.
-          ChildFailed: the child sent something that is not a message.
-        """
         deadline = time.monotonic() + timeout_s
         searched = 0
         while (end := self._unread.find(b"\n", searched)) < 0:
@@ -263,7 +248,7 @@ class _Process:
 
 
 def _message(line: bytes) -> dict[str, Any]:
-    """Parses a message; a process taken over by hostile data may send anything."""
+    """Parse a message; a process taken over by hostile data may send anything."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -274,7 +259,7 @@ def _message(line: bytes) -> dict[str, Any]:
 
 
 def _end(popen: TiedProcess, stderr: IO[bytes], parent: int) -> None:
-    """Kills a process and closes its pipes; a forked process only closes its copies."""
+    """Kill a process and close its pipes; a forked process only closes its copies."""
     if parent == os.getpid():
         popen.kill()
         popen.wait()

@@ -24,7 +24,7 @@ Function = Callable[[Any, "Parent"], Iterable[Any]]
 
 
 def main(lifeline: str, function: str, cage: str = "null") -> None:
-    """Import a function, then answers requests with it until there are no more."""
+    """Import a function, then answer requests with it until there are no more."""
     end_with_parent(int(lifeline))
     os.set_inheritable(int(lifeline), False)
     requests, messages = _private_pipes()
@@ -42,7 +42,7 @@ def main(lifeline: str, function: str, cage: str = "null") -> None:
 
 
 def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
-    """Enters a cage before any import that starts threads, as they would stay outside.
+    """Enter a sandbox before any import that starts threads, as they would stay outside.
 
     Returns:
       A function to call before each request.
@@ -57,26 +57,24 @@ def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
 
 
 class Parent:
-    """The parent process; called, it sends a sign of life, at most one every HEARTBEAT_S."""
+    """The parent process; a call sends a sign of life, at most one every HEARTBEAT_S."""
 
     def __init__(self, requests: IO[bytes], messages: IO[bytes]) -> None:
         self._requests, self._messages = requests, messages
         self._sent_at = 0.0
 
     def __call__(self) -> None:
-        """Send a sign of life."""
         if time.monotonic() - self._sent_at >= HEARTBEAT_S:
             self.send({"alive": True})
 
     def send(self, message: dict[str, Any], data: Any = b"") -> None:
-        """Send a message, and the bytes that follow it."""
         self._messages.write(json.dumps(message).encode() + b"\n")
         self._messages.write(data)
         self._messages.flush()
         self._sent_at = time.monotonic()
 
     def read(self, start: int, size: int) -> bytes:
-        """Return a part of the file that came with the request, of at most MOST_READ_BYTES."""
+        """Return a part of the file that came with the request, of up to MOST_READ_BYTES."""
         self.send({"read": [start, size]})
         return self._requests.read(int.from_bytes(self._requests.read(8)))
 
@@ -96,10 +94,7 @@ def _answer(function: Function, request: Any, parent: Parent) -> None:
 
 
 def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Move the pipes away from standard input and output, which native libraries may use.
-
-    Standard output then goes to standard error, and standard input is empty.
-    """
+    """Move the pipes away from standard input and output, which native libraries may use."""
     requests, messages = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

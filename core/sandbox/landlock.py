@@ -1,7 +1,7 @@
 """Landlock: restricts this process's access to files, TCP and other processes for good.
 
 Linux has it from 5.13 on, and reports the version it supports. Open files stay open. What Landlock
-does not cover is refused by `seccomp`.
+does not cover is denied by `seccomp`.
 
 Source: the kernel's Documentation/userspace-api/landlock.rst and include/uapi/linux/landlock.h.
 """
@@ -40,9 +40,9 @@ def version() -> int:
 
 
 def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> None:
-    """Restricts this thread, and those it starts, to these paths and what lies below them.
+    """Restrict this thread, and those it starts, to these paths and what lies below them.
 
-    Nothing can be executed, not even there. Paths that do not exist are ignored.
+    Nothing can be executed. Paths that do not exist are ignored.
 
     Args:
       read: what may be read.
@@ -50,7 +50,7 @@ def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> Non
       network: whether TCP stays allowed.
 
     Raises:
-      OSError: the kernel has no Landlock, or refuses it.
+      OSError: the kernel has no Landlock, or denies it.
     """
     known = version()
     files = _ALL_OF_1

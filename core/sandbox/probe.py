@@ -28,11 +28,11 @@ TRIES: Final = (
 
 
 def outcomes(path: str) -> dict[str, str]:
-    """Tries everything from inside the cage that decoders have.
+    """Try everything from inside the sandbox of decoders.
 
     Args:
       path: absolute path of a file outside Python's installation, in a folder of its own; without
-        an effective cage it is deleted.
+        an effective sandbox it is deleted.
 
     Returns:
       The system's error for each of TRIES, empty if it was allowed.

@@ -1,6 +1,6 @@
 """seccomp: denies this process some system calls for good.
 
-It refuses what `landlock` does not cover: sockets of every family, new processes, and access to
+It denies what `landlock` does not cover: sockets of every family, new processes, and access to
 other processes or the kernel. Refused calls fail with EPERM.
 
 Source: the kernel's Documentation/userspace-api/seccomp_filter.rst.
@@ -133,7 +133,7 @@ _Step = tuple[int, int, int, int]
 
 
 def restrict(*, network: bool, modes: bool) -> None:
-    """Denies the calls to every thread of this process.
+    """Deny the calls to every thread of this process.
 
     It may still start threads and send itself signals.
 
@@ -142,7 +142,7 @@ def restrict(*, network: bool, modes: bool) -> None:
       modes: whether owners, modes, times and attributes of files may be changed.
 
     Raises:
-      OSError: the system has no seccomp, refuses it, or has a machine type not known here.
+      OSError: the system has no seccomp, denies it, or has an unknown machine type.
     """
     machine = platform.machine()
     if sys.platform != "linux" or machine not in _ARCHITECTURES:
@@ -155,8 +155,8 @@ def restrict(*, network: bool, modes: bool) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     number = ctypes.c_long(_SECCOMP[_column(machine)])
     if libc.syscall(number, ctypes.c_long(_SET_MODE_FILTER), ctypes.c_long(_ALL_THREADS), header):
-        refused = ctypes.get_errno()
-        raise OSError(refused, os.strerror(refused))
+        denied = ctypes.get_errno()
+        raise OSError(denied, os.strerror(denied))
 
 
 def _column(machine: str) -> int:
@@ -170,46 +170,46 @@ def _program(machine: str, *, network: bool, modes: bool) -> Iterator[_Step]:
     yield _RETURN, 0, 0, _KILL
     yield _LOAD, 0, 0, _NUMBER
     yield _AT_LEAST, 0, 1, _X32
-    yield _refusal(errno.EPERM)
-    refused = _PROGRAMS | _PROCESSES | _KERNEL
-    refused |= {} if network else _NETWORK
-    refused |= {} if modes else _OWNERS_AND_MODES
-    for numbers in refused.values():
+    yield _denial(errno.EPERM)
+    denied = _PROGRAMS | _PROCESSES | _KERNEL
+    denied |= {} if network else _NETWORK
+    denied |= {} if modes else _OWNERS_AND_MODES
+    for numbers in denied.values():
         if column < len(numbers):
             yield _EQUAL, 0, 1, numbers[column]
-            yield _refusal(errno.EPERM)
+            yield _denial(errno.EPERM)
     yield _EQUAL, 0, 1, _CLONE3[column]
-    yield _refusal(errno.ENOSYS)  # a filter cannot see its flags; the C library falls back to clone
+    yield _denial(errno.ENOSYS)  # a filter cannot see its flags; the C library falls back to clone
     yield _EQUAL, 0, 4, _CLONE[column]
     yield _LOAD, 0, 0, _FIRST_ARGUMENT
     yield _ANY_BIT, 0, 1, _CLONE_THREAD
     yield _RETURN, 0, 0, _ALLOW
-    yield _refusal(errno.EPERM)
+    yield _denial(errno.EPERM)
     for numbers in _ON_OWN_PROCESS.values():
         yield from _only_on(os.getpid(), numbers[column])
     yield from _only_on(0, _LIMITS[column])
     yield _EQUAL, 0, 4, _NETWORK["socket"][column]  # reached only with `network`
     yield _LOAD, 0, 0, _FIRST_ARGUMENT
     yield _EQUAL, 0, 1, _UNIX
-    yield _refusal(errno.EPERM)
+    yield _denial(errno.EPERM)
     yield _RETURN, 0, 0, _ALLOW
     yield _EQUAL, 0, 2 + 2 * len(_OWNER_AND_SIGNAL), _ON_OPEN_FILE[column]
     yield _LOAD, 0, 0, _SECOND_ARGUMENT
     for command in _OWNER_AND_SIGNAL:
         yield _EQUAL, 0, 1, command
-        yield _refusal(errno.EPERM)
+        yield _denial(errno.EPERM)
     yield _RETURN, 0, 0, _ALLOW
     yield _RETURN, 0, 0, _ALLOW
 
 
 def _only_on(process: int, number: int) -> Iterator[_Step]:
-    """Allows a call only if its first argument is this process."""
+    """Allow a call only if its first argument is this process."""
     yield _EQUAL, 0, 4, number
     yield _LOAD, 0, 0, _FIRST_ARGUMENT
     yield _EQUAL, 0, 1, process
     yield _RETURN, 0, 0, _ALLOW
-    yield _refusal(errno.EPERM)
+    yield _denial(errno.EPERM)
 
 
-def _refusal(code: int) -> _Step:
+def _denial(code: int) -> _Step:
     return _RETURN, 0, 0, _ERRNO | code

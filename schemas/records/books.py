@@ -12,7 +12,7 @@ ERROR_PREFIX = "error:"
 
 
 def is_failure(reason: str) -> bool:
-    """Say whether a reason says nothing of the candidate: it may be another in the next run."""
+    """Return True if a reason says nothing of the candidate, which may pass in the next run."""
     return reason.startswith(ERROR_PREFIX) or reason == DOWNLOAD_FAILED
 
 
@@ -75,11 +75,10 @@ class Stage:
     note: str = field(default="", kw_only=True)
 
     def may_give(self, reason: str) -> bool:
-        """Say whether the stage may give a reason; every stage may fail with an exception."""
+        """Return True if the stage may give a reason; every stage may fail with an exception."""
         return reason.startswith(ERROR_PREFIX) or reason in self.reasons
 
     def tally(self, candidates: int, kept: int) -> Tally:
-        """Return the tally of some candidates of the stage."""
         return Tally(stage=self.name, candidates=candidates, kept=kept)
 
     def reject(self, candidate_id: str, rejection: Rejection, **lineage: str | None) -> Reject:
@@ -87,7 +86,6 @@ class Stage:
 
         Args:
           candidate_id: id of the annotation record, frame or pair.
-          rejection: why it is refused.
           **lineage: `source_id`, `source_path` and `source_sha256`, as far as they are known.
         """
         found: dict[str, Any] = asdict(rejection) | lineage

@@ -69,7 +69,6 @@ class FrameSettings:
     """Most pixels (width times height) a video may have; larger ones are rejected undecoded."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         if not 1 <= self.jpeg_quality <= 95:
             raise InputError(f"jpeg_quality must lie in 1..95, not {self.jpeg_quality}")
         if self.max_side is not None and self.max_side < 1:
@@ -95,12 +94,7 @@ class FrameRequest:
     frame_index: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuses a request without a moment.
-
-        Raises:
-          ValueError: time and number are both given or both missing, the time is infinite or not
-            a number, or the number is negative.
-        """
+        """Reject a request without a finite time or a number, or with both."""
         if (self.timestamp_s is None) == (self.frame_index is None):
             raise ValueError(f"{self.frame_id}: give either a time or a frame's number")
         if self.timestamp_s is not None and not math.isfinite(self.timestamp_s):
@@ -110,7 +104,6 @@ class FrameRequest:
 
     @property
     def moment(self) -> "float | FrameNumber":
-        """What the decoder is asked for: a time in seconds or a frame's number."""
         if self.frame_index is not None:
             return FrameNumber(self.frame_index)
         assert self.timestamp_s is not None

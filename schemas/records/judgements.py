@@ -41,7 +41,6 @@ class JudgeAnswer:
 
     @property
     def by(self) -> str:
-        """Kind, model and revision of the judge."""
         return f"{self.judge}:{self.model}@{self.revision}"
 
 
@@ -95,9 +94,9 @@ QUESTIONS: Final[Mapping[str, Asked]] = {
 
 
 def verdicts(answers: Iterable[JudgeAnswer]) -> dict[Part, dict[str, bool]]:
-    """Return what each judge says of each text: yes where all its answers are yes.
+    """Return each judge's verdict on each text: yes if all its answers are yes.
 
-    A judge that could not answer says nothing.
+    A judge that could not answer has none.
     """
     found: dict[Part, dict[str, bool]] = {}
     for answer in answers:
@@ -109,12 +108,12 @@ def verdicts(answers: Iterable[JudgeAnswer]) -> dict[Part, dict[str, bool]]:
 
 
 def disputed_by_rules(answers: Iterable[JudgeAnswer]) -> bool:
-    """Say whether a judge denies what the rules that made a row claim."""
+    """Return True if a judge denies what the rules that made a row claim."""
     return not all(all(said.values()) for said in verdicts(answers).values())
 
 
 def disputed_by_judges(answers: Iterable[JudgeAnswer]) -> bool:
-    """Say whether two judges say different things of a text."""
+    """Return True if two judges disagree about a text."""
     return any(len(set(said.values())) > 1 for said in verdicts(answers).values())
 
 
@@ -127,10 +126,9 @@ def log_odds(probability: float) -> float:
 def features_of(
     answers: Iterable[JudgeAnswer], wanted: Sequence[tuple[str, str]]
 ) -> list[float] | None:
-    """Return the log-odds of answers; None where one is not there or none was given.
+    """Return the log-odds of answers; None if one is missing or was not given.
 
     Args:
-      answers: of a row.
       wanted: judge and question of each.
     """
     said = {(answer.by, answer.question): answer.probability for answer in answers}

@@ -27,10 +27,6 @@ def read_letter(answer: str, options: list[str]) -> str | None:
 
     An answer is the letter alone, begins with it ("B. a red cup", not "A cup on a table"), names it
     ("The answer is (B)"), or is the text of one option.
-
-    Args:
-      answer: the model's text.
-      options: the texts of the options A, B, …; what stands behind Z has no letter.
     """
     options = options[: len(LETTERS)]
     letters = LETTERS[: len(options)]
@@ -44,12 +40,11 @@ def read_letter(answer: str, options: list[str]) -> str | None:
 
 
 def read_answer(answer: str, options: list[str], right: str) -> str | None:
-    """Return what an answer says, in the form of the right one; None if it says nothing of it.
+    """Return an answer in the form of the right one; None if it has none of its values.
 
-    Of yes and no the first that is said counts, as in the code of NaturalBench (`extract_answer`).
+    Of yes and no the first counts, as in the code of NaturalBench (`extract_answer`).
 
     Args:
-      answer: the model's text.
       options: the texts of the options A, B, …; empty where the question itself names them.
       right: the right answer: a letter; without options also yes, no, true or false in any case.
     """
@@ -60,7 +55,6 @@ def read_answer(answer: str, options: list[str], right: str) -> str | None:
 
 
 def is_right(answer: str, options: list[str], right: str) -> bool:
-    """Say whether an answer is the right one; see `read_answer`."""
     said = read_answer(answer, options, right)
     return said is not None and said.casefold() == right.casefold()
 
@@ -103,14 +97,13 @@ def results(doc: dict[str, Any], answers: list[str]) -> dict[str, dict[str, Any]
 
 
 def accuracy(items: list[dict[str, Any]]) -> float:
-    """Return the share of questions that were answered right."""
     return sum(item["score"] for item in items) / len(items)
 
 
 def right_in_all(items: list[dict[str, Any]]) -> float:
     """Return the share of units all of whose questions were answered right.
 
-    A unit is left out of which not all questions were asked. The harness takes standard errors over
+    Units whose questions were not all asked are left out. The harness takes standard errors over
     the items that have a score, after it has called this: so one item of each unit gets the unit's.
     """
     units: dict[str, list[dict[str, Any]]] = {}

@@ -107,7 +107,7 @@ class QuestionForm:
     def questions(self, row: Mapping[str, Any]) -> tuple[Question, ...]:
         """Return all questions about a sample.
 
-        There is none where an image is not there, or where neither letter, yes nor no answers it.
+        There is none if an image is missing, or if neither letter, yes nor no answers it.
 
         Args:
           row: `sample_id` and `columns` of the sample.
@@ -132,7 +132,7 @@ QUESTIONS: Final = QuestionForm(
 
 
 def form_of(columns: Set[str], where: str) -> QuestionForm:
-    """Return what samples of these columns can be asked."""
+    """Return the questions that samples of these columns can be asked."""
     for form in (PAIRS, REWORDINGS, FOILS, QUESTIONS):
         if {*form.columns, form.cluster} <= columns:
             return form
@@ -153,7 +153,7 @@ def short_answer(answer: str, options: Sequence[str]) -> str | None:
 
     Returns:
       The letter of the option; without options the answer, if it is a capital letter, yes, no,
-      true or false. None for all others, and for the answer that is no option, or beyond Z.
+      true or false. None for all others, and for an answer that is no option, or beyond Z.
     """
     if options:
         known = list(options)[: len(LETTERS)]

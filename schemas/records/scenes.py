@@ -184,7 +184,6 @@ class Backdrop:
 
     @property
     def pictures(self) -> tuple[str, ...]:
-        """Ids of the pictures that it shows."""
         named = [each.asset for each in (self.environment, self.floor) if each is not None]
         return tuple(named if self.hdri is None else [*named, self.hdri])
 
@@ -208,14 +207,13 @@ class SceneSpec:
 
     @property
     def stage(self) -> StageName:
-        """The stage it stands on."""
         return "plain" if self.backdrop.environment is None else "photo"
 
 
 def lean_spec(scene: SceneSpec) -> dict[str, Any]:
     """Return a scene as JSON values, without the fields that only some scenes fill.
 
-    So the specs of other scenes, and the ids and seeds made of them, stay what they were.
+    The specs of other scenes, and the ids and seeds made of them, stay the same.
     """
     spec: dict[str, Any] = msgspec.to_builtins(scene)
     for item in spec["objects"]:
@@ -255,10 +253,7 @@ class Claim:
 
 
 def lean_claim(claim: Claim) -> dict[str, Any]:
-    """Return a claim as JSON values, without the others and the part where there are none.
-
-    So the rows of claims about two objects stay what they were.
-    """
+    """Return a claim as JSON values without empty fields: rows of old claims stay the same."""
     values: dict[str, Any] = msgspec.to_builtins(claim)
     for name in ("others", "trim"):
         if not values[name]:
@@ -308,14 +303,12 @@ class RenderSettings:
     """Where Cycles renders. The bytes are the same again only on the same device and driver."""
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         if not 16 <= self.resolution <= 4096:
             raise InputError(f"resolution lies in 16 to 4096, not {self.resolution}")
         if self.samples is not None and not 1 <= self.samples <= 65536:
             raise InputError(f"samples lie in 1 to 65536, not {self.samples}")
 
     def of_stage(self, stage: StageName) -> "RenderSettings":
-        """Return the settings with what a stage needs in place of what was left open."""
         samples, denoise = _NEEDS[stage]
         return replace(
             self,

@@ -54,7 +54,6 @@ class Identity:
 
     @property
     def name(self) -> str:
-        """Kind, model and revision, for a row."""
         return f"{self.kind}:{self.model}@{self.revision}"
 
 

@@ -26,7 +26,6 @@ class Span:
 
 
 def spans_of(pairs: Iterable[tuple[int, int]]) -> tuple[Span, ...]:
-    """Return the spans of pairs of start and end."""
     return tuple(Span(start=start, end=end) for start, end in pairs)
 
 
@@ -61,24 +60,21 @@ class CornerBox:
 
     @property
     def width(self) -> int:
-        """Its width in pixels."""
         return self.x1 - self.x0
 
     @property
     def height(self) -> int:
-        """Its height in pixels."""
         return self.y1 - self.y0
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds no pixel."""
         return self.width <= 0 or self.height <= 0
 
     def clip(self, size: tuple[int, int] | None) -> "CornerBox":
         """Return the part that lies in an image, empty if none does.
 
         Args:
-          size: the image's width and height; None if unknown: then only what lies left of the image
+          size: the image's width and height; None if unknown: then only the part left of the image
             or above it is cut off.
         """
         width, height = (self.x1, self.y1) if size is None else size
@@ -90,7 +86,6 @@ class CornerBox:
         )
 
     def union(self, other: "CornerBox") -> "CornerBox":
-        """Return the smallest box that holds both."""
         return CornerBox(
             x0=min(self.x0, other.x0),
             y0=min(self.y0, other.y0),

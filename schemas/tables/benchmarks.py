@@ -213,6 +213,6 @@ _SUBSETS: Final = {
 
 
 def eqben_subset(kind: str) -> str:
-    """Return the subset of EqBen that a kind of pairs is of; an empty name if it is of none."""
+    """Return the subset of EqBen of a kind of pairs; an empty name for other kinds."""
     own = kind.removeprefix(f"{EQBEN}/")
     return _SUBSETS.get(own) or _SUBSETS.get(own.partition("/")[0], "")

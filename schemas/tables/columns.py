@@ -19,7 +19,6 @@ _PLAIN: Final = {str: pa.string(), float: pa.float64(), int: pa.int64(), bool: p
 
 
 def required(name: str, kind: pa.DataType) -> pa.Field:
-    """Return a column that is never null."""
     return pa.field(name, kind, nullable=False)
 
 
@@ -54,11 +53,7 @@ def _column(name: str, hint: Any) -> pa.Field:
 
 
 def arrow_type(hint: Any) -> pa.DataType:
-    """Return the Arrow type for a type annotation that does not include None.
-
-    Raises:
-      TypeError: no column can hold such values.
-    """
+    """Return the Arrow type for a type annotation that does not include None."""
     origin, said = get_origin(hint), get_args(hint)
     if hint in _PLAIN:
         return _PLAIN[hint]
@@ -74,7 +69,6 @@ def arrow_type(hint: Any) -> pa.DataType:
 
 
 def holds_pictures(schema: pa.Schema) -> bool:
-    """Say whether the rows of a table hold pictures."""
     return "image" in schema.names and schema.field("image").type == IMAGE
 
 
@@ -99,7 +93,7 @@ def _feature(kind: pa.DataType) -> Any:
 
 
 def is_of_type(found: pa.DataType, expected: pa.DataType) -> bool:
-    """Say whether values of a type can be read as another, whatever may be null in them."""
+    """Return True if values of a type can be read as another, whatever may be null in them."""
     if pa.types.is_struct(expected):
         names = [field.name for field in expected]
         return (
@@ -114,7 +108,7 @@ def is_of_type(found: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def lacks_values(array: pa.Array, expected: pa.Field) -> bool:
-    """Say whether values that must not be null are, also below lists and structs."""
+    """Return True if required values are null, also below lists and structs."""
     if array.null_count and not expected.nullable:
         return True
     there = array.drop_null()

@@ -208,7 +208,7 @@ _RECORDS = {table.record.__name__: table.record for table in TABLE_TYPES}
 def meanings(record: type) -> Mapping[str, str]:
     """Return what the docstring of a record says about each field, without the final full stop.
 
-    "as in PairSample" stands for what the docstring of that record says of the same field.
+    "as in PairSample" stands for the text of the same field in the docstring of that record.
     """
     _, _, said = inspect.cleandoc(record.__doc__ or "").partition("Attributes:\n")
     found: dict[str, str] = {}
@@ -223,5 +223,4 @@ def meanings(record: type) -> Mapping[str, str]:
 
 
 def summary(record: type) -> str:
-    """Return the first paragraph of a record's docstring."""
     return " ".join(inspect.cleandoc(record.__doc__ or "").partition("\n\n")[0].split())

@@ -35,7 +35,6 @@ class TableType:
 
     @property
     def schema(self) -> "pa.Schema":
-        """The columns."""
         from eqforge.schemas.tables.columns import schema_of
 
         return schema_of(self.record)
@@ -48,7 +47,6 @@ class TableType:
         return holds_pictures(self.schema)
 
     def key_of(self, record: Any) -> str:
-        """Return the id of a record."""
         return " ".join(getattr(record, name) for name in self.key)
 
     def row(self, record: Any, picture: bytes | None = None) -> dict[str, Any]:
@@ -81,9 +79,4 @@ class DatasetType:
     collection: Collection | None = None
 
     def table(self, name: str) -> TableType:
-        """Return a table by its name.
-
-        Raises:
-          KeyError: such datasets have no table of that name.
-        """
         return {table.name: table for table in self.tables}[name]

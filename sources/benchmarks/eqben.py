@@ -42,7 +42,7 @@ SOURCE: Final = "source_id"
 
 
 def entries(root: Entry) -> Iterator[Entry]:
-    """Yield the pairs of a file, however they are nested; the key is that of the video."""
+    """Yield the pairs of a file at any depth; the key is that of the video."""
     yield from _below(root, ())
 
 
@@ -59,7 +59,7 @@ def _below(entry: Entry, keys: tuple[str, ...]) -> Iterator[Entry]:
 
 
 def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield each pair with its place in its subset; those of a file of all with their keys."""
+    """Yield each pair with its place in its subset; of the file of all subsets with their keys."""
     places: Counter[str] = Counter()
     for entry in entries:
         kind = _kind(_folders(entry.node["image0"].text()))
@@ -68,7 +68,7 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _unfolded(entry: Entry) -> Entry:
-    """Return a pair as it stood in its own file, if it says where that was."""
+    """Return a pair as it stood in its own file, if it names that."""
     said = entry.node.get(NESTED)
     if entry.key is not None or said is None or not isinstance(said.value, str):
         return entry
@@ -77,7 +77,6 @@ def _unfolded(entry: Entry) -> Entry:
 
 
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield a pair."""
     node = entry.node
     images = tuple(node[name].text() for name in ("image0", "image1"))
     folders = _folders(images[0])
@@ -95,7 +94,6 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def _folders(image: str) -> tuple[str, ...]:
-    """Return the folders of an image, without its own name."""
     return PurePosixPath(image).parts[:-1]
 
 
@@ -117,7 +115,6 @@ def _source(key: str | None, folders: tuple[str, ...]) -> str | None:
 
 
 def _caption(node: Node) -> str:
-    """Return a caption, or the first of a list."""
     if isinstance(node.value, list):
         return next((each.text() for each in node.elements()), None) or node.fail("a caption")
     return node.text()
@@ -141,7 +138,7 @@ def write(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _captions(row: dict[str, Any], others: dict[str, Any], number: int) -> Any:
-    """Return a caption; where it was the first of a list, that list."""
+    """Return a caption, or the list of which it was the first."""
     caption, found = row[f"caption_{number}"], others.get(CAPTIONS[number])
     return [caption, *found[1:]] if isinstance(found, list) else caption
 

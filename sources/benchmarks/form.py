@@ -71,22 +71,18 @@ class BenchmarkItem:
 
     @property
     def text_id(self) -> str:
-        """The id, under the name common to all kinds of texts."""
         return self.item_id
 
     @property
     def image(self) -> str:
-        """The first image; empty where the record cannot be read."""
         return next(iter(self.images), "")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What rows call the images."""
         return self.shown or self.images
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of the images that are files."""
         cells = self.cells or (None,) * len(self.images)
         names = zip(self.images, cells, strict=True)
         return tuple(name for name, cell in names if cell is None and name)
@@ -191,17 +187,16 @@ class Fields:
 
     @property
     def contents(self) -> tuple[str, ...]:
-        """The fields that rows have columns for, whatever the record is called."""
+        """The fields that rows have columns for, whatever their names in the record."""
         return (*self.images, *self.texts, *self.negatives, *self.answer)
 
     def form(self, *more: str, **how: Any) -> Form:
-        """Return the form of such records, which may have to have more fields."""
+        """Return the form of these records, which may require more fields."""
         fields = frozenset(self.contents).difference(self.images if self.may_lack_image else ())
         return Form(fields=fields.union(more), read=partial(read_fields, self), **how)
 
 
 def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield the item of a record by its fields."""
     node, kind = entry.node, fields.kind
     pictures = [
         ("", (None,))
@@ -244,7 +239,6 @@ def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[st
     """Return the record of a row, behind the fields that it was imported with.
 
     Args:
-      fields: of the record.
       row: of pairs, foils or rewordings.
       more: fields that come first.
     """
@@ -258,7 +252,7 @@ def write_fields(fields: Fields, row: Mapping[str, Any], **more: Any) -> dict[st
 
 
 def box_fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the box of a row as the fields of BOX; none where it has no box."""
+    """Return the box of a row as the fields of BOX; none without a box."""
     if (box := row.get("box")) is None:
         return {}
     corner, size = (box["x0"], box["y0"]), (box["x1"] - box["x0"], box["y1"] - box["y0"])
@@ -271,7 +265,7 @@ def _written(node: Node) -> str:
 
 
 def _joined(node: Node, name: str) -> str:
-    """Return the text of a field, or those of a list joined."""
+    """Return the text of a field, or the joined texts of a list."""
     found = node.get(name)
     if found is not None and isinstance(found.value, list):
         return "_".join(element.text() for element in found.elements())
@@ -279,7 +273,7 @@ def _joined(node: Node, name: str) -> str:
 
 
 def _options(node: Node, name: str) -> Iterator[str]:
-    """Yield the texts of a list, which stands as JSON in a text where a table has no lists."""
+    """Yield the texts of a list, which is JSON in a text where a table has no lists."""
     if (found := node.get(name)) is None or found.value == "":
         return
     if isinstance(found.value, str):
@@ -300,7 +294,6 @@ def record_id(entry: Entry, image: str, own: str | None) -> str:
 
 
 def own_id(node: Node, *names: str) -> str | None:
-    """Return the first of some fields that a record has, a text or a whole number; None for none."""
     for name in names:
         if (found := node.get(name)) is not None and found.value != "":
             value = found.value
@@ -315,9 +308,8 @@ def rest(node: Node, *used: str, **told: Any) -> str:
     """Return the fields of a record that have no column, as a JSON object.
 
     Args:
-      node: the record.
-      used: its fields that have a column.
-      told: what stands beside them; a field of the record that is called so becomes `own NAME`.
+      used: the record's fields that have a column.
+      told: entries to add; a field of the record with the same name becomes `own NAME`.
     """
     return compact_json(
         told
@@ -341,7 +333,7 @@ def kept(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def source_order(row: Mapping[str, Any]) -> int:
-    """Return the place of an imported row among those of its kind; 0 where it has none."""
+    """Return the place of an imported row among the records of its kind; 0 without one."""
     if row.get("dataset") not in ORDERED:
         return 0
     found = json.loads(row["annotation"]).get(ORDER)
@@ -357,11 +349,10 @@ def text(node: Node, *names: str, default: str = "") -> str:
 
 
 def picture(entry: Entry, field: str, suffix: str = "") -> tuple[str, tuple[Cell | None]]:
-    """Return the name of a record's picture, and where it lies if that is in the table itself.
+    """Return the name of a record's image, and its cell if the table itself holds it.
 
     Args:
-      entry: the record.
-      field: that names or holds the picture.
+      field: that names or holds the image.
       suffix: of its file, where the name has none.
     """
     node = entry.node[field]

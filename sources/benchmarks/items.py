@@ -44,7 +44,7 @@ _ALL_BAD: Final = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Columns:
-    """What the columns of somebody's table are called.
+    """The column names of a user's table.
 
     Attributes:
       names: for a field of a form, the column that holds it.
@@ -55,7 +55,7 @@ class Columns:
     def named(self, value: Any) -> Any:
         """Return a record with its columns under the names of the form's fields.
 
-        A column that is called like a field that another column is becomes `own NAME`.
+        A column with the name of a field that another column has been given becomes `own NAME`.
         """
         if not self.names or not isinstance(value, dict):
             return value
@@ -67,7 +67,6 @@ class Columns:
         }
 
     def check(self, seen: AbstractSet[str], source: Path) -> None:
-        """Check that the columns are there."""
         for field, column in self.names:
             if column not in seen:
                 raise InputError(
@@ -104,7 +103,7 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
 
     Args:
       source: a file, a folder of them, or a folder that Hugging Face's `datasets` reads or wrote.
-      forms: those of the benchmark; of a folder the files by their patterns are taken.
+      forms: of the benchmark; their patterns choose the files of a folder.
     """
     if (rows := rows_of(source, forms)) is not None:
         return rows.files
@@ -127,14 +126,14 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
 
 
 def _way_in(source: Path) -> str:
-    """Return how a file of another kind becomes one that can be read; empty if nobody knows."""
+    """Return how a file of another kind can be converted; empty if that is not known."""
     if source.suffix.lower() in _PACKED:
         return "; unpack it, and name the file or the folder"
     return "; save its sheet as CSV" if source.suffix.lower() in _SHEETS else ""
 
 
 def _other_fields(source: Path) -> str:
-    """Return what stands in the first file of a folder that has none of the wanted; or nothing."""
+    """Return the fields of the first file of a folder that has no wanted file, or nothing."""
     path = next(iter(_files_in(source, ())), None)
     try:
         entry = path and next(_of_file(path, ()), None)
@@ -152,7 +151,7 @@ def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) 
 
 
 def _check_columns(source: Path, forms: Sequence[Form], columns: Columns) -> None:
-    """Check that the columns that were named are there, as far as records have to be read."""
+    """Check that the named columns exist, reading as few records as that takes."""
     left = {column for _, column in columns.names}
     seen: set[str] = set()
     for entry in _entries(source, forms) if left else ():
@@ -176,7 +175,7 @@ def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
 
 
 def rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
-    """Return the folder of Hugging Face's that a path names; None if it names files of its own."""
+    """Return the folder of Hugging Face's that a path names; None for other files."""
     if source.is_file() or (source.is_dir() and _patterns(forms) and _files_in(source, forms)):
         return None
     return row_folder(source)
@@ -187,7 +186,7 @@ def _patterns(forms: Sequence[Form]) -> list[str]:
 
 
 def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
-    """Return the files of a folder and those below it, but not those of datasets of eqforge's."""
+    """Return the files of a folder and those below it, except files of eqforge's datasets."""
     patterns = [f"*/{pattern}" for pattern in _patterns(forms)] or ["*"]
     files = [path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES]
     return sorted(
@@ -259,7 +258,7 @@ def read_items(
     Args:
       benchmark: a key of BENCHMARKS.
       source: see `benchmark_files`.
-      columns: what the columns are called, of your own tables.
+      columns: the column names of your own tables.
       max_bad_share: of the records, see `allowed_bad`; 0 stops at the first bad record.
     """
     forms, names = FORMS[benchmark], _Names()
@@ -310,7 +309,7 @@ def read_items(
 def _with_forms(
     forms: tuple[Form, ...], entries: Iterable[Entry]
 ) -> Iterator[tuple[Form, Entry, InputError | None]]:
-    """Yield the records with their forms; those of a form that joins them, joined.
+    """Yield the records with their forms; a form that joins records has them joined.
 
     A record without a form comes with the reason, and with the first form.
     """
@@ -344,7 +343,7 @@ def _with_forms(
 
 
 class _Names:
-    """Tells records of one name apart: equal ones are numbered, others are an error."""
+    """Numbers equal records of one name; different ones are an error."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[str, int, str]] = {}

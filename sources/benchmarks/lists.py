@@ -93,7 +93,7 @@ def read_checklist(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def write_checklist(rows: Iterable[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Yield the records of rows of VL-CheckList; those of one record stand together."""
+    """Yield the records of rows of VL-CheckList; rows of one record are adjacent."""
     for _, group in groupby(rows, key=lambda row: row["item_id"]):
         found = list(group)
         true, false = ([row[name] for row in found] for name in ("caption", "hard_negative"))
@@ -118,7 +118,6 @@ def read_negclip(entry: Entry) -> Iterator[BenchmarkItem]:
 
 
 def _texts(node: Node) -> list[str]:
-    """Return the texts of a list in Python's notation, or of an array."""
     value = node.value
     if isinstance(value, str):
         try:
@@ -171,7 +170,6 @@ _OPTION: Final = re.compile(r"\(([a-z])\)\s*([^()]*(?:\((?![a-z]\))[^()]*\)[^()]
 
 
 def read_question(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield a question."""
     node = entry.node
     number = int(_number(node, "Index"))
     options = {f"({m[1]})": m[2].strip() for m in _OPTION.finditer(node["Options"].text())}
@@ -212,7 +210,6 @@ def join_statements(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def read_statements(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield the pair of two statements."""
     sides = [entry.node["0"], entry.node["1"]]
     numbers = [_number(side, "Question ID") for side in sides]
     kind = sides[0]["Type"].text()
@@ -247,7 +244,7 @@ HUB: Final = frozenset(
 
 
 def join_groups(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """Yield an entry for each group of four records; rows of the hub as they are."""
+    """Yield an entry for each group of four records; rows of the hub unchanged."""
     group: list[Entry] = []
     for entry in entries:
         if not isinstance(entry.node.value, list):
@@ -279,13 +276,12 @@ def _texts_of(node: Node) -> list[str]:
 
 
 def is_record(value: Any) -> bool:
-    """Say whether a value is a question with its image, its answer and its kind."""
+    """Return True if a value is a question with its image, its answer and its kind."""
     is_row = isinstance(value, list) and len(value) == 4
     return is_row and all(isinstance(part, str) for part in value)
 
 
 def read_group(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield the four questions of a group."""
     rows = entry.node.value
     name = short_digest(rows)
     for (question, image), row in zip(_SIDES, rows, strict=True):

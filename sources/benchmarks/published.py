@@ -63,12 +63,12 @@ _NULLS: Final = (None, "null")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exported:
-    """What a row says that is read in another way than a record of somebody's.
+    """Fields of an exported row that differ from a user's record.
 
     Attributes:
-      names: what its pictures are called in their source, by the columns of pictures.
+      names: of its images in their source, by the columns of images.
       annotation: of the row.
-      dataset: its name, where the row was none of your own.
+      dataset: its name, unless the row was the user's own.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class Exported:
 
 
 def as_own(entry: Entry) -> tuple[Entry, Exported | None]:
-    """Return a record with the columns of your own, and the rest if an export wrote it."""
+    """Return a record with the user's own columns, and the rest if an export wrote it."""
     row = entry.node.value
     if not _is_exported(row):
         return entry, None
@@ -114,8 +114,8 @@ def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> 
 
     Args:
       item: as it is read of the record without them; its annotation has the columns that are left.
-      said: what the row says beside.
-      columns: those of its pictures.
+      said: the other fields of the row.
+      columns: of its images.
     """
     shown = tuple(
         said.names.get(column, name) for column, name in zip(columns, item.images, strict=True)

@@ -1,4 +1,4 @@
-"""Tells of which benchmark a record is: its form, and what else it may be where it has none.
+"""Decides which benchmark a record belongs to: its form, or the nearest form if it has none.
 
 A record that has the fields of a form may be of another benchmark whose records have these and
 more: SugarCrepe++ is SugarCrepe with a second true caption. It is that benchmark's.
@@ -28,7 +28,12 @@ _OF_ANSWERS: Final = (
 
 
 def form_of(forms: Iterable[Form], record: Entry) -> Form:
-    """Return the form of a record."""
+    """Return the form of a record.
+
+    Raises:
+      InputError: it has none of the forms, stands in another folder, or is another benchmark's; the
+        message names its fields, and the nearest benchmark.
+    """
     value = record.node.value
     place = f"{record.node.file}: {record.node.where or 'the whole file'}"
     for form in forms:
@@ -53,13 +58,13 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
 
 
 def found_in(value: Any, asked: Iterable[Form] = ()) -> str:
-    """Name a record's fields, or its beginning, and the nearest benchmark but the one asked for."""
+    """Name a record's fields, or its beginning, and the nearest other benchmark."""
     names = _names(value)
     return f"{names_of(names) if names else shown(value)}{_nearest(value, asked)}"
 
 
 def _naming(forms: Iterable[Form], value: Any) -> str:
-    """Return how columns of one's own are named, unless they are all those of a benchmark."""
+    """Return how to name your own columns, unless they are all those of a benchmark."""
     missing = sorted(set[str]().union(*(form.fields for form in forms)) - _names(value))
     if _names(value) >= _ANSWERS or _WHOLE in _nearest(value) or not _names(value) or not missing:
         return ""
@@ -82,15 +87,7 @@ def _described(form: Form) -> str:
 
 @functools.lru_cache(maxsize=1_000)
 def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozenset[str]] | None:
-    """Return the benchmark whose records have some fields and more, all of them among the names.
-
-    Args:
-      fields: of a form.
-      names: of the fields of a record that has the form.
-
-    Returns:
-      The benchmark and the fields of its records; None if there is no such one.
-    """
+    """Return the benchmark whose records have some fields and more, all of them among the names."""
     others = (
         (benchmark, form.fields)
         for benchmark in FORMS
@@ -101,21 +98,20 @@ def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozense
 
 
 def _way_out(form: Form, benchmark: str, column: str) -> str:
-    """Return how a table of one's own is taken all the same, if one column makes it another's."""
+    """Return how to import your own table nevertheless, if one column makes it ambiguous."""
     is_taken = _is_own(form) and not benchmark.startswith("own-")
     return f"; if it is your own, name the column: --columns kind={column}" if is_taken else ""
 
 
 def _is_own(form: Form) -> bool:
-    """Say whether a form is that of one's own tables."""
     return "kind" in form.optional
 
 
 def _nearest(value: Any, asked: Iterable[Form] = ()) -> str:
-    """Return a hint at the benchmark whose records a value is most like; empty for none.
+    """Return a hint at the benchmark whose records are most like a value; empty for none.
 
-    Where it is like none, what it holds may be: the first member of each level is looked at. Where
-    no name is the same, similar ones count.
+    If there is none, the first member of each level is tried. If no name is equal, similar names
+    count.
     """
     if _names(value) >= _ANSWERS:
         return _OF_ANSWERS
@@ -158,7 +154,7 @@ def _likeness(form: Form, value: Any) -> float:
 def _resemblance(form: Form, value: Any) -> float:
     """Return the share of a form's fields that a value has under similar names, each for one.
 
-    It is below 1, and 0 where but one field has such a name.
+    It is below 1, and 0 if only one field has such a name.
     """
     names = sorted({_SIGNS.sub("", str(name).lower()) for name in _names(value)})
     if form.is_array is not None or not names:

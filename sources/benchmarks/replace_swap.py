@@ -61,7 +61,6 @@ def _join(one: Entry, other: Entry, number: int) -> Entry:
 
 
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
-    """Yield the item of a record and its counterpart."""
     node = entry.node
     image, cells = picture(entry, "image_path")
     yield BenchmarkItem(
@@ -80,7 +79,6 @@ def write(row: dict[str, Any], true_caption: str) -> dict[str, Any]:
     """Return the record of a row in a file of one of the folders.
 
     Args:
-      row: of an imported dataset.
       true_caption: the caption, or its hard positive.
     """
     record = {
