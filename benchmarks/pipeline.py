@@ -26,7 +26,7 @@ from eqforge.generators.demo.workspace import make_workspace
 from eqforge.pipelines import eq_video
 from eqforge.pipelines.base.pipeline import RunSettings
 from eqforge.pipelines.base.video import measure_clip, score_clip, video_settings
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.video.clip_work import ClipWork, images_of, samples_of
 from eqforge.transforms.video.extract import VideoPairRules

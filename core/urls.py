@@ -1,7 +1,7 @@
 """URLs: in messages without what gives access, and as options of a command that name a file.
 
 A command reads its options before it reads files. So an option that names a file in a store gets
-the path of a copy that does not exist yet; `core.files.input_copies` makes the copies later.
+the path of a copy that does not exist yet; `core.files.objects` makes the copies later.
 """
 
 import contextlib

@@ -14,7 +14,7 @@ from eqforge.core.errors import InputError
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.sources.action_genome import RELATION_KINDS, read_action_genome
 from eqforge.transforms.video.scene_graphs import (
     OBJECTS_STAGE,

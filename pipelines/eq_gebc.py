@@ -14,8 +14,7 @@ from eqforge.generators.text.words import ACTION_WORDS, read_word_list
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Input, Target
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
-from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import VIDEO_SUFFIXES
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES, Clip
 from eqforge.sources.captioned_videos import read_files, read_gebplus
 from eqforge.transforms.video.boundaries import (
     BOUNDARIES_STAGE,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Input, Target, files_of
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.sources.moment_files import moment_files
 from eqforge.sources.video_captions import read_captioned_videos
 from eqforge.transforms.filters.minimality import GateSettings

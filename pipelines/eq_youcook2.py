@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Target
 from eqforge.pipelines.base.video import VIDEO_STAGES, VideoDataset, VideoPipeline
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.sources.captioned_videos import read_files, read_youcook2
 from eqforge.transforms.video.segments import SEGMENTS_STAGE, propose_segment_pairs
 

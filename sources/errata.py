@@ -25,7 +25,7 @@ from eqforge.core.files import storage
 from eqforge.core.files.checked import listed, shown
 from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.core.visible import escaped_json
-from eqforge.schemas.records.errata import Decision, Erratum, Tally
+from eqforge.schemas.records.judgements import Decision, Erratum, Tally
 
 Line = TypeVar("Line", Erratum, Decision)
 

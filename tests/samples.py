@@ -5,8 +5,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.clips import PairCandidate
-from eqforge.schemas.records.frames import StoredFrame
+from eqforge.schemas.records.frames import PairCandidate, StoredFrame
 from eqforge.schemas.records.scenes import RenderedObject
 from eqforge.schemas.records.scores import Score
 from eqforge.schemas.records.values import PixelBox, Span

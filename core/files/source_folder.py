@@ -6,6 +6,7 @@ A web server lists nothing: names are tried there, many at once.
 
 import functools
 import glob
+import itertools
 import os
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from eqforge.core.files.objects import (
     state_of,
 )
 from eqforge.core.urls import is_http, public
+from eqforge.core.visible import visible
 
 Item = TypeVar("Item")
 ASKED_AT_ONCE = 32
@@ -277,3 +279,54 @@ def _find_on_web(folder: SourceFolder, names: tuple[str, ...]) -> FoundFile | Mi
             state = state_of(info)
             return FoundFile(name=name, place=url, listed=state, cache_gb=folder.cache_gb)
     return MISSING
+
+
+LOOKED_AT = 100_000
+"""How many files of a folder are looked at; a folder of frames may hold millions."""
+
+
+def namesakes(
+    folder: SourceFolder, names: Sequence[str], suffixes: Sequence[str]
+) -> dict[str, str]:
+    """Return `; did you mean …?` for each name whose file lies elsewhere in the folder.
+
+    A file matches if its own name is the same, apart from case and an ending of `suffixes`. Of
+    several, the one that shares most folders with the name is suggested.
+    """
+    wanted = {_own_name(name, suffixes) for name in names}
+    found: dict[str, list[str]] = {}
+    for file in itertools.islice(_files(folder), LOOKED_AT) if names else ():
+        own = _own_name(file, suffixes)
+        if own in wanted and isinstance(folder.find(file), FoundFile):  # a link may be rejected
+            found.setdefault(own, []).append(file)
+    return {
+        name: f"; did you mean {visible(_nearest(name, files))!r}?"
+        for name in names
+        if (files := found.get(_own_name(name, suffixes)))
+    }
+
+
+def _own_name(name: str, suffixes: Sequence[str]) -> str:
+    own = posixpath.basename(name).casefold()
+    stem, ending = os.path.splitext(own)
+    return stem if ending in suffixes else own
+
+
+def _nearest(name: str, files: Iterable[str]) -> str:
+    """Return the file that shares most folders with a name, counted from the end."""
+
+    def distance(file: str) -> tuple[int, str]:
+        pairs = zip(name.split("/")[-2::-1], file.split("/")[-2::-1], strict=False)
+        return -len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))), file
+
+    return min(files, key=distance)
+
+
+def _files(folder: SourceFolder) -> Iterator[str]:
+    """Yield the names of a folder's files; nothing for a web server, which lists none."""
+    if not folder.is_on_disk:
+        yield from folder.names or ()
+        return
+    for path, _, files in os.walk(folder.root):
+        for file in files:
+            yield os.path.relpath(os.path.join(path, file), folder.root)

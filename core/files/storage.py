@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from eqforge.core.errors import InputError, room_named
-from eqforge.core.files import digests, disk
+from eqforge.core.files import disk
 from eqforge.core.urls import public
 
 TEMPORARY_PREFIX = ".tmp-"
@@ -176,7 +176,7 @@ def digest(url: str) -> tuple[int, str]:
     """Return the length of a file and its SHA-256, read in small pieces."""
     system, path = locate(url)
     with system.open(path, "rb") as stream:
-        return digests.digest_stream(stream)
+        return disk.digest_stream(stream)
 
 
 def write_bytes(url: str, data: bytes, synced: bool = True) -> None:

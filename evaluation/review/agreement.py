@@ -22,7 +22,7 @@ from eqforge.evaluation.statistics.shares import (
     Share,
     exact_interval,
 )
-from eqforge.schemas.records.errata import VERDICTS, Decision, Tally, Verdict
+from eqforge.schemas.records.judgements import VERDICTS, Decision, Tally, Verdict
 
 First = Mapping[str, Mapping[str, Vote]]
 """First votes by item and reviewer."""

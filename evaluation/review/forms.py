@@ -9,7 +9,7 @@ import msgspec
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.evaluation.review.protocols import Form, Protocol
-from eqforge.schemas.records.errata import VERDICTS, Verdict
+from eqforge.schemas.records.judgements import VERDICTS, Verdict
 
 Item = Mapping[str, Any]
 """What a task shows, as `blinded` gives it."""

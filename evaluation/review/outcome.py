@@ -46,7 +46,7 @@ from eqforge.evaluation.review.votes import (
 )
 from eqforge.evaluation.tasks.samples import check_ranks, task_of
 from eqforge.schemas.dataset.reader import Dataset, open_dataset
-from eqforge.schemas.records.errata import VERDICTS, Decision
+from eqforge.schemas.records.judgements import VERDICTS, Decision
 from eqforge.sources.errata import read_decisions, with_earlier, write_lines
 from eqforge.sources.vlue import read_answer_list
 

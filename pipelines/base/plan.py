@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from eqforge.core.files.input_copies import fetch_inputs
+from eqforge.core.files.objects import fetch_inputs
 from eqforge.core.visible import counted
 from eqforge.pipelines.base.identity import check_output, header_of
 from eqforge.pipelines.base.pipeline import DatasetConfig, PilotUnit, Pipeline

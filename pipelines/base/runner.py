@@ -15,7 +15,7 @@ from apache_beam.options.pipeline_options import GoogleCloudOptions, PipelineOpt
 from eqforge.core import signals
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.files.input_copies import fetch_inputs
+from eqforge.core.files.objects import fetch_inputs
 from eqforge.core.files.source_file import one_content
 from eqforge.core.identity import fingerprint
 from eqforge.core.visible import counted, in_lines

@@ -15,7 +15,7 @@ from eqforge.core.files import storage
 from eqforge.core.files.find_file import MISSING, MissingFile
 from eqforge.core.files.found_file import FoundFile
 from eqforge.core.files.found_frames import FoundFrames, FoundVideo, or_frames
-from eqforge.core.files.namesakes import namesakes
+from eqforge.core.files.source_folder import namesakes
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.pipelines.base.pipeline import (
@@ -26,8 +26,7 @@ from eqforge.pipelines.base.pipeline import (
     Pipeline,
     expect,
 )
-from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings
+from eqforge.schemas.records.frames import VIDEO_SUFFIXES, Clip, FrameSettings
 from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE
 from eqforge.transforms.dataset.census import VIDEOS, Medium
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan, select

@@ -16,7 +16,7 @@ from eqforge.core.files import storage
 from eqforge.core.files.checked import clipped, shown
 from eqforge.core.identity import sha256_hex
 from eqforge.core.visible import escaped_json
-from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.judgements import Erratum
 
 FILE_NAME = "dataset.json"
 WORK = "_work"

@@ -18,7 +18,7 @@ from eqforge.schemas.dataset.profile import (
     of_parts,
     unit_of_sources,
 )
-from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.judgements import Erratum
 from eqforge.schemas.tables.benchmarks import BENCHMARKS, KnownBenchmark
 from eqforge.schemas.tables.datasets import DATASETS, KnownDataset, dataset_type
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.sources.caption_sources import read_captions
 from eqforge.sources.text_pairs import read_text_pairs
 from eqforge.sources.video_captions import read_captioned_videos

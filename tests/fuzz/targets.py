@@ -32,7 +32,7 @@ from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.lexicon import load_lexicon
 from eqforge.generators.text.perturbations.record import PerturbationSettings
 from eqforge.models.score_matrix import MatrixFiles, read_table
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.action_genome import read_action_genome
 from eqforge.sources.caption_sources import CaptionRecord, Source, read_captions

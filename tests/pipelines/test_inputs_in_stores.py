@@ -13,7 +13,7 @@ import pytest
 import eqforge
 from eqforge.cli import main
 from eqforge.core.files import objects
-from eqforge.core.files.input_copies import fetch_inputs
+from eqforge.core.files.objects import fetch_inputs
 from eqforge.core.urls import copied_urls, copy_of
 from eqforge.generators.demo.workspace import Workspace
 from tests.builds import (

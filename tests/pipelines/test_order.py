@@ -17,7 +17,7 @@ from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines import eq_ag, eq_gebc, eq_youcook2
 from eqforge.pipelines.base.command import parse_line
 from eqforge.pipelines.base.pipeline import Pipeline
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 
 
 def shuffled(value: Any, rng: random.Random) -> Any:

@@ -16,8 +16,7 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.demo.workspace import Workspace
 from eqforge.pipelines.base import identity
-from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.frames import Clip, FrameRequest
 from eqforge.schemas.records.values import CornerBox
 from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
 from eqforge.transforms.dataset.ledger import Ledger

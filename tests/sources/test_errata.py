@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.judgements import Erratum
 from eqforge.sources.errata import lines_of, read_errata, write_lines
 
 DROP = Erratum(id="d/1", action="drop", reason="says the same", who="Ada", when="2026-11-23")

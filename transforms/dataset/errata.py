@@ -10,7 +10,7 @@ import msgspec
 from eqforge.core.errors import BuildError
 from eqforge.schemas.dataset.manifest import Manifest, run_of
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.judgements import Erratum
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import spans_of
 from eqforge.schemas.tables.benchmark_rows import CombinedPair

@@ -11,7 +11,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import is_sampled
 from eqforge.core.visible import nearest
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 
 RECORDS_PER_FILE = 200
 T = TypeVar("T")

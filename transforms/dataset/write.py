@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from eqforge.core.errors import BuildError
-from eqforge.core.files import digests, storage
+from eqforge.core.files import disk, storage
 from eqforge.schemas.dataset.manifest import WORK, DataFile
 from eqforge.schemas.tables.columns import holds_pictures, with_metadata
 from eqforge.transforms.dataset.replace import copy_file
@@ -54,7 +54,7 @@ def write_runs(
         if digest is None:
             schema = with_metadata(table.schema, {"fingerprint": records.fingerprint})
             with storage.open_atomic(url) as stream:
-                digesting = digests.DigestingStream(stream)
+                digesting = disk.DigestingStream(stream)
                 _write_rows(digesting, schema, map(table.row, records))
                 digest = digesting.digest()
             storage.write_bytes(note, msgspec.json.encode([*basis, *digest]))

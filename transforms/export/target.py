@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.files.digests import DigestingStream
+from eqforge.core.files.disk import DigestingStream
 from eqforge.core.ticker import Ticker
 from eqforge.schemas.dataset.manifest import FILE_PATH, DataFile
 from eqforge.schemas.dataset.reader import Dataset

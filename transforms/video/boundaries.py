@@ -12,8 +12,7 @@ from eqforge.generators.text.caption_lint import (
 )
 from eqforge.generators.text.words import find_words
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.captioned_videos import Boundary, BoundaryVideo
 

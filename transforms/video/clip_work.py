@@ -7,8 +7,13 @@ from typing import Any
 
 from eqforge.generators.text.words import WordEdit
 from eqforge.schemas.records.books import Reject, Stage, Tally
-from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import FRAME_REASONS, MissedFrame, StoredFrame
+from eqforge.schemas.records.frames import (
+    FRAME_REASONS,
+    Clip,
+    MissedFrame,
+    PairCandidate,
+    StoredFrame,
+)
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.records.values import spans_of
 from eqforge.schemas.tables.pairs import UNKNOWN_S, ImageRow, Origin, PairSample

@@ -15,8 +15,13 @@ from eqforge.core.files.source_file import SourceFile
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
-from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import VIDEO_SUFFIXES, FrameSettings, MissedFrame, StoredFrame
+from eqforge.schemas.records.frames import (
+    VIDEO_SUFFIXES,
+    Clip,
+    FrameSettings,
+    MissedFrame,
+    StoredFrame,
+)
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger

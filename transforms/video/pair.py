@@ -8,7 +8,7 @@ from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.text import words
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.clips import PairCandidate
+from eqforge.schemas.records.frames import PairCandidate
 from eqforge.schemas.records.scores import Rejection
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.ledger import Ledger

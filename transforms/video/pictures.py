@@ -15,9 +15,9 @@ from eqforge.core.files.pictures import VERSION, BadImage, TooManyPixels, read_f
 from eqforge.core.files.source_file import SourceChanged
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex
-from eqforge.schemas.records.clips import Clip
 from eqforge.schemas.records.frames import (
     CLOCK_GRACE_S,
+    Clip,
     FrameRequest,
     FrameSettings,
     MissedFrame,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from eqforge.generators.text.words import word_set
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.action_genome import (
     RELATION_KINDS,

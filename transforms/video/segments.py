@@ -6,8 +6,7 @@ from math import comb
 from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.schemas.records.books import Reject, Stage
-from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
 from eqforge.schemas.records.scores import Rejection
 from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import apache_beam as beam
 
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.counted_step import WithResource
 from eqforge.transforms.engines.placement import on_gpu

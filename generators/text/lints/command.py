@@ -18,7 +18,7 @@ from eqforge.core.shell import shell
 from eqforge.core.ticker import ticked
 from eqforge.core.visible import counted, in_lines, nearest, visible
 from eqforge.generators.text.lints.findings import ERRORS, KINDS, Finding, Severity
-from eqforge.schemas.records.errata import Erratum
+from eqforge.schemas.records.judgements import Erratum
 from eqforge.sources.labelled_captions import is_dataset, is_training
 
 if TYPE_CHECKING:

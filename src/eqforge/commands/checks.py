@@ -8,7 +8,7 @@ from typing import Any
 
 from eqforge.commands.picture_checks import check_draws, check_locks, check_proofs, check_specs
 from eqforge.core.errors import InputError
-from eqforge.core.files import digests, storage
+from eqforge.core.files import disk, storage
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.core.identity import sha256_hex
 from eqforge.core.ticker import ticked
@@ -55,7 +55,7 @@ def _fault_of_file(dataset: Dataset, file: DataFile) -> str | None:
         with storage.open_below(dataset.folder, file.path) as stream:
             is_as_long = stream.seek(0, os.SEEK_END) == file.num_bytes
             stream.seek(0)
-            if is_as_long and digests.digest_stream(stream)[1] == file.sha256:
+            if is_as_long and disk.digest_stream(stream)[1] == file.sha256:
                 return None
     except FileNotFoundError:
         return "missing"

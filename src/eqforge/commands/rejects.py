@@ -19,8 +19,7 @@ from eqforge.pipelines.base.identity import plan_name
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import check_picture_id, check_suffix
-from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import StoredImage
+from eqforge.schemas.records.frames import Clip, StoredImage
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.dataset.plan import read_plan
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE

@@ -26,7 +26,7 @@ from eqforge.evaluation.review.units import check_fits, units_of
 from eqforge.evaluation.review.votes import first_votes
 from eqforge.schemas.dataset.manifest import Manifest, read_manifest, to_json
 from eqforge.schemas.dataset.reader import open_dataset
-from eqforge.schemas.records.errata import Decision, Tally
+from eqforge.schemas.records.judgements import Decision, Tally
 from eqforge.schemas.tables.texts import (
     PERTURBED_TABLE,
     TRAINING_TABLE,

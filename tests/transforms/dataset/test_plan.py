@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from eqforge.core.errors import InputError
 from eqforge.core.identity import is_sampled
 from eqforge.schemas.records.books import Reject, Tally
-from eqforge.schemas.records.clips import Clip, PairCandidate
-from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.frames import Clip, FrameRequest, PairCandidate
 from eqforge.transforms.dataset.plan import (
     RECORDS_PER_FILE,
     Selection,

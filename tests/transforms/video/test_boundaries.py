@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.sources.captioned_videos import Boundary, BoundaryVideo
 from eqforge.transforms.video.boundaries import (
     BOUNDARIES_STAGE,

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from eqforge.schemas.records.books import Tally
-from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import FrameRequest
+from eqforge.schemas.records.frames import Clip, FrameRequest
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import quality

@@ -15,8 +15,7 @@ from skimage import data as photographs
 
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.schemas.records.books import Tally
-from eqforge.schemas.records.clips import Clip
-from eqforge.schemas.records.frames import FrameSettings
+from eqforge.schemas.records.frames import Clip, FrameSettings
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters.cuts import CutSettings

@@ -11,7 +11,7 @@ from PIL import Image
 
 from eqforge.core.identity import sha256_hex
 from eqforge.schemas.records.books import Tally
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import minimality

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.sources.action_genome import AnnotatedFrame, FrameObject, SceneGraphVideo
 from eqforge.transforms.video.scene_graphs import (
     OBJECTS_STAGE,

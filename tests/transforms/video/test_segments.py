@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from eqforge.core.errors import InputError
 from eqforge.generators.text.caption_lint import CaptionSettings
-from eqforge.schemas.records.clips import Clip
+from eqforge.schemas.records.frames import Clip
 from eqforge.sources.captioned_videos import CaptionedSegment, CaptionedVideo
 from eqforge.transforms.video.segments import (
     MAX_SEGMENTS,
