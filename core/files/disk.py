@@ -1,4 +1,4 @@
-"""Files and folders on a disk of this machine: opened without links, safe from power cuts, digested.
+"""Files and folders on a disk of this machine: opened without links, synced and digested.
 
 And the folder in which eqforge keeps its downloads, for all runs of a user.
 """

@@ -1,4 +1,4 @@
-"""Rows of Arrow and Parquet files of any origin, read in the caged process of `untrusted`.
+"""Rows of Arrow and Parquet files of any origin, read in the sandboxed process of `untrusted`.
 
 Arrow files are streams of Arrow's IPC format, as Hugging Face's `datasets` saves them, or files of
 it, as polars and pandas write Feather. Pictures, videos and sound stand there as a structure of

@@ -1,8 +1,8 @@
 """Reads files of unknown origin in a child process that has no files, no network and little memory.
 
 Native readers of tables and pickles can be crashed by a file, or made to take gigabytes for a few
-kilobytes of it. Here a function that reads a file runs in a caged child, which asks its parent for
-the file's bytes; it ends past limits of memory, and its death is one sentence.
+kilobytes of it. Here a function that reads a file runs in a sandboxed child, which asks its parent
+for the file's bytes; it ends past limits of memory, and its death is one sentence.
 """
 
 import contextlib
@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, Final
 
-from eqforge.core.sandbox.cage import Cage
 from eqforge.core.sandbox.child import MOST_READ_BYTES, Child, ChildDied, ChildFailed, ChildTimeout
 from eqforge.core.sandbox.child_main import Parent
+from eqforge.core.sandbox.sandbox import Sandbox
 
 FREE_BYTES: Final = 128 << 20
 MAX_EXPANSION: Final = 100
@@ -61,8 +61,8 @@ def read(
     try:
         child = _idle.pop()
     except IndexError:
-        cage = Cage(cpu_s=_CPU_S)
-        child = Child(f"{__name__}:serve", timeout_s=_SILENCE_S, cage=cage)
+        sandbox = Sandbox(cpu_s=_CPU_S)
+        child = Child(f"{__name__}:serve", timeout_s=_SILENCE_S, sandbox=sandbox)
     size = stream.seek(0, os.SEEK_END)
     request = {"reader": reader, "size": size, "free": free, "arguments": arguments}
     try:

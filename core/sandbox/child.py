@@ -22,8 +22,8 @@ from multiprocessing.connection import wait
 from typing import IO, Any
 
 from eqforge.core.errors import BuildError, EqforgeError
-from eqforge.core.sandbox.cage import Cage, adjusted
 from eqforge.core.sandbox.die_with_parent import TiedProcess
+from eqforge.core.sandbox.sandbox import Sandbox, adjusted
 from eqforge.core.signals import blocked
 
 STDERR_TAIL = 2000
@@ -72,7 +72,7 @@ class Child:
         *,
         timeout_s: float,
         start_timeout_s: float = 120.0,
-        cage: Cage | None = None,
+        sandbox: Sandbox | None = None,
     ) -> None:
         """Name the function; nothing is started yet.
 
@@ -81,11 +81,11 @@ class Child:
             `alive`, and yields answers. It calls `alive` while it works on the next answer.
           timeout_s: longest silence of the child during a request, in seconds.
           start_timeout_s: longest time until the function has been imported, in seconds.
-          cage: the sandbox, entered before the function is imported; None for no restrictions.
+          sandbox: the sandbox, entered before the function is imported; None for no restrictions.
             A change takes effect with the next process.
         """
         self._function = function
-        self.cage = cage
+        self.sandbox = sandbox
         self._timeout_s = timeout_s
         self._start_timeout_s = start_timeout_s
         self._process: _Process | None = None
@@ -135,7 +135,7 @@ class Child:
 
     def _running(self) -> "_Process":
         if self._process is None or self._process.parent != os.getpid():
-            self._process = _Process(self._function, adjusted(self.cage))
+            self._process = _Process(self._function, adjusted(self.sandbox))
             try:
                 message = self._process.read(self._start_timeout_s)
             except EqforgeError as error:
@@ -162,14 +162,14 @@ def _part(file: IO[bytes] | None, place: Any) -> bytes:
 class _Process:
     """A running child, and its parent's ends of the pipes."""
 
-    def __init__(self, function: str, cage: Cage | None) -> None:
+    def __init__(self, function: str, sandbox: Sandbox | None) -> None:
         self.parent = os.getpid()
         self._unread = bytearray()
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _end
         with blocked():
             self._popen = TiedProcess(
                 "eqforge.core.sandbox.child_main",
-                *(function, json.dumps(cage.to_json() if cage else None)),
+                *(function, json.dumps(sandbox.to_json() if sandbox else None)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,

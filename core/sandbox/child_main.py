@@ -1,7 +1,7 @@
 """The child's side of `child`: runs a function for its parent.
 
 Run as `python -P -m eqforge.core.sandbox.child_main LIFELINE package.module:function
-[CAGE]`, where LIFELINE is that of `die_with_parent` and CAGE what the process may do, as JSON.
+[SANDBOX]`; LIFELINE is that of `die_with_parent`, and SANDBOX what the process may do, as JSON.
 Requests come in as JSON lines; each is answered by lines {"answer": …}, or {"bytes": 3} and as many
 bytes, and one {"done": true} or {"error": "traceback"}. {"alive": true} means that the work goes
 on; {"read": [start, size]} asks for a part of the request's file.
@@ -23,13 +23,13 @@ HEARTBEAT_S = 0.5
 Function = Callable[[Any, "Parent"], Iterable[Any]]
 
 
-def main(lifeline: str, function: str, cage: str = "null") -> None:
+def main(lifeline: str, function: str, sandbox: str = "null") -> None:
     """Import a function, then answer requests with it until there are no more."""
     end_with_parent(int(lifeline))
     os.set_inheritable(int(lifeline), False)
     requests, messages = _private_pipes()
     parent = Parent(requests, messages)
-    begin = _into_cage(json.loads(cage))
+    begin = _into_sandbox(json.loads(sandbox))
     try:
         answer = _load(function)
     except Exception:
@@ -41,7 +41,7 @@ def main(lifeline: str, function: str, cage: str = "null") -> None:
         _answer(answer, json.loads(request), parent)
 
 
-def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
+def _into_sandbox(values: dict[str, Any] | None) -> Callable[[], None]:
     """Enter a sandbox before any import that starts threads, as they would stay outside.
 
     Returns:
@@ -49,11 +49,11 @@ def _into_cage(values: dict[str, Any] | None) -> Callable[[], None]:
     """
     if values is None:
         return lambda: None
-    from eqforge.core.sandbox.cage import Cage, allow_time, enter
+    from eqforge.core.sandbox.sandbox import Sandbox, allow_time, enter
 
-    cage = Cage.from_json(values)
-    enter(cage)
-    return lambda: allow_time(cage)
+    sandbox = Sandbox.from_json(values)
+    enter(sandbox)
+    return lambda: allow_time(sandbox)
 
 
 class Parent:

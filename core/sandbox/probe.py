@@ -1,4 +1,4 @@
-"""Tries what a cage refuses, from inside, for `eqforge doctor` and the tests.
+"""Tries what a sandbox refuses, from inside, for `eqforge doctor` and the tests.
 
 Each try is harmless if it is allowed.
 """
@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from eqforge.core.errors import EqforgeError
-from eqforge.core.sandbox.cage import Cage
 from eqforge.core.sandbox.child import Child
+from eqforge.core.sandbox.sandbox import Sandbox
 
 _NOBODY: Final = ("127.0.0.1", 9)  # the `discard` port
 _MUCH: Final = 100 * 2**30
@@ -37,7 +37,7 @@ def outcomes(path: str) -> dict[str, str]:
     Returns:
       The system's error for each of TRIES, empty if it was allowed.
     """
-    child = Child(f"{__name__}:probe", timeout_s=60, cage=Cage(memory_gb=_MEMORY_GB))
+    child = Child(f"{__name__}:probe", timeout_s=60, sandbox=Sandbox(memory_gb=_MEMORY_GB))
     try:
         return dict(zip(TRIES, child.ask({"tries": TRIES, "path": path}), strict=True))
     except EqforgeError as error:

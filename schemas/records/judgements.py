@@ -1,4 +1,4 @@
-"""What judges and people say of rows: answers, the probability of being right, errata, decisions."""
+"""What judges and people say of rows: answers, probabilities, errata and decisions."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

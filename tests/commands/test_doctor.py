@@ -7,7 +7,7 @@ import pytest
 
 from eqforge.commands import doctor
 from eqforge.core.sandbox import probe
-from eqforge.core.sandbox.cage import VARIABLE
+from eqforge.core.sandbox.sandbox import VARIABLE
 
 
 def asked(capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, str]]:

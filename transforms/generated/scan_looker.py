@@ -1,4 +1,4 @@
-"""Looks at scanned objects with Blender, in a caged child process that serves many of them."""
+"""Looks at scanned objects with Blender, in a sandboxed child process that serves many of them."""
 
 import functools
 import tempfile
@@ -10,8 +10,8 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
-from eqforge.core.sandbox.cage import Cage, adjusted
 from eqforge.core.sandbox.child import Child, ChildDied, ChildTimeout
+from eqforge.core.sandbox.sandbox import Sandbox, adjusted
 from eqforge.generators.scenes.adopt import Look
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.generators.scenes.look_child import LOOK_VERSION, Looks
@@ -49,7 +49,7 @@ class ScanLooker:
     """Report the shapes and colours of scans; its process is started for the first one."""
 
     def __init__(self) -> None:
-        adjusted(Cage())
+        adjusted(Sandbox())
         self._child = Child(FUNCTION, timeout_s=TIMEOUT_S)
 
     def look(self, files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
@@ -58,7 +58,7 @@ class ScanLooker:
             for name, data in files.items():
                 (Path(folder) / name).write_bytes(data)
             # Blender writes into the folder of temporary files.
-            self._child.cage = Cage(
+            self._child.sandbox = Sandbox(
                 read=("/",), write=(tempfile.gettempdir(),), memory_gb=MEMORY_GB, cpu_s=CPU_S
             )
             request = {"file": str(Path(folder) / mesh), "import_kwargs": dict(kwargs)}

@@ -11,7 +11,6 @@ import msgspec
 
 from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
-from eqforge.core.sandbox.cage import Cage
 from eqforge.core.sandbox.child import (
     MOST_MESSAGE_BYTES,
     Child,
@@ -19,6 +18,7 @@ from eqforge.core.sandbox.child import (
     ChildFailed,
     ChildTimeout,
 )
+from eqforge.core.sandbox.sandbox import Sandbox
 from eqforge.generators.scenes.assets import is_remote
 from eqforge.generators.scenes.kubric_import import check_installed
 from eqforge.schemas.records.scenes import Overlap, RenderedObject, RenderSettings, SceneSpec
@@ -102,17 +102,17 @@ class SceneRenderer:
         self._cache = cache
         self._child = Child(FUNCTION, timeout_s=timeout_s)
 
-    def _cage(self) -> Cage | None:
-        """Return the renderer's cage: it may read everything, and write only where it has to.
+    def _sandbox(self) -> Sandbox | None:
+        """Return the renderer's sandbox: it may read everything, and write only where it has to.
 
         It fetches assets missing from the cache, so it has the network if they are in a store.
-        With a GPU there is no cage: the driver starts programs and shares memory with the kernel.
+        A GPU has no sandbox: its driver starts programs and shares memory with the kernel.
         """
         if self._settings.device == "gpu":
             return None
         with contextlib.suppress(OSError):  # the renderer reports it
             os.makedirs(self._cache, exist_ok=True)
-        return Cage(
+        return Sandbox(
             read=("/",),
             write=(tempfile.gettempdir(), self._cache, "/dev/shm"),  # for kubric's semaphore
             network=is_remote(self._assets),
@@ -133,7 +133,7 @@ class SceneRenderer:
           BuildError: no renderer starts.
         """
         check_installed()
-        self._child.cage = self._cage()
+        self._child.sandbox = self._sandbox()
         renders: list[Render] = []
         is_second_try = False
         while len(renders) < len(scenes):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from eqforge.core.errors import EqforgeError
 from eqforge.core.files.disk import cache_folder
 from eqforge.core.sandbox import landlock, probe
-from eqforge.core.sandbox.cage import VARIABLE
+from eqforge.core.sandbox.sandbox import VARIABLE
 from eqforge.core.shell import shell
 from eqforge.generators.scenes.kubric_import import EXTRA, no_blender
 from eqforge.generators.text.wordnet import wordnet_version

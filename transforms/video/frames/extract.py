@@ -11,8 +11,8 @@ import msgspec
 from eqforge.core.errors import MissingExtra
 from eqforge.core.files.source_file import FileState
 from eqforge.core.identity import sha256_hex
-from eqforge.core.sandbox.cage import Cage
 from eqforge.core.sandbox.child import Child, ChildDied, ChildFailed, ChildTimeout
+from eqforge.core.sandbox.sandbox import Sandbox
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
 from eqforge.transforms.dataset.media import EncodedImage, MediaStore, encode_image
 from eqforge.transforms.video.frames.answers import DecodedFrame, UndecodedFrame
@@ -94,7 +94,7 @@ class FrameExtractor:
     """Extracts frames in a child process, which is started when it is first needed.
 
     Whatever happens to the child, the frames it had finished are stored, and the next video gets a
-    fresh one. The child is in a cage: it reads below the folder of videos alone, and sends the
+    fresh one. The child is in a sandbox: it reads below the folder of videos alone, and sends the
     images back. It may be pickled; one thread may use it at a time.
 
     Attributes:
@@ -111,8 +111,8 @@ class FrameExtractor:
 
     def __post_init__(self) -> None:
         """Name the child's function; nothing is started yet."""
-        cage = Cage(memory_gb=MEMORY_GB, cpu_s=CPU_S)
-        self._child = Child(f"{__name__}:serve", timeout_s=self.timeout_s, cage=cage)
+        sandbox = Sandbox(memory_gb=MEMORY_GB, cpu_s=CPU_S)
+        self._child = Child(f"{__name__}:serve", timeout_s=self.timeout_s, sandbox=sandbox)
 
     def __enter__(self) -> Self:
         return self
@@ -125,13 +125,13 @@ class FrameExtractor:
         self._child.close()
 
     def _let_in(self, video_path: str) -> None:
-        cage, folder = self._child.cage, os.path.dirname(os.path.realpath(video_path))
-        assert cage is not None
-        if not any(os.path.commonpath([root, folder]) == root for root in cage.read):
+        sandbox, folder = self._child.sandbox, os.path.dirname(os.path.realpath(video_path))
+        assert sandbox is not None
+        if not any(os.path.commonpath([root, folder]) == root for root in sandbox.read):
             self.close()
             roots = [] if self.folder is None else [os.path.realpath(self.folder)]
-            self._child.cage = dataclasses.replace(
-                cage, read=tuple(dict.fromkeys([*roots, folder]))
+            self._child.sandbox = dataclasses.replace(
+                sandbox, read=tuple(dict.fromkeys([*roots, folder]))
             )
 
     def extract(
@@ -208,7 +208,7 @@ class _Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Outbox:
-    """Takes images, to be sent to the parent: a child in its cage writes nothing."""
+    """Takes images, to be sent to the parent: a child in its sandbox writes nothing."""
 
     def __init__(self) -> None:
         self._image: bytes | None = None

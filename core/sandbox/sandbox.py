@@ -1,4 +1,4 @@
-"""A cage (sandbox) for processes that read untrusted media.
+"""A sandbox for processes that read untrusted media.
 
 An attacker who takes over such a process, through a flaw in a decoder, has no network, cannot start
 programs, can read only the files that the process needs, and has limited memory and time. A part
@@ -18,7 +18,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.sandbox import landlock, seccomp
 
 VARIABLE: Final = "EQFORGE_CAGE"
-"""Environment variable: `off` for no cage, or its limits, such as `memory_gb=16,cpu_s=7200`."""
+"""Environment variable: `off` for none, or its limits, such as `memory_gb=16,cpu_s=7200`."""
 
 _MOST: Final = 2.0**32
 """Limits are below: the system counts bytes and seconds in 64 bits."""
@@ -35,7 +35,7 @@ _SYSTEM: Final = (
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cage:
+class Sandbox:
     """What a process may do.
 
     Attributes:
@@ -53,19 +53,19 @@ class Cage:
     cpu_s: float | None = None
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> "Cage":
+    def from_json(cls, values: dict[str, Any]) -> "Sandbox":
         return cls(**values | {name: tuple(values[name]) for name in ("read", "write")})
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def adjusted(cage: Cage | None) -> Cage | None:
+def adjusted(sandbox: Sandbox | None) -> Sandbox | None:
     """Return a sandbox as adjusted by the user's environment; see VARIABLE."""
     wanted = os.environ.get(VARIABLE, "")
-    if cage is None or wanted == "off":
+    if sandbox is None or wanted == "off":
         return None
-    values = cage.to_json()
+    values = sandbox.to_json()
     for part in filter(None, wanted.split(",")):
         name, _, number = part.partition("=")
         with contextlib.suppress(ValueError):
@@ -75,10 +75,10 @@ def adjusted(cage: Cage | None) -> Cage | None:
         raise InputError(
             f"{VARIABLE} must be `off` or limits such as `memory_gb=16,cpu_s=7200`, not {wanted!r}"
         )
-    return Cage.from_json(values)
+    return Sandbox.from_json(values)
 
 
-def enter(cage: Cage) -> dict[str, str]:
+def enter(sandbox: Sandbox) -> dict[str, str]:
     """Put this process into a sandbox for good; it must have only one thread.
 
     Returns:
@@ -86,29 +86,31 @@ def enter(cage: Cage) -> dict[str, str]:
     """
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)
-    if not cage.write:
+    if not sandbox.write:
         _limit(resource.RLIMIT_FSIZE, MOST_STDERR_BYTES)
-    if cage.memory_gb is not None:
-        _limit(resource.RLIMIT_AS, int(cage.memory_gb * 2**30))
+    if sandbox.memory_gb is not None:
+        _limit(resource.RLIMIT_AS, int(sandbox.memory_gb * 2**30))
     lacking = {}
     try:
         landlock.restrict(
-            [*_python(), *_SYSTEM, *cage.read], [*cage.write, os.devnull], network=cage.network
+            [*_python(), *_SYSTEM, *sandbox.read],
+            [*sandbox.write, os.devnull],
+            network=sandbox.network,
         )
     except OSError as error:
         lacking["landlock"] = str(error)
     try:
-        seccomp.restrict(network=cage.network, modes=bool(cage.write))
+        seccomp.restrict(network=sandbox.network, modes=bool(sandbox.write))
     except OSError as error:
         lacking["seccomp"] = str(error)
     return lacking
 
 
-def allow_time(cage: Cage) -> None:
+def allow_time(sandbox: Sandbox) -> None:
     """Give this process CPU time for one request from now on; then SIGXCPU ends it."""
-    if cage.cpu_s is not None:
+    if sandbox.cpu_s is not None:
         used = resource.getrusage(resource.RUSAGE_SELF)
-        seconds = int(used.ru_utime + used.ru_stime + cage.cpu_s) + 1
+        seconds = int(used.ru_utime + used.ru_stime + sandbox.cpu_s) + 1
         _, most = resource.getrlimit(resource.RLIMIT_CPU)
         if most == resource.RLIM_INFINITY or seconds < most:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, most))

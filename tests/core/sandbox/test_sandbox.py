@@ -1,4 +1,4 @@
-"""What a process in its cage tries is refused; each try is a real one, made from inside."""
+"""What a process in its sandbox tries is refused; each try is a real one, made from inside."""
 
 import hashlib
 import io
@@ -16,8 +16,8 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.core.sandbox import landlock, probe, seccomp
-from eqforge.core.sandbox.cage import VARIABLE, Cage, adjusted
 from eqforge.core.sandbox.child import Child, ChildDied, ChildFailed
+from eqforge.core.sandbox.sandbox import VARIABLE, Sandbox, adjusted
 from eqforge.schemas.records.frames import FrameRequest, FrameSettings, MissedFrame, StoredFrame
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.video.frames.extract import FrameExtractor
@@ -26,10 +26,10 @@ from tests import clips
 BY_LANDLOCK = {"read", "list", "write", "delete", "tcp", "ipv6", "exec"}
 BY_SECCOMP = {"tcp", "udp", "ipv6", "unix", "exec", "fork", "mode", "signal", "pair", "owner"}
 HAS_LANDLOCK = landlock.version() >= 4
-CAGED = """
+SANDBOXED = """
 import json, os, sys, threading
 from eqforge.core.sandbox import landlock, seccomp
-from eqforge.core.sandbox.cage import Cage, enter
+from eqforge.core.sandbox.sandbox import Sandbox, enter
 
 def answer(request, alive):
     if request == "spin":
@@ -68,11 +68,11 @@ def refused() -> set[str]:
 
 
 @pytest.fixture
-def caged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
+def sandboxed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Child]:
     (tmp_path / "modules").mkdir()
-    (tmp_path / "modules" / "caged.py").write_text(CAGED)
+    (tmp_path / "modules" / "sandboxed.py").write_text(SANDBOXED)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"), prepend=":")
-    child = Child("caged:answer", timeout_s=60, cage=Cage(memory_gb=8, cpu_s=1))
+    child = Child("sandboxed:answer", timeout_s=60, sandbox=Sandbox(memory_gb=8, cpu_s=1))
     yield child
     child.close()
 
@@ -105,8 +105,8 @@ def test_with_a_network_and_a_folder_there_are_still_no_socket_files_and_no_devi
     """Workers are commanded through the former; the latter would be the disk itself."""
     script = """
 import asyncio, contextlib, os, socket, stat, sys
-from eqforge.core.sandbox.cage import Cage, enter
-enter(Cage(read=("/",), write=(sys.argv[1],), network=True))
+from eqforge.core.sandbox.sandbox import Sandbox, enter
+enter(Sandbox(read=("/",), write=(sys.argv[1],), network=True))
 asyncio.run(asyncio.sleep(0))
 socket.socket().close()
 for kind in (stat.S_IFBLK, stat.S_IFCHR):
@@ -145,35 +145,35 @@ print(json.dumps(dict(zip(probe.TRIES, probe.probe(tries, print)))))
         assert {name for name, text in said.items() if text} >= held, said
 
 
-def test_threads_are_inside_too_and_the_limits_cannot_be_lifted(caged: Child) -> None:
+def test_threads_are_inside_too_and_the_limits_cannot_be_lifted(sandboxed: Child) -> None:
     if HAS_LANDLOCK:
-        assert "Permission denied" in next(caged.ask("thread"))
+        assert "Permission denied" in next(sandboxed.ask("thread"))
     if os.geteuid():
         with pytest.raises((ChildFailed, OSError)):
-            list(caged.ask("lift"))
+            list(sandboxed.ask("lift"))
 
 
-def test_a_request_that_takes_too_much_processor_time_ends_the_process(caged: Child) -> None:
-    assert list(caged.ask({"a": 1})) == [{"a": 1}]
+def test_a_request_that_takes_too_much_processor_time_ends_the_process(sandboxed: Child) -> None:
+    assert list(sandboxed.ask({"a": 1})) == [{"a": 1}]
     with pytest.raises(ChildDied, match="SIGXCPU"):
-        list(caged.ask("spin"))
-    assert list(caged.ask({"a": 2})) == [{"a": 2}]
+        list(sandboxed.ask("spin"))
+    assert list(sandboxed.ask({"a": 2})) == [{"a": 2}]
 
 
 def test_the_environment_takes_the_cage_away_or_changes_its_limits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cage = Cage(read=("/a",), memory_gb=1, cpu_s=2)
-    assert adjusted(cage) == cage
+    sandbox = Sandbox(read=("/a",), memory_gb=1, cpu_s=2)
+    assert adjusted(sandbox) == sandbox
     monkeypatch.setenv(VARIABLE, "memory_gb=16,cpu_s=7200")
-    assert adjusted(cage) == Cage(read=("/a",), memory_gb=16, cpu_s=7200)
+    assert adjusted(sandbox) == Sandbox(read=("/a",), memory_gb=16, cpu_s=7200)
     monkeypatch.setenv(VARIABLE, "off")
-    assert adjusted(cage) is None
+    assert adjusted(sandbox) is None
     wrongs = ("on", "memory_gb=", "memory_gb=-1", "memory_gb=nan", "memory_gb=inf", "cpu_s=1e20")
     for wrong in (*wrongs, "read=/"):
         monkeypatch.setenv(VARIABLE, wrong)
         with pytest.raises(InputError, match=VARIABLE):
-            adjusted(cage)
+            adjusted(sandbox)
 
 
 def test_modules_in_the_current_folder_are_not_imported(
@@ -208,19 +208,19 @@ def test_the_decoder_reads_its_folder_and_links_that_were_allowed(
     store = MediaStore(str(tmp_path / "media"))
     names = ("deep/v.mp4", "link.mp4", "folder/v.mp4", "deep/v.mp4")
     with FrameExtractor(store=store, folder=str(videos)) as extractor:
-        caged = [frames(extractor, videos / name) for name in names]
+        sandboxed = [frames(extractor, videos / name) for name in names]
     monkeypatch.setenv(VARIABLE, "off")
     with FrameExtractor(store=MediaStore(str(tmp_path / "other"))) as extractor:
         free = [frames(extractor, videos / name) for name in names]
 
-    assert caged == free
-    assert all(isinstance(frame, StoredFrame) for (frame,) in caged)
+    assert sandboxed == free
+    assert all(isinstance(frame, StoredFrame) for (frame,) in sandboxed)
     image = {path.name: path.read_bytes() for path in (tmp_path / "media").rglob("*.jpg")}
     assert image == {p.name: p.read_bytes() for p in (tmp_path / "other").rglob("*.jpg")}
 
 
 def test_frames_go_to_an_object_store_though_the_decoder_has_no_network(clip: Path) -> None:
-    store = MediaStore("memory://cage/media")  # a file system that only this process has
+    store = MediaStore("memory://sandbox/media")  # a file system that only this process has
     with FrameExtractor(store=store) as extractor:
         (frame,) = frames(extractor, clip)
     assert isinstance(frame, StoredFrame)
@@ -260,16 +260,16 @@ PLAYLISTS = {
 }
 
 
-@pytest.mark.parametrize("cage", ["", "off"])
+@pytest.mark.parametrize("sandbox", ["", "off"])
 def test_a_playlist_that_calls_itself_a_video_opens_nothing(
     clip: Path,
     tmp_path: Path,
     listener: tuple[int, list[bytes]],
-    cage: str,
+    sandbox: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Neither behind the cage nor without one: FFmpeg is told which formats hold their own data."""
-    monkeypatch.setenv(VARIABLE, cage)
+    """With a sandbox or without: FFmpeg is told which formats hold their own data."""
+    monkeypatch.setenv(VARIABLE, sandbox)
     port, heard = listener
     folder = tmp_path / "videos"
     folder.mkdir()
