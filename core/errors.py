@@ -106,7 +106,12 @@ def _report(error: Exception) -> None:
     if isinstance(error, BrokenPipeError) and _is_reader_gone():
         _forget_output()
         raise SystemExit(1) from error
-    if isinstance(error, OSError) and _is_the_system_s(error):
+    # An error of the system names a file, or is no mistake of the code.
+    if (
+        isinstance(error, OSError)
+        and error.errno is not None
+        and (error.filename is not None or error.errno not in _MISTAKES)
+    ):
         try:
             sys.stdout.flush()
         except OSError:
@@ -116,11 +121,6 @@ def _report(error: Exception) -> None:
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         where = "" if limit == resource.RLIM_INFINITY else f" of {limit / 1e9:.1f} GB (ulimit -v)"
         _leave(f"there is too little memory{where}, or too many processes: {error!r}", 1)
-
-
-def _is_the_system_s(error: OSError) -> bool:
-    """Return True if an error names a file or is no mistake of the code."""
-    return error.errno is not None and (error.filename is not None or error.errno not in _MISTAKES)
 
 
 def check_memory() -> None:

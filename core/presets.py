@@ -90,15 +90,12 @@ def options_of(kind: type) -> Iterator[Option]:
     """Yield the options of a dataclass, without positional ones."""
     hints = get_type_hints(kind, include_extras=True)
     for field in dataclasses.fields(kind):
-        hint, *marks = _parts(hints[field.name])
+        found = hints[field.name]
+        hint, *marks = get_args(found) if get_origin(found) is Annotated else (found,)
         if dataclasses.is_dataclass(hint):
             yield from options_of(cast(type, hint))
         elif _POSITIONAL not in marks:
             yield Option(name=field.name.replace("_", "-"), kind=hint, marks=tuple(marks))
-
-
-def _parts(hint: Any) -> tuple[Any, ...]:
-    return get_args(hint) if get_origin(hint) is Annotated else (hint,)
 
 
 def _option(argument: str) -> str | None:

@@ -120,12 +120,18 @@ def parse_line(
       SystemExit: help was asked for (0), or an option is unknown or wrong (2).
     """
     given = list(sys.argv[1:] if argv is None else argv)
-    kinds = [_chosen(settings, given), console]
+    commands = [settings] if isinstance(settings, type) else get_args(settings)
+    chosen = (kind for kind in commands if [kind.__name__.lower()] == given[:1])
+    kinds = [next(chosen, commands[0]), console]
     check_names(kinds, given)
     with in_words():
         presets = read_presets(kinds, given)
         given += presets.arguments
-        start = tyro.MISSING_NONPROP if default is None else _added(default(given), console)
+        start = tyro.MISSING_NONPROP
+        if default is not None:
+            known = default(given)
+            values = {field.name: getattr(known, field.name) for field in dataclasses.fields(known)}
+            start = with_console(type(known), console)(**values)
         found = tyro.cli(
             with_console(settings, console),
             args=given,
@@ -186,19 +192,6 @@ def with_console(settings: Any, console: type[ConsoleOptions]) -> Any:
         frozen=True,
         kw_only=True,
     )
-
-
-def _added(default: Any, console: type[ConsoleOptions]) -> Any:
-    values = {field.name: getattr(default, field.name) for field in dataclasses.fields(default)}
-    return with_console(type(default), console)(**values)
-
-
-def _chosen(settings: Any, argv: Sequence[str]) -> type:
-    """Return the dataclass that a command line chooses, by the name of the command."""
-    if isinstance(settings, type):
-        return settings
-    kinds: tuple[type, ...] = get_args(settings)
-    return next((kind for kind in kinds if [kind.__name__.lower()] == list(argv[:1])), kinds[0])
 
 
 def in_words() -> AbstractContextManager[Any]:

@@ -98,8 +98,8 @@ class Listener:
             time.sleep(_LOOK_S)
             if self.is_said:
                 break
-            if self._is_pending() and main is not None:
-                signal.pthread_kill(main, self.number or signal.SIGINT)
+            if self.number is not None and not self._is_raised and main is not None:
+                signal.pthread_kill(main, self.number)
             elif not is_told and not self._has_time(TOLD_S):
                 is_told = True
                 _write("stopping; a second signal ends it at once")
@@ -117,9 +117,6 @@ class Listener:
 
     def forget(self) -> None:
         self.number, self._is_raised = None, False
-
-    def _is_pending(self) -> bool:
-        return self.number is not None and not self._is_raised
 
     def _has_time(self, seconds: float) -> bool:
         return time.monotonic() - self._came_s < seconds

@@ -30,13 +30,12 @@ _FRAME_KEY = re.compile(r"(?P<video>[^/]+\.[A-Za-z0-9]+)/(?P<number>\d{6})\.png"
 
 @dataclass(frozen=True, slots=True)
 class FrameObject:
-    """An object of an annotated frame and its relations to the person.
+    """An object of an annotated frame and its relations to the person, as published.
 
     Attributes:
-      name: class name as published, such as `closet/cabinet`.
+      name: class, such as `closet/cabinet`.
       box_xywh: box in pixels; None where the object is not visible.
-      attention, spatial, contacting: relation names as published; empty where not visible.
-      visible: whether the object is visible.
+      attention, spatial, contacting: relations; empty where it is not visible.
       subset: the published split, `train` or `test`.
     """
 
@@ -56,7 +55,6 @@ class AnnotatedFrame:
     Attributes:
       number: the number in the frame's file name; the first frame of a video is 1.
       person_boxes_xyxy: boxes of the detected persons; None where no person file was read.
-      objects: the annotated objects.
     """
 
     number: int
@@ -87,26 +85,22 @@ def read_action_genome(
     videos: dict[str, list[AnnotatedFrame]] = {}
     for key, node in read_members(objects):
         if listed is None or key in listed:
-            video, number = _split_key(key, node)
+            parts = _FRAME_KEY.fullmatch(key)
+            if parts is None or int(parts["number"]) == 0:
+                raise InputError(
+                    f"{node.file}: {key}: expected a key such as 001YG.mp4/000089.png, counted "
+                    "from 1"
+                )
             frame = AnnotatedFrame(
-                number=number,
+                number=int(parts["number"]),
                 person_boxes_xyxy=None if boxes is None else boxes.get(key, ()),
                 objects=tuple(map(_object, node.elements())),
             )
-            videos.setdefault(video, []).append(frame)
+            videos.setdefault(parts["video"], []).append(frame)
     return [
         SceneGraphVideo(video=video, frames=tuple(sorted(frames, key=lambda frame: frame.number)))
         for video, frames in sorted(videos.items())
     ]
-
-
-def _split_key(key: str, node: Node) -> tuple[str, int]:
-    parts = _FRAME_KEY.fullmatch(key)
-    if parts is None or int(parts["number"]) == 0:
-        raise InputError(
-            f"{node.file}: {key}: expected a key such as 001YG.mp4/000089.png, counted from 1"
-        )
-    return parts["video"], int(parts["number"])
 
 
 def _object(node: Node) -> FrameObject:

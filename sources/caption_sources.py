@@ -63,7 +63,11 @@ def detect_source(path: str | Path) -> Source:
         case ".json":
             return _detect_json(path)
         case ".csv":
-            return "flickr30k-csv" if _is_flickr(header_of(path)) else "own"
+            columns = header_of(path)
+            if columns >= _ANNOTATIONS:
+                return "own" if "caption" in columns else "flickr30k-csv"
+            plain = {name.replace(" ", "") for name in columns}
+            return "flickr30k-csv" if plain == {_RESULTS} else "own"
         case ".token" | ".txt":
             return "flickr30k-token"
         case ending if ending in (*TABLES, *LINES):
@@ -92,15 +96,10 @@ def _detect_json(path: Path) -> Source:
     return "karpathy" if shape.annotations is msgspec.UNSET else "coco"
 
 
-def _is_flickr(columns: set[str]) -> bool:
-    """Return True for the header of the two published tables of Flickr30k."""
-    if columns >= _ANNOTATIONS:
-        return "caption" not in columns
-    return {name.replace(" ", "") for name in columns} == {"image_name|comment_number|comment"}
-
-
 _COCO_SPLIT = re.compile(r"captions_(\w+?)(?:\.json)?$")
+# The headers of the two published tables of Flickr30k.
 _ANNOTATIONS = frozenset(("raw", "filename", "split"))
+_RESULTS = "image_name|comment_number|comment"
 _TOKEN_LINE = re.compile(r"(?P<image>[^#\t]+)#(?P<number>\d+)\t(?P<caption>.*)")
 # One line of the published results.csv has only one separator: "2199200615.jpg| 4   A dog runs".
 _PIPE_LINE = re.compile(r"(?P<image>[^|]+)\|\s*(?P<number>\d+)\s*(?:\|\s*|\s+)(?P<caption>.*)")
@@ -112,8 +111,7 @@ class CaptionRecord:
 
     Attributes:
       caption_id: unique in the source, such as `coco/770337` or `flickr30k/100.jpg#0`.
-      image: the image's file, relative to the images folder; empty if the source names none.
-      caption: the caption exactly as the source has it.
+      image: the file, relative to the images folder; empty if the source names none.
       split: the source's split, `all` where it states none.
     """
 
@@ -148,10 +146,16 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
     readers: dict[Source, Callable[[Path], Iterator[CaptionRecord]]] = {
         "coco": _read_coco,
         "karpathy": _read_karpathy,
-        "flickr30k-token": _read_flickr_token,
+        "flickr30k-token": lambda path: (
+            _flickr_line(path.name, number, line, _TOKEN_LINE, "image#number<TAB>caption")
+            for number, line in text_lines(path)
+        ),
         "flickr30k-csv": _read_flickr_csv,
         "own": lambda path: _own(read_own(path)),
-        "text-pairs": _read_pairs,
+        "text-pairs": lambda path: (
+            CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
+            for pair in read_text_pairs(path)
+        ),
         "hugging-face": lambda path: _own(read_own(path)),
     }
     name = detect_source(path) if source is None else source
@@ -159,12 +163,6 @@ def read_captions(path: str | Path, source: Source | None = None) -> Iterator[Ca
         raise InputError(f"unknown caption format {name!r}; known: {', '.join(get_args(Source))}")
     may_lack_images = name in ("own", "hugging-face")
     return checked(Path(path).name, readers[name](Path(path)), may_lack_images)
-
-
-def _read_pairs(path: Path) -> Iterator[CaptionRecord]:
-    """Yield the true captions of VL-CheckList, ARO, SugarCrepe and similar files."""
-    for pair in read_text_pairs(path):
-        yield CaptionRecord(caption_id=pair.pair_id, image=pair.image, caption=pair.positive)
 
 
 def checked(file: str, captions: Iterable[C], may_lack_images: bool) -> Iterator[C]:
@@ -245,15 +243,10 @@ def _read_karpathy(path: Path) -> Iterator[CaptionRecord]:
             )
 
 
-def _read_flickr_token(path: Path) -> Iterator[CaptionRecord]:
-    for number, line in text_lines(path):
-        yield _flickr_line(path.name, number, line, _TOKEN_LINE, "image#number<TAB>caption")
-
-
 def _read_flickr_csv(path: Path) -> Iterator[CaptionRecord]:
     lines = text_lines(path)
     _, header = next(lines, (0, ""))
-    if header.replace(" ", "") == "image_name|comment_number|comment":
+    if header.replace(" ", "") == _RESULTS:
         for number, line in lines:
             yield _flickr_line(path.name, number, line, _PIPE_LINE, "image| number| caption")
     elif set(header.split(",")) >= _ANNOTATIONS:

@@ -18,7 +18,6 @@ class CaptionedSegment:
     Attributes:
       segment_id: unique within its video.
       start_s, end_s: in seconds from the video's start; equal for a single moment.
-      caption: the sentence.
       annotation: the source's other fields, as text by field name.
     """
 
@@ -36,7 +35,6 @@ class RefusedRecord:
     Attributes:
       record_id: unique within its video, made from its content.
       reason: `bad_segment` or `duplicate_moment`.
-      detail: what is wrong with it.
     """
 
     record_id: str
@@ -49,12 +47,11 @@ class CaptionedVideo:
     """A video with its captioned segments.
 
     Attributes:
-      video_id: the id in its samples; empty for refused records that name no video.
+      video_id: the id in its samples; empty for rejected records that name no video.
       video: the name under which the file is looked up below the videos folder.
-      split: the source's split.
       licence: licence of the video; None if not stated.
       annotation: the source's fields about the whole video, as text by field name.
-      segments: its captioned segments, in any order; ids are unique within the video.
+      segments: in any order; ids are unique within the video.
       refused: its records that give no segment.
     """
 

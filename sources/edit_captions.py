@@ -29,24 +29,19 @@ from eqforge.sources.caption_sources import (
     detect_source,
     read_captions,
 )
-from eqforge.sources.own_captions import (
-    OwnCaption,
-    captions_of,
-    own_records,
-)
+from eqforge.sources.own_captions import captions_of, own_records
 from eqforge.sources.record_files import Record
 from eqforge.sources.text_pairs import read_text_pairs
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditCaption(CaptionRecord):
-    """A caption of a photograph, and its edit.
+    """A caption of a photograph, and its edit; fields that the source lacks are None.
 
     Attributes:
-      hard_negative: what the edited photograph should show; None if the source does not say.
-      kind: the source's word for the difference; None if there is none.
-      instruction: for an editor; None if the source has none.
-      mask: the file of the mask, relative to the masks folder; None if the source names none.
+      hard_negative: what the edited photograph should show.
+      kind: the source's word for the difference.
+      mask: its file, relative to the masks folder.
       box: the part of the photograph that is described; None for the whole.
     """
 
@@ -124,18 +119,14 @@ def _own(file: str, records: Iterable[Record]) -> Iterator[EditCaption]:
             named = next(name for name, value in said.items() if value)
             raise InputError(f"{file}: {where}: {named}: goes with one caption, not with several")
         for caption in captions:
-            name = _content_name(caption, said) if caption.id is None else caption.id
+            # In any order of the records, the same ones have the same id.
+            more = [{name: value for name, value in said.items() if value}]
+            content = [caption.image, caption.caption, caption.split, *filter(None, more)]
+            name = f"{caption.image or 'caption'}#{short_digest(content)}"
             yield EditCaption(
-                caption_id=namer(name) if caption.id is None else name,
+                caption_id=namer(name) if caption.id is None else caption.id,
                 image=caption.image,
                 caption=caption.caption,
                 split=caption.split,
                 **said,
             )
-
-
-def _content_name(caption: OwnCaption, said: dict[str, str | None]) -> str:
-    """Return the image and a digest of the whole record, independent of its place."""
-    more = {name: value for name, value in said.items() if value}
-    content = [caption.image, caption.caption, caption.split, *([more] if more else [])]
-    return f"{caption.image or 'caption'}#{short_digest(content)}"

@@ -35,7 +35,6 @@ class Configuration:
     """A configuration that a card names.
 
     Attributes:
-      name: as `load_dataset(folder, name)` takes it.
       is_default: whether the card makes it the default.
       files: the files that its patterns match, each with its split, in the order of their names.
       matched: the files matched by a pattern with a wildcard; all their parts should exist.

@@ -135,18 +135,12 @@ def _around(path: Path) -> tuple[RowFolder | None, RowFolder | None]:
     A missing path is no fault of the current folder, which was not named.
     """
     with contextlib.suppress(*([InputError] if path.parent == Path() else [])):
-        named = _named_configuration(path)
-        return named, None if named is not None else _folder(path.parent)
+        is_dataset = (path.parent / FILE_NAME).exists()
+        for one in () if is_dataset else configurations(path.parent):
+            if one.name == path.name and one.files:
+                return _configured(path.parent, one), None
+        return None, _folder(path.parent)
     return None, None
-
-
-def _named_configuration(path: Path) -> RowFolder | None:
-    """Return the configuration that a path names behind its folder; None if it is none."""
-    if (path.parent / FILE_NAME).exists():
-        return None
-    found = (one for one in configurations(path.parent) if one.name == path.name and one.files)
-    one = next(found, None)
-    return None if one is None else _configured(path.parent, one)
 
 
 def _configured(root: Path, one: Configuration) -> RowFolder:
@@ -234,9 +228,14 @@ def _parquet(root: Path) -> list[RowFile]:
     found = {folder: _parquet_in(folder) for folder in (root, root / "data")}
     here = [path for paths in found.values() for path in paths]
     if here:
-        tables = [RowFile(path=path, split=_split_of(path)) for path in here]
-        _check_whole(root, filter(None, (_SHARD.fullmatch(path.stem) for path in here)))
-        return tables
+        # Such as `train-00000-of-00002-1f3c.parquet`, or `test.parquet`.
+        shards = [_SHARD.fullmatch(path.stem) for path in here]
+        _check_whole(root, filter(None, shards))
+        plain = [path.stem if path.stem.isidentifier() else None for path in here]
+        return [
+            RowFile(path=path, split=shard["split"] if shard else stem)
+            for path, shard, stem in zip(here, shards, plain, strict=True)
+        ]
     below = {p: _parquet_in(p) for p in sorted(root.iterdir()) if p.is_dir()}
     below = {folder: paths for folder, paths in below.items() if paths}
     if any(_SHARD.fullmatch(path.stem) for paths in below.values() for path in paths):
@@ -252,12 +251,6 @@ def _parquet(root: Path) -> list[RowFile]:
 def _parquet_in(folder: Path) -> list[Path]:
     paths = sorted(folder.glob("*.parquet")) if folder.is_dir() else []
     return [path for path in paths if path.name not in _METADATA]
-
-
-def _split_of(path: Path) -> str | None:
-    """Return the split in a name such as `train-00000-of-00002-1f3c.parquet` or `test.parquet`."""
-    found = _SHARD.fullmatch(path.stem)
-    return found["split"] if found else path.stem if path.stem.isidentifier() else None
 
 
 def _check_whole(root: Path, parts: Iterable[re.Match[str]]) -> None:

@@ -10,7 +10,7 @@ subtitles skip a cue that they cannot read; here it is returned with what is wro
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -81,15 +81,12 @@ def subtitles_of(path: Path, language: str | None) -> list[Subtitles]:
             problems.append(f"{video} has {names}")
         chosen += wanted
     if problems:
+        example = min((each.language for each in chosen if each.language), default="en")
         raise InputError(
             f"{path}: several subtitles of one video: {listed(problems)}; choose a language, as in "
-            f"--subtitle-language {_example(chosen)}, or keep one file for a video"
+            f"--subtitle-language {example}, or keep one file for a video"
         )
     return sorted(chosen, key=attrgetter("file"))
-
-
-def _example(found: Iterable[Subtitles]) -> str:
-    return min((each.language for each in found if each.language), default="en")
 
 
 def _named(file: Path, root: Path) -> Subtitles:
@@ -136,7 +133,6 @@ class Cue:
     Attributes:
       line: where it begins in the file, from 1.
       source: its lines as they stand.
-      start_s, end_s: in seconds.
       text: what is shown, on one line, without tags.
       problem: what is wrong with it; then times and text mean nothing.
     """

@@ -40,14 +40,7 @@ CAPTIONS = ("caption", "text")
 
 
 class OwnCaption(msgspec.Struct, frozen=True):
-    """A caption as the user wrote it.
-
-    Attributes:
-      image: the image's file, relative to the images folder; empty if the user named none.
-      caption: the caption.
-      id: unique in the source; None if the user gave none.
-      split: its split.
-    """
+    """A caption as the user wrote it; without an image, `image` is empty."""
 
     image: str
     caption: str
@@ -75,7 +68,8 @@ def caption_files(path: Path) -> list[Path]:
 def header_of(path: Path) -> set[str]:
     line = first_line(path).rstrip("\r\n")
     try:
-        cells = next(csv.reader([line], delimiter=_delimiter(path), skipinitialspace=True), [])
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
     except csv.Error:  # said with its line by the reader
         return set()
     return {cell.strip() for cell in cells}
@@ -101,10 +95,6 @@ def _known(path: Path) -> RowFolder:
     if (rows := row_folder(path)) is None:
         raise InputError(f"{path}: no captions in this folder; expected {FORMS}; or name a file")
     return rows
-
-
-def _delimiter(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
 def _read_table(path: Path) -> Iterator[Record]:

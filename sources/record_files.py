@@ -33,7 +33,6 @@ class Record:
     Attributes:
       unit, number: its place, such as `line` and 3.
       source: its text, independent of its place.
-      value: its decoded content.
       video: the one that its file is named after, if any.
       problem: why it cannot be read; empty if it can.
     """
@@ -66,10 +65,11 @@ def problems_listed(problems: Iterable[tuple[str, int, str]]) -> str:
     kinds: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for unit, number, problem in sorted(problems):
         kinds.setdefault((unit, _DETAIL.split(problem)[0]), []).append((number, problem))
-    named = [
-        f"{_places(unit, [number for number, _ in kind])}: {kind[0][1]}"
-        for (unit, _), kind in kinds.items()
-    ]
+    named = []  # such as `lines 1, 2, 3 and 5 more: expected a number`
+    for (unit, _), kind in kinds.items():
+        first, rest = ", ".join(str(number) for number, _ in kind[:3]), len(kind[3:])
+        places = f"{unit}{'s' * (len(kind) > 1)} {first}{f' and {rest:,} more' if rest else ''}"
+        named.append(f"{places}: {kind[0][1]}")
     return f": {listed(named)}" if named else ""
 
 
@@ -80,12 +80,6 @@ FEW: Final = 5
 def allowed_bad(share: float, records: int) -> int:
     """Number of records of a file that may be bad: the larger of a share and FEW; with 0, none."""
     return max(int(share * records), FEW) if share else 0
-
-
-def _places(unit: str, numbers: Sequence[int]) -> str:
-    """Return the places of one problem, such as `lines 1, 2, 3 and 5 more`."""
-    first, rest = ", ".join(map(str, numbers[:3])), len(numbers[3:])
-    return f"{unit}{'s' * (len(numbers) > 1)} {first}{f' and {rest:,} more' if rest else ''}"
 
 
 @contextlib.contextmanager
@@ -185,11 +179,13 @@ def read_table(
       keeps_empty: whether an empty cell of text is an empty text; otherwise it is missing.
       has_index: whether a first column without a name is left out: pandas numbers the rows there.
     """
-    form = "TSV" if path.suffix.lower() == ".tsv" else "CSV"
+    is_tsv, header_line = path.suffix.lower() == ".tsv", first_line(path)
+    # The most frequent sign of the header, on a tie that of the file's ending.
+    delimiter = max(("\t" if is_tsv else ",", *";\t,|"), key=header_line.count)
     with _opened(path, newline="") as stream:
         rows = csv.reader(
             _lines(path, stream),
-            delimiter=_delimiter(path),
+            delimiter=delimiter,
             skipinitialspace=True,
             strict=True,
         )
@@ -203,6 +199,7 @@ def read_table(
                     yield _row(number, header[skipped:], cells[skipped:], numbers, keeps_empty)
                 number = rows.line_num + 1
         except csv.Error as error:
+            form = "TSV" if is_tsv else "CSV"
             raise InputError(f"{path}: line {rows.line_num}: not valid {form}: {error}") from error
 
 
@@ -218,13 +215,6 @@ def _check_header(path: Path, header: Sequence[str], required: AbstractSet[str])
         )
     if len(set(header)) != len(header):
         raise InputError(f"{path}: line 1: a column appears twice: {found}")
-
-
-def _delimiter(path: Path) -> str:
-    """Return what the header has most of, by default what the ending of the file says."""
-    header = first_line(path)
-    by_ending = "\t" if path.suffix.lower() == ".tsv" else ","
-    return max((by_ending, *";\t,|"), key=header.count)
 
 
 def _row(

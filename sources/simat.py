@@ -60,8 +60,6 @@ class Region:
     Attributes:
       region_id: unique in the source.
       image_id: Visual Genome's id of the image.
-      triplet: what the region shows.
-      subject_box, object_box: where the two are in the image.
       box: the crop that the source states; None if it states none.
     """
 
@@ -81,8 +79,7 @@ class PublishedQuery:
       region_id: the region that is queried.
       part: which of the three words is changed.
       source, target: the word and its replacement.
-      norm2: how many queries of both splits have the source word.
-      split: `dev` or `test`.
+      norm2: number of queries of both splits with the source word.
     """
 
     region_id: str
@@ -127,17 +124,19 @@ def read_transfos(path: str | Path) -> Iterator[PublishedQuery]:
     """Yield the queries of transfos.csv in its order."""
     names = ("region_id", "field", "value", "target", "norm2", "is_test")
     for row in _rows(path, *names):
-        field, is_test = row["field"], row["is_test"]
+        field, norm2, is_test = row["field"], row["norm2"], row["is_test"]
         if field.value not in _FIELDS:
             field.fail("subj, rel or obj")
         if is_test.value not in ("True", "False"):
             is_test.fail("True or False")
+        if not str(norm2.value).isdecimal() or int(norm2.value) < 1:
+            norm2.fail("a count from 1")
         yield PublishedQuery(
             region_id=row["region_id"].name(),
             part=_FIELDS[field.value],
             source=row["value"].name(),
             target=row["target"].name(),
-            norm2=_count(row["norm2"]),
+            norm2=int(norm2.value),
             split="test" if is_test.value == "True" else "dev",
         )
 
@@ -208,9 +207,3 @@ def _box(node: Node) -> CornerBox:
         node.fail("x0,y0,x1,y1 in pixels")
     x0, y0, x1, y1 = map(int, parts)
     return CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)
-
-
-def _count(node: Node) -> int:
-    if not str(node.value).isdecimal() or int(node.value) < 1:
-        node.fail("a count from 1")
-    return int(node.value)

@@ -80,13 +80,14 @@ def _eqben_arrays(record: Node) -> list[Node]:
     """Return the arrays of EqBen's records in a member of the file; none for other formats."""
     members = record.mapping().items() if isinstance(record.value, dict) else ()
     arrays = [record.value] if isinstance(record.value, list) else [value for _, value in members]
-    if not all(isinstance(array, list) and all(map(_is_eqben, array[:1])) for array in arrays):
-        return []
-    return [node for _, node in record.items()] if members else [record] if arrays else []
-
-
-def _is_eqben(value: object) -> bool:
-    return isinstance(value, dict) and value.keys() >= EQBEN
+    for array in arrays:
+        if not isinstance(array, list):
+            return []
+        if array and not (isinstance(array[0], dict) and array[0].keys() >= EQBEN):
+            return []
+    if members:
+        return [node for _, node in record.items()]
+    return [record] if arrays else []
 
 
 def _dataset_records(folder: Path) -> Iterator[tuple[None, Node]]:
@@ -114,15 +115,11 @@ class TextPair:
     Attributes:
       pair_id: unique in its file: the record's own id or key, or else its image and a digest of its
         content; never its position.
-      image: the image as the file names it.
-      positive: the true caption.
-      negative: the false caption.
       hard_positive: a rewording of the positive that is true too; None if the file has none.
       kind: the kind of edit that the file states, such as `wearing`; None if it states none.
       design: "one_image" if a judge sees the image and both captions; "two_by_two" if the negative
         is the caption of a second image, so that two such pairs make one sample.
-      box: the part of the image that the captions describe, which may reach beyond it; None for the
-        whole.
+      box: the part of the image that is described, which may reach beyond it; None for the whole.
       number: the pair's position in its file, from 0; it does not count for equality.
     """
 
@@ -191,15 +188,12 @@ def _pairs(records: Iterable[tuple[str | None, Node]]) -> Iterator[TextPair]:
         read = _reader(record)
         own_id = _optional(record, "sample_id", "id") if read in (_two_by_two, _own) else None
         known = key if own_id is None else own_id
-        yield from read(namer(_content_name(record)) if known is None else known, record)
-
-
-def _content_name(record: Node) -> str:
-    """Return the image, if the record names one, and a digest of the record."""
-    value, digest = record.value, short_digest(record.value)
-    names = value[:1] if isinstance(value, list) else map(value.get, _IMAGE_FIELDS)
-    image = next((name for name in names if isinstance(name, str)), "")
-    return f"{image}#{digest}" if image else digest
+        if known is None:  # the image, if the record names one, and a digest of the record
+            value, digest = record.value, short_digest(record.value)
+            names = value[:1] if isinstance(value, list) else map(value.get, _IMAGE_FIELDS)
+            image = next((name for name in names if isinstance(name, str)), "")
+            known = namer(f"{image}#{digest}" if image else digest)
+        yield from read(known, record)
 
 
 def _reader(record: Node) -> Callable[[str, Node], Iterator[TextPair]]:
@@ -299,6 +293,9 @@ def _first(captions: Node) -> Node:
 
 
 def _own(record_id: str, record: Node) -> Iterator[TextPair]:
+    box, corners = record.get("box"), None
+    if box is not None and isinstance(box.value, dict) and set(box.value) == set(_CORNERS):
+        corners = {name: box[name].integer() for name in _CORNERS}
     yield TextPair(
         pair_id=record_id,
         image=_optional(record, "image", "image_id") or "",
@@ -306,16 +303,8 @@ def _own(record_id: str, record: Node) -> Iterator[TextPair]:
         negative=record["hard_negative"].text(),
         hard_positive=_optional(record, "hard_positive"),
         kind=_optional(record, "kind"),
-        box=_own_box(record) or box_of(record),
+        box=box_of(record) if corners is None else CornerBox(**corners),
     )
-
-
-def _own_box(record: Node) -> CornerBox | None:
-    box = record.get("box")
-    if box is None or not isinstance(box.value, dict) or set(box.value) != set(_CORNERS):
-        return None
-    x0, y0, x1, y1 = (box[name].integer() for name in _CORNERS)
-    return CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)
 
 
 def _optional(record: Node, *names: str) -> str | None:

@@ -135,7 +135,11 @@ def _keys(entry: _Entry, listed: TrainingList, place: str) -> tuple[str, ...]:
     if not isinstance(entry, _Image):
         return (f"{_collection(listed, place)}:{int(entry)}",)
     if entry.image_id is not None:
-        return _visual_genome(entry, entry.image_id, listed, place)
+        linked = {"coco": entry.coco_id, "flickr": entry.flickr_id}
+        is_vg = any(value is not msgspec.UNSET for value in linked.values())
+        collection = "vg" if is_vg else _collection(listed, place)
+        others = (f"{name}:{value}" for name, value in linked.items() if isinstance(value, int))
+        return (f"{collection}:{entry.image_id}", *others)
     if entry.cocoid is not None:
         return (f"coco:{entry.cocoid}",)
     name = entry.file_name or entry.filename
@@ -147,16 +151,6 @@ def _keys(entry: _Entry, listed: TrainingList, place: str) -> tuple[str, ...]:
     photo = _FLICKR_URL.search(entry.flickr_url or "")
     keys = keys_of_name(folder + name, listed.collection)
     return keys if photo is None else (*keys, f"flickr:{photo[1]}")
-
-
-def _visual_genome(
-    entry: _Image, image_id: int, listed: TrainingList, place: str
-) -> tuple[str, ...]:
-    linked = {"coco": entry.coco_id, "flickr": entry.flickr_id}
-    is_vg = any(value is not msgspec.UNSET for value in linked.values())
-    collection = "vg" if is_vg else _collection(listed, place)
-    others = (f"{name}:{value}" for name, value in linked.items() if isinstance(value, int))
-    return (f"{collection}:{image_id}", *others)
 
 
 def _collection(listed: TrainingList, place: str) -> str:

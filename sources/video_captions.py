@@ -21,7 +21,7 @@ too many of them is an error that lists the first.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from pathlib import Path
@@ -222,6 +222,13 @@ def _video(lines: Sequence[_Line]) -> CaptionedVideo:
         assert line.segment is not None
         if segments.setdefault(line.segment.segment_id, line.segment) is not line.segment:
             rejected.append((line, "duplicate_moment", line.segment.segment_id))
+    times: Counter[str] = Counter()
+    records = []
+    for line, reason, detail in rejected:  # named by their text; repeated texts get a number
+        times[line.digest] += 1
+        again = f".{times[line.digest]}" if times[line.digest] > 1 else ""
+        name = f"line-{line.digest}{again}"
+        records.append(RefusedRecord(record_id=name, reason=reason, detail=detail))
     first = lines[0]
     return CaptionedVideo(
         video_id=first.video,
@@ -229,7 +236,7 @@ def _video(lines: Sequence[_Line]) -> CaptionedVideo:
         split=first.split or "all",
         licence=first.licence,
         segments=tuple(segments.values()),
-        refused=tuple(_rejected(rejected)),
+        refused=tuple(records),
     )
 
 
@@ -238,12 +245,3 @@ def _content(line: _Line) -> tuple[float, float, str, str, str]:
     assert segment is not None
     carried = compact_json(segment.annotation)
     return segment.start_s, segment.end_s, segment.caption, carried, line.digest
-
-
-def _rejected(found: Iterable[tuple[_Line, str, str]]) -> Iterator[RefusedRecord]:
-    """Yield rejected lines, named by their text; repeated texts get a number."""
-    times: Counter[str] = Counter()
-    for line, reason, detail in found:
-        times[line.digest] += 1
-        again = f".{times[line.digest]}" if times[line.digest] > 1 else ""
-        yield RefusedRecord(record_id=f"line-{line.digest}{again}", reason=reason, detail=detail)

@@ -29,10 +29,7 @@ from eqforge.schemas.records.values import CornerBox
 class Relation:
     """A relation between two objects of an image, with the names as annotated.
 
-    Attributes:
-      image_id, relationship_id: the source's ids.
-      subject, predicate, object: names as the source has them.
-      subject_box, object_box: where the two are, in pixels; may lie outside the image.
+    Boxes are in pixels, and may lie outside the image.
     """
 
     image_id: int
@@ -111,13 +108,8 @@ def read_relationships(path: str | Path) -> Iterator[Relation]:
     for where, raw in _records(path):
         image = decode(raw, _ImageRelations, Path(path).name, where)
         for found in image.relationships:
-            yield _relation(
-                image.image_id,
-                found.relationship_id,
-                found.predicate,
-                found.subject,
-                found.object,
-            )
+            number, predicate = found.relationship_id, found.predicate
+            yield _relation(image.image_id, number, predicate, found.subject, found.object)
 
 
 def read_scene_graphs(path: str | Path) -> Iterator[Relation]:

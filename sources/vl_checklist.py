@@ -25,7 +25,6 @@ class VlChecklistRecord:
     Attributes:
       index: position in the file, from 0; never part of an id.
       image: the image's path as the file gives it, such as `VG_100K/2361911.jpg`.
-      positives: true captions, at least one.
       negatives: false captions; the i-th differs from positives[i] in one foiled span.
       repeat: its number among records of equal content, from 1.
     """
@@ -52,15 +51,12 @@ def read_vl_checklist(path: str | Path) -> list[VlChecklistRecord]:
     """Return the records of one VL-CheckList file in its order."""
     file = Path(path).name
     records = decode(read_bytes(path), list[tuple[str, _Captions]], file)
-    read = (_record(file, index, *record) for index, record in enumerate(records))
-    seen: Counter[str] = Counter()
-    return [_counted(record, seen) for record in read]
-
-
-def _counted(record: VlChecklistRecord, seen: Counter[str]) -> VlChecklistRecord:
-    """Return the record, numbered among those of equal content before it."""
-    seen[record.name] += 1
-    return record if seen[record.name] == 1 else replace(record, repeat=seen[record.name])
+    found, seen = [], Counter[str]()
+    for index, (image, captions) in enumerate(records):
+        record = _record(file, index, image, captions)
+        seen[record.name] += 1
+        found.append(replace(record, repeat=seen[record.name]))
+    return found
 
 
 def _record(file: str, index: int, image: str, captions: _Captions) -> VlChecklistRecord:

@@ -47,14 +47,13 @@ def open_plain(root: str, names: list[str], url: str) -> int:
             os.close(above)
         if not stat.S_ISREG(os.fstat(place).st_mode):
             raise InputError(f"{url}: is no plain file")
-    except OSError as error:
+    except (OSError, InputError) as error:
         os.close(place)
+        if isinstance(error, InputError):
+            raise
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             raise InputError(f"{url}: is no plain file, or a link leads to it") from error
         raise OSError(error.errno, error.strerror, url) from error
-    except InputError:
-        os.close(place)
-        raise
     return place
 
 

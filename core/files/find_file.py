@@ -38,9 +38,6 @@ def find_file(
       suffixes: endings that the name may lack. The name as it is comes first, then with each of
         them as given and in upper case, so that the choice is the same on every machine.
       follow_links: whether a symbolic link may lead out of the folder.
-
-    Raises:
-      BuildError: there is no such folder; on one of several hosts it may not be mounted.
     """
     if (rejected := reject_name(name)) is not None:
         return rejected
@@ -71,11 +68,6 @@ def _first(
             f"{root}: no such folder on {socket.gethostname()}; every host needs it, under the "
             "same path"
         )
-    return _missing(root, names)
-
-
-def _missing(root: str, names: Sequence[str]) -> MissingFile:
-    """Return MISSING, and the dangling link that explains it, if any."""
     for begin in (begin for name in names for begin in _beginnings(name)):
         path = os.path.join(root, begin)
         if os.path.islink(path) and not os.path.exists(path):
@@ -123,23 +115,18 @@ def _check(
         return None
     folder, real = os.path.realpath(root), os.path.realpath(path)
     if not follow_links and not _is_below(folder, real):
-        detail = f"the link {_link_out(folder, name)!r} leads out of the folder; "
+        outside = (
+            begin
+            for begin in _beginnings(name)
+            if not _is_below(folder, os.path.realpath(os.path.join(folder, begin)))
+        )
+        detail = f"the link {next(outside, name)!r} leads out of the folder; "
         return MissingFile(reason="outside_root", detail=f"{detail}--follow-links allows that")
     return path if is_kind(mode) else None
 
 
 def _is_below(folder: str, real: str) -> bool:
     return os.path.commonpath([folder, real]) == folder
-
-
-def _link_out(folder: str, name: str) -> str:
-    """Return the shortest beginning of a name that leads out of the folder by a link."""
-    outside = (
-        begin
-        for begin in _beginnings(name)
-        if not _is_below(folder, os.path.realpath(os.path.join(folder, begin)))
-    )
-    return next(outside, name)
 
 
 def _beginnings(name: str) -> Iterator[str]:

@@ -179,16 +179,13 @@ def _reserved(folder: Path, path: Path, num_bytes: int, limit: int) -> IO[bytes]
     """Return a new, locked file of a length; None if there is no room."""
     with open(folder / _LOCK, "ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if sum(map(_held, _copies(folder))) + num_bytes > limit:
+        copies = (each for each in folder.iterdir() if each.name != _LOCK)
+        if sum(map(_held, copies)) + num_bytes > limit:
             return None
         copy = open(path, "xb+")  # noqa: SIM115 - the caller closes it
         fcntl.flock(copy, fcntl.LOCK_EX)
         copy.truncate(num_bytes)
         return copy
-
-
-def _copies(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.iterdir() if path.name != _LOCK)
 
 
 def _held(path: Path) -> int:

@@ -56,11 +56,7 @@ FoundVideo = FoundFile | FoundFrames
 def find_video(
     folder: SourceFolder, name: str, suffixes: Sequence[str]
 ) -> FoundVideo | MissingFile:
-    """Return a video's file; if there is none, the folder of its frames, or why there is none.
-
-    Raises:
-      BuildError, FetchFailed: see `SourceFolder.find`.
-    """
+    """Return a video's file; if there is none, the folder of its frames, or why there is none."""
     return or_frames(folder, name, suffixes, folder.find(name, suffixes))
 
 

@@ -129,7 +129,12 @@ def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
     Raises:
       FetchFailed: it is missing, its bytes did not come, or they have another checksum.
     """
-    kind, stated = _checksum(info)
+    field = next((name for name in ("md5Hash", "Content-MD5") if info.get(name)), "ETag")
+    tag = str(info.get("ETag", "")).strip('"')
+    is_amazon = "StorageClass" in info and _MD5.fullmatch(tag)
+    stated = tag if is_amazon else None
+    if field != "ETag":
+        stated = base64.b64decode(info[field]).hex()
     found: list[str] = []
     while len(found) <= len(WAITS_S):
         copy.seek(0)
@@ -137,7 +142,9 @@ def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
         read_part(url, 0, info["size"], partial(_take, copy, digest))
         # What Amazon calls an ETag is no MD5 where a key encrypts the object: then the bytes that
         # come twice are the right ones.
-        if stated in (None, digest.hexdigest()) or (kind == "ETag" and digest.hexdigest() in found):
+        if stated in (None, digest.hexdigest()) or (
+            field == "ETag" and digest.hexdigest() in found
+        ):
             return
         found.append(digest.hexdigest())
     raise FetchFailed(DOWNLOAD_FAILED, f"its MD5 is {found[-1]}, the store says {stated}")
@@ -146,16 +153,6 @@ def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
 def _take(copy: IO[bytes], digest: Any, piece: bytes) -> None:
     copy.write(piece)
     digest.update(piece)
-
-
-def _checksum(info: dict[str, Any]) -> tuple[str, str | None]:
-    """Return the field of an object's metadata that has its MD5, and that in hexadecimal."""
-    for field in ("md5Hash", "Content-MD5"):
-        if info.get(field):
-            return field, base64.b64decode(info[field]).hex()
-    tag = str(info.get("ETag", "")).strip('"')
-    is_amazon = "StorageClass" in info and _MD5.fullmatch(tag)
-    return "ETag", tag if is_amazon else None
 
 
 def read_part(url: str, start: int, size: int, take: Callable[[bytes], object]) -> None:

@@ -91,11 +91,7 @@ def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]
 
 
 def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
-    """Decode a frame of a video; return its clockwise rotation and its pixels.
-
-    Returns:
-      Degrees (0, 90, 180, 270), and uint8 [height, width, 3].
-    """
+    """Decode a frame; return its clockwise rotation in degrees and uint8 pixels [height, width, 3]."""
     with opened(data, max_pixels) as image:
         upright = _upright_rgb(image)
         return _CLOCKWISE_DEG.get(_orientation(image), 0), np.asarray(upright)
@@ -108,11 +104,8 @@ def opened(
     """Open an encoded picture as it is stored, and convert what Pillow raises in the block.
 
     Args:
-      max_pixels: as in `open_rgb`.
+      max_pixels: as in `open_rgb`; so are the errors.
       formats: Pillow's names of the formats to try.
-
-    Raises:
-      TooManyPixels, BadImage: as `open_rgb`.
     """
     from PIL import UnidentifiedImageError
 
@@ -129,7 +122,8 @@ def opened(
                 raise BadImage("a pointer of Git LFS: run `git lfs pull`") from error
             raise BadImage(f"no readable image of the formats {', '.join(formats)}") from error
         except Image.DecompressionBombError as error:
-            raise TooManyPixels(_number_in(str(error))) from error
+            found = re.search(r"\((\d+) pixels\)", str(error))
+            raise TooManyPixels(int(found[1]) if found else MAX_PIXELS + 1) from error
         except (BadImage, TooManyPixels, MemoryError):
             raise
         except Exception as error:  # a damaged file can make decoders raise anything
@@ -157,7 +151,10 @@ def why_unreadable(data: bytes, max_pixels: int = MAX_PIXELS) -> str | None:
 
 def _upright_rgb(image: Image.Image) -> Image.Image:
     image.load()
-    return _rgb(_upright(image), _grey_bits(image))
+    bits, upright = _grey_bits(image), image
+    with contextlib.suppress(Exception):
+        upright = ImageOps.exif_transpose(image) if _orientation(image) != 1 else image
+    return _rgb(upright, bits)
 
 
 def _rgb(image: Image.Image, bits: int) -> Image.Image:
@@ -178,21 +175,8 @@ def _grey_bits(image: Image.Image) -> int:
     return int(tags.get(_BITS, (16,))[0])
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    try:
-        return ImageOps.exif_transpose(image) if _orientation(image) != 1 else image
-    except Exception:
-        return image
-
-
 def _orientation(image: Image.Image) -> int:
     try:
         return int(image.getexif().get(ExifTags.Base.Orientation, 1))
     except Exception:
         return 1
-
-
-def _number_in(text: str) -> int:
-    """Return the number of pixels in Pillow's message."""
-    found = re.search(r"\((\d+) pixels\)", text)
-    return int(found[1]) if found else MAX_PIXELS + 1

@@ -28,12 +28,11 @@ _PIECE_BYTES = 64 << 10
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Member:
-    """A file in a shard.
+    """A file in a shard, `size` bytes from `start` on.
 
     Attributes:
       name: its name in the shard, without `./` before it.
       state: of the shard; another version may have the file elsewhere.
-      start, size: its first byte in the shard, and its length.
     """
 
     name: str

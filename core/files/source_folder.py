@@ -102,10 +102,12 @@ class SourceFolder:
             storage.check_reachable(self.root)
         try:
             is_empty = kind == "listed" and not self.names
-            if kind == "web":
-                _check_answers(self.root)
+            if kind == "web":  # what it says of the folder does not matter
+                system, path = storage.locate(self.root)
+                retried(lambda: system.info(path))
         except FetchFailed as error:
-            raise InputError(f"--{flag} {self.root}: {error.detail}") from error
+            if kind == "listed" or error.reason == DOWNLOAD_FAILED:
+                raise InputError(f"--{flag} {self.root}: {error.detail}") from error
         if is_empty:
             raise InputError(f"--{flag} {self.root}: no such folder, or no file in it")
 
@@ -118,7 +120,6 @@ class SourceFolder:
         """Return a file, or why there is none; see `find_file`.
 
         Raises:
-          BuildError: there is no such folder on this host.
           FetchFailed: the store does not answer.
         """
         if self.is_on_disk:
@@ -132,7 +133,14 @@ class SourceFolder:
         if _kind(self.root) == "web":
             return _find_on_web(self, names)
         index = _index(self)
-        return next((self._listed(each, index) for each in names if each in index.files), MISSING)
+        listed = next((each for each in names if each in index.files), None)
+        if listed is None:
+            return MISSING
+        number, start, size = index.files[listed]
+        place, state = index.places[number]
+        return FoundFile(
+            name=listed, place=place, listed=state, start=start, size=size, cache_gb=self.cache_gb
+        )
 
     def find_all(
         self, items: Iterable[Item], name: Callable[[Item], str], suffixes: Sequence[str] = ()
@@ -154,13 +162,6 @@ class SourceFolder:
         with ThreadPoolExecutor(ASKED_AT_ONCE) as pool:
             for chunk in batched(items, 32 * ASKED_AT_ONCE):
                 yield from zip(chunk, pool.map(find, chunk), strict=True)
-
-    def _listed(self, name: str, index: _Index) -> FoundFile:
-        number, start, size = index.files[name]
-        place, state = index.places[number]
-        return FoundFile(
-            name=name, place=place, listed=state, start=start, size=size, cache_gb=self.cache_gb
-        )
 
 
 @functools.lru_cache
@@ -252,16 +253,6 @@ def _list_shards(root: str) -> list[str] | None:
         return sorted(glob.glob(root))
     system, path = storage.locate(root)
     return retried(lambda: [system.unstrip_protocol(each) for each in sorted(system.glob(path))])
-
-
-def _check_answers(root: str) -> None:
-    """Check that a web server answers; what it says of a folder does not matter."""
-    system, path = storage.locate(root)
-    try:
-        retried(lambda: system.info(path))
-    except FetchFailed as error:
-        if error.reason == DOWNLOAD_FAILED:
-            raise
 
 
 @functools.lru_cache(maxsize=1 << 20)

@@ -58,10 +58,7 @@ class TableFile:
     """
 
     def __init__(self, stream: IO[bytes], is_foreign: bool = False) -> None:
-        """Read the footer.
-
-        Args:
-          is_foreign: whether it may have columns that no dataset has.
+        """Read the footer; `is_foreign` files may have columns that no dataset has.
 
         Raises:
           Unreadable, OSError, pa.ArrowException: it is damaged or beyond the limits.
@@ -112,11 +109,7 @@ class TableFile:
         return np.concatenate(starts)
 
     def group(self, number: int, columns: Sequence[str] | None) -> pa.Table:
-        """Read columns of a row group.
-
-        Raises:
-          Unreadable, OSError, pa.ArrowException: see batches.
-        """
+        """Read columns of a row group; see `batches` for errors."""
         batches = list(self.batches(number, columns, max(self.num_rows, 1)))
         if batches:
             return pa.Table.from_batches(batches)

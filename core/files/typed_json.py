@@ -85,18 +85,16 @@ def decode(data: bytes, type_: type[T], file: str, where: str = "") -> T:
         named, value = _resolved(place, data, type_)
         there = f": {clipped(named.lstrip('.'))}" if named else ""
         known = () if place else getattr(type_, "__struct_fields__", ())
-        said = clipped(_in_words(what)) + _found(what, value, known) + _choices(what, place, type_)
+        matches = ((pattern.fullmatch(what), words) for pattern, words in _MESSAGES)
+        match, words = next((each for each in matches if each[0]), (None, ""))
+        said = clipped(words.format(*map(_kind, match.groups())) if match else what)
+        said += _found(what, value, known)
+        if "Invalid enum value" in what and isinstance(type_, type):
+            choices = get_args(get_type_hints(type_).get(place.lstrip(".")))
+            said += f"; expected {', '.join(map(str, choices))}" if choices else ""
         raise InputError(f"{prefix}{there}: {said}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{prefix}: not valid JSON: {clipped(str(error))}") from error
-
-
-def _in_words(what: str) -> str:
-    """Return msgspec's message in the words of JSON."""
-    for pattern, words in _MESSAGES:
-        if (found := pattern.fullmatch(what)) is not None:
-            return words.format(*map(_kind, found.groups()))
-    return what
 
 
 def _kind(name: str) -> str:
@@ -142,14 +140,6 @@ def _found(what: str, value: Any, known: Sequence[str]) -> str:
         return f", found {len(value):,}"
     is_plain = isinstance(value, str | int | float) and not isinstance(value, bool)
     return f" {shown(value)}" if is_plain and ", got `" in what else ""
-
-
-def _choices(what: str, place: str, type_: Any) -> str:
-    """Return the values that a field of the outermost object may have, if it is an enumeration."""
-    if "Invalid enum value" not in what or not isinstance(type_, type):
-        return ""
-    choices = get_args(get_type_hints(type_).get(place.lstrip(".")))
-    return f"; expected {', '.join(map(str, choices))}" if choices else ""
 
 
 def _without_mark(data: bytes) -> bytes:

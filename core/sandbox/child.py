@@ -120,7 +120,9 @@ class Child:
                     continue
                 is_idle = "done" in message or "error" in message
                 if "error" in message:
-                    raise _failure(message)
+                    if message.get("errno") is not None:
+                        raise OSError(message["errno"], message["error"])
+                    raise ChildFailed(message["error"])
                 if "answer" in message:
                     yield message["answer"]
         finally:
@@ -143,12 +145,6 @@ class Child:
             if "error" in message:
                 raise BuildError(f"{self._function} cannot be imported: {message['error']}")
         return self._process
-
-
-def _failure(message: dict[str, Any]) -> Exception:
-    if message.get("errno") is not None:
-        return OSError(message["errno"], message["error"])
-    return ChildFailed(message["error"])
 
 
 def _part(file: IO[bytes] | None, place: Any) -> bytes:

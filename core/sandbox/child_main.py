@@ -27,11 +27,17 @@ def main(lifeline: str, function: str, sandbox: str = "null") -> None:
     """Import a function, then answer requests with it until there are no more."""
     end_with_parent(int(lifeline))
     os.set_inheritable(int(lifeline), False)
-    requests, messages = _private_pipes()
+    # Native libraries may use standard input and output, so the pipes are moved away from them.
+    requests, messages = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
     parent = Parent(requests, messages)
     begin = _into_sandbox(json.loads(sandbox))
     try:
-        answer = _load(function)
+        module, name = function.split(":")
+        answer: Function = getattr(importlib.import_module(module), name)
     except Exception:
         parent.send({"error": traceback.format_exc()})
         return
@@ -42,11 +48,7 @@ def main(lifeline: str, function: str, sandbox: str = "null") -> None:
 
 
 def _into_sandbox(values: dict[str, Any] | None) -> Callable[[], None]:
-    """Enter a sandbox before any import that starts threads, as they would stay outside.
-
-    Returns:
-      A function to call before each request.
-    """
+    """Enter a sandbox before any import that starts threads; return a call to make before requests."""
     if values is None:
         return lambda: None
     from eqforge.core.sandbox.sandbox import Sandbox, allow_time, enter
@@ -91,22 +93,6 @@ def _answer(function: Function, request: Any, parent: Parent) -> None:
         parent.send({"error": traceback.format_exc(), "errno": errno})
     else:
         parent.send({"done": True})
-
-
-def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Move the pipes away from standard input and output, which native libraries may use."""
-    requests, messages = os.dup(0), os.dup(1)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    os.dup2(2, 1)
-    return os.fdopen(requests, "rb"), os.fdopen(messages, "wb")
-
-
-def _load(function: str) -> Function:
-    module, name = function.split(":")
-    loaded: Function = getattr(importlib.import_module(module), name)
-    return loaded
 
 
 if __name__ == "__main__":

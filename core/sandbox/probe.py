@@ -92,11 +92,6 @@ def _fork(_: str) -> None:
     os.waitpid(pid, 0)
 
 
-def _memory(_: str) -> None:
-    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    mmap.mmap(-1, _MUCH, private, mmap.PROT_READ).close()  # takes address space only
-
-
 def _read(path: str) -> None:
     with open(path, "rb") as file:
         file.read(1)
@@ -120,7 +115,8 @@ _TRY: Final[dict[str, Callable[[str], object]]] = {
     "delete": os.unlink,
     "mode": lambda path: os.chmod(os.path.dirname(path), 0o700),
     "signal": lambda _: os.kill(os.getppid(), 0),
-    "memory": _memory,
+    # Takes address space only.
+    "memory": lambda _: mmap.mmap(-1, _MUCH, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ),
     "pair": _pair,
     "owner": _owner,
 }

@@ -81,8 +81,7 @@ def adjusted(sandbox: Sandbox | None) -> Sandbox | None:
 def enter(sandbox: Sandbox) -> dict[str, str]:
     """Put this process into a sandbox for good; it must have only one thread.
 
-    Returns:
-      The parts that the machine lacks, `landlock` or `seccomp`, each with the system's error.
+    Returns the parts that the machine lacks, `landlock` or `seccomp`, with the system's errors.
     """
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, MOST_OPEN_FILES)

@@ -63,17 +63,13 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
     places: Counter[str] = Counter()
     for entry in entries:
         kind = _kind(_folders(entry.node["image0"].text()))
-        yield replace(_unfolded(entry), number=places[kind])
+        nested = entry.node.get(NESTED)
+        if entry.key is None and nested is not None and isinstance(nested.value, str):
+            value = {name: part for name, part in entry.node.mapping().items() if name != NESTED}
+            node = replace(entry.node, value=value)
+            entry = replace(entry, node=node, key=nested.text() or None)
+        yield replace(entry, number=places[kind])
         places[kind] += 1
-
-
-def _unfolded(entry: Entry) -> Entry:
-    """Return a pair as it stood in its own file, if it names that."""
-    said = entry.node.get(NESTED)
-    if entry.key is not None or said is None or not isinstance(said.value, str):
-        return entry
-    value = {name: part for name, part in entry.node.mapping().items() if name != NESTED}
-    return replace(entry, node=replace(entry.node, value=value), key=said.text() or None)
 
 
 def read(entry: Entry) -> Iterator[BenchmarkItem]:

@@ -93,7 +93,6 @@ class Entry:
     """A published record and its place.
 
     Attributes:
-      node: its fields.
       key: its key, if it stands in a JSON object.
       part: the stem of its file's name, such as `swap_obj`.
       place: the path of its file below the folder that was named.

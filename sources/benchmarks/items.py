@@ -44,11 +44,7 @@ _ALL_BAD: Final = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Columns:
-    """The column names of a user's table.
-
-    Attributes:
-      names: for a field of a form, the column that holds it.
-    """
+    """The columns of a user's table that hold the fields of a form: pairs of field and column."""
 
     names: tuple[tuple[str, str], ...] = ()
 
@@ -108,9 +104,12 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     if (rows := rows_of(source, forms)) is not None:
         return rows.files
     if source.is_file():
-        if source.suffix.lower() not in SUFFIXES:
+        if (suffix := source.suffix.lower()) not in SUFFIXES:
+            unpack = "; unpack it, and name the file or the folder"
+            advice = unpack if suffix in _PACKED else ""
+            advice = "; save its sheet as CSV" if suffix in _SHEETS else advice
             raise InputError(
-                f"{source}: expected a file that ends in {', '.join(SUFFIXES)}{_way_in(source)}"
+                f"{source}: expected a file that ends in {', '.join(SUFFIXES)}{advice}"
             )
         return [source]
     if not source.is_dir():
@@ -123,13 +122,6 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
             f"{source}: expected {wanted}; found {there or 'nothing'}{_other_fields(source)}"
         )
     return files
-
-
-def _way_in(source: Path) -> str:
-    """Return how a file of another kind can be converted; empty if that is not known."""
-    if source.suffix.lower() in _PACKED:
-        return "; unpack it, and name the file or the folder"
-    return "; save its sheet as CSV" if source.suffix.lower() in _SHEETS else ""
 
 
 def _other_fields(source: Path) -> str:
@@ -193,15 +185,14 @@ def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
         path
         for path in files
         if any(fnmatch.fnmatch(f"/{path.relative_to(source).as_posix()}", p) for p in patterns)
-        and not any(_is_dataset(source / part) for part in path.relative_to(source).parents)
+        and not any(
+            (source / part / FILE_NAME).exists() or (source / part / WORK).exists()
+            for part in path.relative_to(source).parents
+        )
         and path.name != EXPORT_NOTE
         and not any(fnmatch.fnmatch(path.name, p) for form in forms for p in form.ignored)
         and path.is_file()
     )
-
-
-def _is_dataset(folder: Path) -> bool:
-    return (folder / FILE_NAME).exists() or (folder / WORK).exists()
 
 
 def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:

@@ -261,7 +261,7 @@ def join_groups(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 def _group(entries: list[Entry]) -> Entry:
     first = entries[0].node
-    rows = [_texts_of(entry.node) for entry in entries]
+    rows = [[each.text() for each in entry.node.elements()] for entry in entries]
     questions, images = [[row[column] for row in rows] for column in (0, 1)]
     if questions != [questions[0]] * 2 + [questions[2]] * 2 or images != [images[0], images[1]] * 2:
         raise InputError(
@@ -269,10 +269,6 @@ def _group(entries: list[Entry]) -> Entry:
             "images, then another on the same two; are they in another order?"
         )
     return replace(entries[0], node=Node(first.file, first.where, rows))
-
-
-def _texts_of(node: Node) -> list[str]:
-    return [element.text() for element in node.elements()]
 
 
 def is_record(value: Any) -> bool:

@@ -98,12 +98,10 @@ def as_own(entry: Entry) -> tuple[Entry, Exported | None]:
 def _is_exported(row: Any) -> bool:
     if not isinstance(row, dict) or "id" in row:
         return False
-    return all(isinstance(row.get(name), str) for name in _TEXTS) and _object(row["annotation"])
-
-
-def _object(text: str) -> bool:
+    if not all(isinstance(row.get(name), str) for name in _TEXTS):
+        return False
     try:
-        msgspec.json.decode(text, type=dict[str, Any])
+        msgspec.json.decode(row["annotation"], type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
         return False
     return True
@@ -173,10 +171,6 @@ def _bivlc(node: Node) -> str:
             f"{node.file}: {node.where}: holds results, which `eqforge metrics` reads, and no pairs"
         )
     return ""
-
-
-def _conme_kind(entry: Entry) -> str:
-    return entry.part.removesuffix("_combined")
 
 
 def _sugar_crepe(image: str, *captions: str) -> Fields:
@@ -261,7 +255,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Fields(
             texts=("orig_pos",),
             negatives=("new_neg",),
-            kind=_conme_kind,
+            kind=lambda entry: entry.part.removesuffix("_combined"),
             group=("orig_ind",),
             noted=("orig_ind",),
             without_folder=True,

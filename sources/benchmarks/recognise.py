@@ -37,7 +37,8 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
     value = record.node.value
     place = f"{record.node.file}: {record.node.where or 'the whole file'}"
     for form in forms:
-        if not _has_form(form, value):
+        has_fields = isinstance(value, dict) and form.fields <= value.keys()
+        if not (has_fields if form.is_array is None else form.is_array(value)):
             continue
         if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
             raise InputError(
@@ -47,12 +48,15 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other
             more = ", ".join(sorted(fields - form.fields))
+            advice = f"; if it is your own, name the column: --columns kind={more}"
             raise InputError(
                 f"{place}: also has {more}: these are the fields of `eqforge import {benchmark}`"
-                f"{_way_out(form, benchmark, more)}"
+                f"{advice if _is_own(form) and not benchmark.startswith('own-') else ''}"
             )
         return form
-    wanted = "; or ".join(_described(form) for form in forms)
+    wanted = "; or ".join(
+        form.array or f"the fields {', '.join(sorted(form.fields))}" for form in forms
+    )
     naming = _naming(forms, value) if any(map(_is_own, forms)) else ""
     raise InputError(f"{place}: expected {wanted}; found {found_in(value, forms)}{naming}")
 
@@ -71,18 +75,8 @@ def _naming(forms: Iterable[Form], value: Any) -> str:
     return f"; where yours have other names, say so: --columns {missing[0]}=YOURS"
 
 
-def _has_form(form: Form, value: Any) -> bool:
-    if form.is_array is not None:
-        return form.is_array(value)
-    return isinstance(value, dict) and form.fields <= value.keys()
-
-
 def _names(value: Any) -> frozenset[str]:
     return frozenset(value) if isinstance(value, dict) else frozenset()
-
-
-def _described(form: Form) -> str:
-    return form.array or f"the fields {', '.join(sorted(form.fields))}"
 
 
 @functools.lru_cache(maxsize=1_000)
@@ -95,12 +89,6 @@ def _owner(fields: frozenset[str], names: frozenset[str]) -> tuple[str, frozense
         if fields < form.fields <= names
     )
     return max(others, key=lambda other: len(other[1]), default=None)
-
-
-def _way_out(form: Form, benchmark: str, column: str) -> str:
-    """Return how to import your own table nevertheless, if one column makes it ambiguous."""
-    is_taken = _is_own(form) and not benchmark.startswith("own-")
-    return f"; if it is your own, name the column: --columns kind={column}" if is_taken else ""
 
 
 def _is_own(form: Form) -> bool:

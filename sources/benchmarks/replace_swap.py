@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import Node
 from eqforge.sources.benchmarks.form import (
     BOX,
     ORDER,
@@ -48,16 +47,11 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
                 f"{FOLDERS[1]}; they are joined one by one"
             )
         for number, (one, other) in enumerate(zip(ours, others, strict=True)):
-            yield _join(one, other, number)
-
-
-def _join(one: Entry, other: Entry, number: int) -> Entry:
-    for name in _JOINED:
-        if one.node[name].text() != other.node[name].text():
-            other.node[name].fail(f"{one.node[name].value!r}, as in {FOLDERS[0]}")
-    value = one.node.value | {"hard_positive": other.node["true_caption"].text()}
-    node = Node(one.node.file, one.node.where, value)
-    return replace(one, node=node, number=number)
+            for name in _JOINED:
+                if one.node[name].text() != other.node[name].text():
+                    other.node[name].fail(f"{one.node[name].value!r}, as in {FOLDERS[0]}")
+            value = one.node.value | {"hard_positive": other.node["true_caption"].text()}
+            yield replace(one, node=replace(one.node, value=value), number=number)
 
 
 def read(entry: Entry) -> Iterator[BenchmarkItem]:
