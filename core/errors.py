@@ -154,6 +154,15 @@ def room_named(path: str | os.PathLike[str]) -> Iterator[None]:
         raise OSError(error.errno, disk, os.fspath(path)) from error
 
 
+@contextlib.contextmanager
+def readable(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of the system in the block into one that says that the file cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
 def mount_point(path: str | os.PathLike[str]) -> str:
     """Return the mount point of a path, which need not exist yet."""
     place = os.path.realpath(path)

@@ -32,15 +32,18 @@ class WordModel:
     def score(self, text: str) -> float:
         """Return the logarithm of the score of a text, in nats: 0 or less."""
         words = words_of(text)
-        total = 0.0
-        for place in range(1, len(words)):
-            run = tuple(words[max(0, place - _ORDER + 1) : place + 1])
-            while len(run) > 1 and not self._counts[run]:
-                run = run[1:]
-                total += _BACKOFF
-            count, of = self._counts[run], self._counts[run[:-1]]
-            total += math.log((count or _UNKNOWN) / max(of, 1))
-        return total
+        return sum(
+            self._after(tuple(words[max(0, place - _ORDER + 1) : place + 1]))
+            for place in range(1, len(words))
+        )
+
+    def _after(self, words: tuple[str, ...]) -> float:
+        """Return the logarithm of the score of the last of some words after the others."""
+        backoff = 0.0
+        while len(words) > 1 and not self._counts[words]:
+            words, backoff = words[1:], backoff + _BACKOFF
+        count, of = self._counts[words], self._counts[words[:-1]]
+        return backoff + math.log((count or _UNKNOWN) / max(of, 1))
 
 
 def words_of(text: str) -> list[str]:

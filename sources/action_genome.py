@@ -16,7 +16,7 @@ from typing import IO, Any, Final
 import msgspec
 from more_itertools import batched
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, readable
 from eqforge.core.files import untrusted
 from eqforge.core.files.checked import Node, clipped, read_text_lines, shown
 from eqforge.core.files.source_file import open_seekable
@@ -175,14 +175,12 @@ def read_members(path: str | Path) -> Iterator[tuple[str, Node]]:
     """
     file = Path(path).name
     try:
-        with open_seekable(path) as stream:
+        with readable(path), open_seekable(path) as stream:
             for part in untrusted.read(_READER, stream, free=_FREE_BYTES):
                 for key, value in msgspec.json.decode(part):
                     yield Node(file, shown(key), key).name(), Node(file, str(key), value)
     except Unreadable as error:
         raise InputError(f"{file}: not a readable pickle: {clipped(str(error))}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 class _Unpickler(pickle.Unpickler):

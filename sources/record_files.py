@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, readable
 from eqforge.core.files.checked import Node, listed, name_of, parse_json
 from eqforge.core.files.source_file import open_input
 from eqforge.schemas.records.scores import compact_json
@@ -86,7 +86,7 @@ def allowed_bad(share: float, records: int) -> int:
 def _opened(path: Path, newline: str | None = None) -> Iterator[io.TextIOWrapper]:
     """Open a text; bytes that are not UTF-8 become surrogates."""
     try:
-        with open_input(path) as stream:
+        with readable(path), open_input(path) as stream:
             assert isinstance(stream, io.BufferedReader)
             encoding, errors = "utf-8-sig", "surrogateescape"
             if stream.peek(2)[:2] in _UTF16:
@@ -96,8 +96,6 @@ def _opened(path: Path, newline: str | None = None) -> Iterator[io.TextIOWrapper
             text.detach()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-16 text: {error.reason}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _lines(path: Path, stream: Iterable[str]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, readable
 from eqforge.core.files.source_file import open_text
 
 MAX_NAME_CHARS = 300
@@ -244,12 +244,10 @@ def parse_json(text: str, file: str, where: str = "", *, nan_is_null: bool = Fal
 
 def read_text(path: str | Path) -> str:
     try:
-        with open_text(path, encoding="utf-8-sig", newline="") as stream:
+        with readable(path), open_text(path, encoding="utf-8-sig", newline="") as stream:
             return stream.read()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def read_text_lines(path: str | Path) -> list[str]:

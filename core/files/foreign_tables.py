@@ -13,7 +13,7 @@ import pyarrow as pa
 from more_itertools import batched
 from numpy.typing import NDArray
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, readable
 from eqforge.core.files import untrusted
 from eqforge.core.files.checked import shown
 from eqforge.core.files.source_file import open_plain
@@ -101,9 +101,12 @@ def _codes(column: pa.Array, known: dict[str, int]) -> NDArray[np.int32]:
 def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a CSV file with a header, or of a `.tsv` file."""
     try:
-        with io.TextIOWrapper(
-            io.BufferedReader(open_plain(path)), encoding="utf-8-sig", newline=""
-        ) as stream:
+        with (
+            readable(path),
+            io.TextIOWrapper(
+                io.BufferedReader(open_plain(path)), encoding="utf-8-sig", newline=""
+            ) as stream,
+        ):
             reader = csv.DictReader(stream, delimiter="\t" if path.suffix == ".tsv" else ",")
             names = list(reader.fieldnames or ())
             if len(set(names)) < len(names):
@@ -113,8 +116,6 @@ def csv_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise InputError(f"{path}: is not UTF-8: {error}") from error
     except csv.Error as error:
         raise InputError(f"{path}: is no CSV: {error}") from error
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -123,10 +124,8 @@ def xlsx_rows(path: Path) -> Iterator[dict[str, Any]]:
     No formula is computed: its cell has the value stored in the file.
     """
     try:
-        with open_plain(path) as stream:
+        with readable(path), open_plain(path) as stream:
             parts = list(untrusted.read(_SHEET, stream))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except Unreadable as error:
         raise InputError(f"{path}: cannot be read as Excel: {shown(str(error))}") from error
     rows: Iterator[list[Any]] = (row for part in parts for row in msgspec.json.decode(part))

@@ -67,24 +67,20 @@ def or_frames(
     if isinstance(found, FoundFile) or found.reason != MISSING.reason:
         return found
     if folder.is_on_disk:
-        return _on_disk(folder, name, suffixes)
+        path = find_folder(folder.root, name, suffixes, folder.follow_links)
+        if isinstance(path, MissingFile):
+            return path
+        try:
+            with os.scandir(path) as entries:
+                files = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
+        except OSError as error:
+            return MissingFile(reason="video_unreadable", detail=error.strerror or str(error))
+        return number_frames(os.path.relpath(path, folder.root), files)
     if folder.names is None or reject_name(name) is not None:  # a web server lists no folders
         return found
     listed = _by_folder(folder.names)
     names = map(posixpath.normpath, folder_candidates(name, suffixes))
     return next((number_frames(each, listed[each]) for each in names if each in listed), found)
-
-
-def _on_disk(folder: SourceFolder, name: str, suffixes: Sequence[str]) -> FoundFrames | MissingFile:
-    path = find_folder(folder.root, name, suffixes, folder.follow_links)
-    if isinstance(path, MissingFile):
-        return path
-    try:
-        with os.scandir(path) as entries:
-            files = [entry.name for entry in entries if not entry.is_dir(follow_symlinks=False)]
-    except OSError as error:
-        return MissingFile(reason="video_unreadable", detail=error.strerror or str(error))
-    return number_frames(os.path.relpath(path, folder.root), files)
 
 
 @lru_cache(maxsize=4)

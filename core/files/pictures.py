@@ -91,7 +91,7 @@ def read_untrusted(data: bytes, max_pixels: int) -> tuple[str, NDArray[np.uint8]
 
 
 def read_frame(data: bytes, max_pixels: int) -> tuple[int, NDArray[np.uint8]]:
-    """Decode a frame; return its clockwise rotation in degrees and uint8 pixels [height, width, 3]."""
+    """Decode a frame; return its rotation in degrees and uint8 pixels [height, width, 3]."""
     with opened(data, max_pixels) as image:
         upright = _upright_rgb(image)
         return _CLOCKWISE_DEG.get(_orientation(image), 0), np.asarray(upright)

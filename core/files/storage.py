@@ -75,8 +75,18 @@ def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
     if fsspec.core.split_protocol(url)[0] in (None, *_LOCAL):
         return
     answer: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            system, path = locate(url)
+            system.exists(path)
+        except Exception as error:
+            answer.put(error)
+        else:
+            answer.put(None)
+
     # A daemon, as a call to a store cannot be cancelled and must not keep the program alive.
-    threading.Thread(target=_ask, args=(url, answer), daemon=True).start()
+    threading.Thread(target=ask, daemon=True).start()
     try:
         found = answer.get(timeout=timeout_s)
     except queue.Empty:
@@ -88,16 +98,6 @@ def check_reachable(url: str, timeout_s: float = REACH_S) -> None:
         raise found
     if found is not None:
         raise InputError(f"{public(url)}: cannot be reached: {_sentence(found)}") from found
-
-
-def _ask(url: str, answer: "queue.SimpleQueue[Exception | None]") -> None:
-    try:
-        system, path = locate(url)
-        system.exists(path)
-    except Exception as error:
-        answer.put(error)
-    else:
-        answer.put(None)
 
 
 def _sentence(error: Exception) -> str:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from eqforge.core.errors import InputError
+from eqforge.core.errors import InputError, readable
 from eqforge.core.files.checked import clipped, name_of, shown
 from eqforge.core.files.source_file import open_input, read_input
 
@@ -40,21 +40,16 @@ _PLACE = re.compile(r"^(?P<what>.*) - at `\$(?P<where>.*)`$", re.DOTALL)
 
 
 def read_bytes(path: str | Path) -> bytes:
-    try:
+    with readable(path):
         return read_input(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     """Stream the lines of a file that are not blank, with their numbers from 1."""
-    try:
-        with open_input(path) as stream:
-            for number, line in enumerate(stream, start=1):
-                if line.strip():
-                    yield number, line
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    with readable(path), open_input(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            if line.strip():
+                yield number, line
 
 
 def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:

@@ -48,7 +48,7 @@ def main(lifeline: str, function: str, sandbox: str = "null") -> None:
 
 
 def _into_sandbox(values: dict[str, Any] | None) -> Callable[[], None]:
-    """Enter a sandbox before any import that starts threads; return a call to make before requests."""
+    """Enter a sandbox before any import starts threads; return a call to make before requests."""
     if values is None:
         return lambda: None
     from eqforge.core.sandbox.sandbox import Sandbox, allow_time, enter

@@ -62,7 +62,7 @@ def joined(entries: Iterable[Entry]) -> Iterator[Entry]:
     """Yield each pair with its place in its subset; of the file of all subsets with their keys."""
     places: Counter[str] = Counter()
     for entry in entries:
-        kind = _kind(_folders(entry.node["image0"].text()))
+        kind = next(iter(_folders(entry.node["image0"].text())), "")  # the subset
         nested = entry.node.get(NESTED)
         if entry.key is None and nested is not None and isinstance(nested.value, str):
             value = {name: part for name, part in entry.node.mapping().items() if name != NESTED}
@@ -78,11 +78,15 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
     folders = _folders(images[0])
     is_told = isinstance(node.mapping().get(SOURCE, 0), str | None)
     told = {ORDER: entry.number} | ({} if entry.key is None else {NESTED: entry.key})
+    source = _source(entry.key, folders)
+    if is_told:
+        found = node.get(SOURCE)
+        source = None if found is None else found.text()
     lists = [name for name in CAPTIONS if isinstance(node[name].value, list)]
     yield BenchmarkItem(
         item_id=record_id(entry, images[0], None),
-        kind=_kind(folders),
-        source_id=_told(node) if is_told else _source(entry.key, folders),
+        kind=next(iter(folders), ""),
+        source_id=source,
         images=images,
         texts=tuple(_caption(node[name]) for name in CAPTIONS),
         annotation=rest(node, *FIELDS.difference(lists), *([SOURCE] if is_told else []), **told),
@@ -91,16 +95,6 @@ def read(entry: Entry) -> Iterator[BenchmarkItem]:
 
 def _folders(image: str) -> tuple[str, ...]:
     return PurePosixPath(image).parts[:-1]
-
-
-def _kind(folders: tuple[str, ...]) -> str:
-    """Return the subset of an image: its first folder."""
-    return folders[0] if folders else ""
-
-
-def _told(node: Node) -> str | None:
-    found = node.get(SOURCE)
-    return None if found is None else found.text()
 
 
 def _source(key: str | None, folders: tuple[str, ...]) -> str | None:
