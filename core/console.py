@@ -76,8 +76,7 @@ def session(*, keeps_output: bool = False) -> Iterator[None]:
     """Undo what `take` did when the block ends.
 
     Args:
-      keeps_output: whether standard output is the product of the command, such as a table, and
-        stays complete in a quiet session.
+      keeps_output: whether standard output is the command's product, and stays whole if quiet.
     """
     global _session
     with contextlib.ExitStack() as streams:

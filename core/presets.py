@@ -45,12 +45,7 @@ class Presets:
 def read_presets(
     kinds: Sequence[type], argv: Sequence[str], environment: Mapping[str, str] = os.environ
 ) -> Presets:
-    """Return the options that a file and the environment set.
-
-    Args:
-      kinds: the dataclasses of a command's options.
-      argv: its command line, which may name the file by `--config`.
-    """
+    """Return the options that a file, named in `argv` by `--config`, and the environment set."""
     options = {option.name: option for kind in kinds for option in options_of(kind)}
     sources = {
         name: COMMAND_LINE

@@ -109,15 +109,9 @@ def parse_line(
 
     Args:
       settings: a dataclass, or a union of dataclasses: one for each subcommand.
-      argv: the arguments; None takes the program's own.
-      console: the options of output.
       default: returns the settings of an empty command line, given all arguments; None takes
         the dataclass's own.
       **options: see tyro.cli.
-
-    Raises:
-      InputError: a URL stands for a local file or folder, or a file of settings is wrong.
-      SystemExit: help was asked for (0), or an option is unknown or wrong (2).
     """
     given = list(sys.argv[1:] if argv is None else argv)
     commands = [settings] if isinstance(settings, type) else get_args(settings)

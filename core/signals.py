@@ -152,16 +152,10 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 @contextlib.contextmanager
 def heard(*, goes_on: bool = False) -> Iterator[Listener]:
-    """Make signals that end the process raise Stopped in the block.
+    """Make signals that end the process raise Stopped in the block; yield the outermost listener.
 
     Ignored signals stay ignored, as SIGHUP under nohup, and so do handlers of other programs.
     Outside the main thread nothing changes.
-
-    Args:
-      goes_on: see `sentence`.
-
-    Yields:
-      The listener; in nested blocks, the outermost one's.
     """
     global _listener
     before = {number: signal.getsignal(number) for number in sorted(ENDING)}

@@ -10,13 +10,7 @@ EVERY_S = 10.0
 
 
 def in_words(done: int, total: int | None, unit: str, seconds: float) -> str:
-    """Return the progress of a task, its rate and the time that is left.
-
-    Args:
-      total: number of units; None if that is not known.
-      unit: of what is counted, such as `images`.
-      seconds: the time that `done` took.
-    """
+    """Return the progress of a task, its rate and the time that is left; `total` may be unknown."""
     said = f"{done:,} {unit}" if total is None else f"{done:,} of {total:,} {unit}"
     if not done or seconds <= 0 or done == total:
         return said

@@ -137,12 +137,7 @@ C = TypeVar("C", bound=CaptionRecord)
 
 
 def read_captions(path: str | Path, source: Source | None = None) -> Iterator[CaptionRecord]:
-    """Yield the captions of a file in its order.
-
-    Args:
-      path: an annotation file, or a folder of Hugging Face's.
-      source: its format; None detects it, see detect_source.
-    """
+    """Yield the captions of a file or folder in order; None detects its format, see detect_source."""
     readers: dict[Source, Callable[[Path], Iterator[CaptionRecord]]] = {
         "coco": _read_coco,
         "karpathy": _read_karpathy,

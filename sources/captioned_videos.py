@@ -75,12 +75,7 @@ Video = TypeVar("Video", bound=_Named)
 def read_files(
     paths: Sequence[Path], read: Callable[[Path], Iterable[Video]]
 ) -> list[tuple[Path, Video]]:
-    """Return the videos of all files, each with its file, in the order of their ids.
-
-    Args:
-      paths: the files in any order.
-      read: reads one.
-    """
+    """Return the videos of all files, each with its file, in the order of their ids."""
     if not paths:
         raise InputError("--annotations: name a file, or several")
     files: set[Path] = set()

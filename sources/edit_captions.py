@@ -66,13 +66,7 @@ class _Fields(msgspec.Struct, frozen=True):
 def read_edit_captions(
     path: str | Path, source: Source | None = None, has_masks: bool = True
 ) -> Iterator[EditCaption]:
-    """Yield the captions of a file in its order.
-
-    Args:
-      path: a caption file, or a folder of Hugging Face's; see caption_sources.py.
-      source: its format; None detects it.
-      has_masks: whether there is a folder of masks, which captions may name.
-    """
+    """Yield the captions of a file in its order; without `has_masks` they may name no mask."""
     path, name = Path(path), source or detect_source(path)
     if name in ("own", "hugging-face", "text-pairs"):
         own = _pairs(path) if name == "text-pairs" else _own(path.name, own_records(path))

@@ -88,11 +88,7 @@ def _check_together(found: dict[Erratum, int], path: str) -> None:
 
 
 def check_columns(errata: Iterable[Erratum], columns: Collection[str]) -> None:
-    """Check that only texts are corrected.
-
-    Args:
-      columns: of the samples that may be corrected.
-    """
+    """Check that errata correct only these columns of the samples."""
     for erratum in errata:
         if erratum.column and erratum.column not in columns:
             raise InputError(

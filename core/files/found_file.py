@@ -68,11 +68,6 @@ class FoundFile:
         return state if self.start is None else (*state, str(self.start), str(self.size))
 
     def digest(self) -> str:
-        """Return the SHA-256 of the content.
-
-        Raises:
-          OSError, FetchFailed: it cannot be read.
-        """
         if self.listed is None:
             return storage.digest(self.place)[1]
         sha256, info = hashlib.sha256(), self._stat()
@@ -80,12 +75,7 @@ class FoundFile:
         return sha256.hexdigest()
 
     def read(self) -> bytes:
-        """Return the content at one instant.
-
-        Raises:
-          OSError, FetchFailed: it cannot be read.
-          SourceChanged, FetchFailed: it changed while it was read.
-        """
+        """Return the content at one instant; raise SourceChanged or FetchFailed if it changed meanwhile."""
         if self.listed is None:
             return read_source(self.place)
         info = self._stat()
@@ -97,11 +87,6 @@ class FoundFile:
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[OpenFile]:
-        """Open the file.
-
-        Raises:
-          OSError, FetchFailed: it cannot be opened, or is not a plain file.
-        """
         if self.listed is None:
             with open_source(self.place) as source:
                 here = contextlib.nullcontext(source)

@@ -59,11 +59,7 @@ def state_of(info: dict[str, Any]) -> State:
 
 
 def stat(url: str) -> dict[str, Any]:
-    """Return the current metadata of an object.
-
-    Raises:
-      FetchFailed: it is missing, or its store does not answer.
-    """
+    """Return the current metadata of an object; raise FetchFailed if there is none."""
     system, path = storage.locate(url)
 
     def ask() -> dict[str, Any]:
@@ -121,14 +117,7 @@ def _timeout(system: Any) -> dict[str, float]:
 
 
 def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
-    """Write an object to an empty file, and check its length and checksum.
-
-    Args:
-      info: metadata of the object; see `stat`.
-
-    Raises:
-      FetchFailed: it is missing, its bytes did not come, or they have another checksum.
-    """
+    """Write an object to an empty file, and check its length and checksum; see `stat` for `info`."""
     field = next((name for name in ("md5Hash", "Content-MD5") if info.get(name)), "ETag")
     tag = str(info.get("ETag", "")).strip('"')
     is_amazon = "StorageClass" in info and _MD5.fullmatch(tag)
@@ -156,14 +145,7 @@ def _take(copy: IO[bytes], digest: Any, piece: bytes) -> None:
 
 
 def read_part(url: str, start: int, size: int, take: Callable[[bytes], object]) -> None:
-    """Read a part of an object, piece by piece.
-
-    Args:
-      take: called for each piece, in order.
-
-    Raises:
-      FetchFailed: the bytes did not come.
-    """
+    """Read a part of an object piece by piece; `take` is called for each piece, in order."""
     system, path = storage.locate(url)
     end = start + size
     for begin in range(start, end, PIECE_BYTES):

@@ -75,11 +75,7 @@ class SourceFile:
 
 
 def open_plain(path: str | Path) -> io.FileIO:
-    """Open a plain file, or a link to one; pipes and devices may never end.
-
-    Raises:
-      OSError: it cannot be opened, or is not a plain file.
-    """
+    """Open a plain file, or a link to one, and no pipe or device, which may never end."""
     # Without O_NONBLOCK, opening a pipe that nobody writes to would block.
     stream = io.FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -105,9 +101,6 @@ def open_source(path: str | Path) -> Iterator[SourceFile]:
     """Open a file so that any later write to it changes its state.
 
     It waits for the next tick of the clock if the file was changed just now.
-
-    Raises:
-      OSError: it cannot be opened, or is not a plain file.
     """
     with open_plain(path) as stream:
         found = os.fstat(stream.fileno())
@@ -118,12 +111,7 @@ def open_source(path: str | Path) -> Iterator[SourceFile]:
 
 
 def read_source(path: str | Path) -> bytes:
-    """Return the content of a file at one instant.
-
-    Raises:
-      OSError: it cannot be read.
-      SourceChanged: it changed while it was read.
-    """
+    """Return the content of a file at one instant; raise SourceChanged if it changed meanwhile."""
     with open_source(path) as source:
         data = source.stream.readall()
         source.check_unchanged()

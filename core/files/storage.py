@@ -146,14 +146,10 @@ def read_bytes(url: str) -> bytes:
 
 @contextlib.contextmanager
 def open_below(folder: str, path: str) -> Iterator[IO[bytes]]:
-    """Open a plain file below an untrusted folder, for reading.
+    """Open a plain file below an untrusted folder, which may itself be a link, for reading.
 
     On a local disk, links, linked folders, pipes and devices are rejected, even if the file is
     replaced meanwhile.
-
-    Args:
-      folder: path or URL, which may be a link.
-      path: of the file below it, separated by `/`.
     """
     names = path.split("/")
     if not {"", ".", ".."}.isdisjoint(names) or "\0" in path or "::" in path:

@@ -92,9 +92,6 @@ class TableFile:
 
         Returns:
           The first byte of each value, int64 [all]. Whoever reads them has to compare digests.
-
-        Raises:
-          Unreadable, OSError: they are compressed, encoded or damaged, or of other lengths.
         """
         starts = [np.zeros(0, np.int64)]
         for (start, stop, is_plain), own in zip(
@@ -294,15 +291,11 @@ _FAULTS = (ValueError, TypeError, OverflowError, OSError, pa.ArrowException, Mem
 
 @contextlib.contextmanager
 def open_table_file(folder: str, path: str, advice: str = ADVICE) -> Iterator[TableFile]:
-    """Open a Parquet file below a folder; defects are reported in one sentence.
+    """Open a Parquet file below a folder; any damage, even if found in the block, is an InputError.
 
     Args:
       path: of the file below the folder; see storage.open_below.
       advice: what to do if the file cannot be read.
-
-    Raises:
-      InputError: the file is missing, not a plain file, damaged, or beyond the limits, even if that
-        shows only in the block.
     """
     try:
         with storage.open_below(folder, path) as stream:

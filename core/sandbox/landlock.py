@@ -40,14 +40,9 @@ def version() -> int:
 
 
 def restrict(read: Iterable[str], write: Iterable[str], *, network: bool) -> None:
-    """Restrict this thread, and those it starts, to these paths and what lies below them.
+    """Restrict this thread, and those it starts, to reading and writing below these paths.
 
-    Nothing can be executed. Paths that do not exist are ignored.
-
-    Args:
-      read: what may be read.
-      write: what may be read, changed, created and deleted.
-      network: whether TCP stays allowed.
+    Nothing can be executed. Paths that do not exist are ignored. `network` keeps TCP.
 
     Raises:
       OSError: the kernel has no Landlock, or denies it.

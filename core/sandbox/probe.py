@@ -28,14 +28,11 @@ TRIES: Final = (
 
 
 def outcomes(path: str) -> dict[str, str]:
-    """Try everything from inside the sandbox of decoders.
+    """Return the system's error for each of TRIES from inside the sandbox of decoders, or "".
 
     Args:
       path: absolute path of a file outside Python's installation, in a folder of its own; without
         an effective sandbox it is deleted.
-
-    Returns:
-      The system's error for each of TRIES, empty if it was allowed.
     """
     child = Child(f"{__name__}:probe", timeout_s=60, sandbox=Sandbox(memory_gb=_MEMORY_GB))
     try:

@@ -82,11 +82,6 @@ class Stage:
         return Tally(stage=self.name, candidates=candidates, kept=kept)
 
     def reject(self, candidate_id: str, rejection: Rejection, **lineage: str | None) -> Reject:
-        """Return the reject of a candidate.
-
-        Args:
-          candidate_id: id of the annotation record, frame or pair.
-          **lineage: `source_id`, `source_path` and `source_sha256`, as far as they are known.
-        """
+        """Return the reject of a candidate, with its `source_…` fields as far as they are known."""
         found: dict[str, Any] = asdict(rejection) | lineage
         return Reject(candidate_id=candidate_id, stage=self.name, **found)

@@ -241,16 +241,10 @@ def _transposed(columns: dict[str, Any]) -> dict[str, dict[str, Any]] | None:
 def read_items(
     benchmark: str, source: Path, columns: Columns = NAMED, max_bad_share: float = 0.0
 ) -> Iterator[BenchmarkItem]:
-    """Yield the rows of a benchmark in the order of its files.
+    """Yield the rows of a benchmark, a key of BENCHMARKS, in the order of its files.
 
     A record that has none of the benchmark's forms, or lacks a field, becomes an item with a
-    `problem`.
-
-    Args:
-      benchmark: a key of BENCHMARKS.
-      source: see `benchmark_files`.
-      columns: the column names of your own tables.
-      max_bad_share: of the records, see `allowed_bad`; 0 stops at the first bad record.
+    `problem`. A `max_bad_share` of 0 stops at the first; see `allowed_bad`.
     """
     forms, names = FORMS[benchmark], _Names()
     number = records = 0

@@ -111,8 +111,7 @@ def as_it_was(item: BenchmarkItem, said: Exported, columns: tuple[str, ...]) -> 
     """Return the item of an exported row with the names and the annotation that it had.
 
     Args:
-      item: as it is read of the record without them; its annotation has the columns that are left.
-      said: the other fields of the row.
+      item: as read without them; its annotation has the columns that are left.
       columns: of its images.
     """
     shown = tuple(
