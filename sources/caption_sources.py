@@ -137,7 +137,7 @@ C = TypeVar("C", bound=CaptionRecord)
 
 
 def read_captions(path: str | Path, source: Source | None = None) -> Iterator[CaptionRecord]:
-    """Yield the captions of a file or folder in order; None detects its format, see detect_source."""
+    """Yield the captions of a file or folder in order; None detects the format of its source."""
     readers: dict[Source, Callable[[Path], Iterator[CaptionRecord]]] = {
         "coco": _read_coco,
         "karpathy": _read_karpathy,

@@ -75,7 +75,7 @@ class FoundFile:
         return sha256.hexdigest()
 
     def read(self) -> bytes:
-        """Return the content at one instant; raise SourceChanged or FetchFailed if it changed meanwhile."""
+        """Return the content; raise SourceChanged or FetchFailed if it changed meanwhile."""
         if self.listed is None:
             return read_source(self.place)
         info = self._stat()

@@ -117,7 +117,7 @@ def _timeout(system: Any) -> dict[str, float]:
 
 
 def fetch(url: str, info: dict[str, Any], copy: IO[bytes]) -> None:
-    """Write an object to an empty file, and check its length and checksum; see `stat` for `info`."""
+    """Write an object to an empty file; check length and checksum. See `stat` for `info`."""
     field = next((name for name in ("md5Hash", "Content-MD5") if info.get(name)), "ETag")
     tag = str(info.get("ETag", "")).strip('"')
     is_amazon = "StorageClass" in info and _MD5.fullmatch(tag)

@@ -117,7 +117,7 @@ class SourceFolder:
             storage.write_bytes(url, msgspec.json.encode(_index(self)))
 
     def find(self, name: str, suffixes: Sequence[str] = ()) -> FoundFile | MissingFile:
-        """Return a file, or why there is none; see `find_file`. A silent store raises FetchFailed."""
+        """Return a file, or why there is none; raise FetchFailed if the store fails."""
         if self.is_on_disk:
             path = find_file(self.root, name, suffixes, self.follow_links)
             if isinstance(path, MissingFile):
