@@ -1,5 +1,6 @@
-"""Names and seeds that depend on content alone: never on position, process or clock."""
+"""Digests, names and seeds that depend on content alone, and the versions of packages."""
 
+import functools
 import hashlib
 import json
 from collections import Counter
@@ -68,3 +69,24 @@ def sample_rank(record_id: str) -> int:
     """Return a record's number in [0, 2**64): samples take the records with the lowest."""
     digest = hashlib.blake2b(record_id.encode(), digest_size=8, person=b"sample").digest()
     return int.from_bytes(digest, "big")
+
+
+def versions_of(*packages: str) -> dict[str, str]:
+    """Return the versions of the packages that are installed."""
+    found = {package: _version(package) for package in packages}
+    return {package: one for package, one in found.items() if one is not None}
+
+
+def version(package: str) -> str:
+    from importlib import metadata  # which imports the parser of e-mail
+
+    return metadata.version(package)
+
+
+@functools.cache
+def _version(package: str) -> str | None:
+    # Parses the package's metadata anew each time, which takes milliseconds.
+    try:
+        return version(package)
+    except ModuleNotFoundError:  # importlib.metadata's PackageNotFoundError is one
+        return None

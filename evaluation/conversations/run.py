@@ -17,12 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from eqforge.core.console import Ticker
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures, storage
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
-from eqforge.core.identity import derive_seed, fingerprint
-from eqforge.core.ticker import Ticker
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import derive_seed, fingerprint, versions_of
 from eqforge.evaluation.conversations.answers import (
     ANSWERS,
     FAILURES,

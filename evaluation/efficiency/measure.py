@@ -18,8 +18,7 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
 from eqforge.core.files.pictures import read_pixels
-from eqforge.core.identity import derive_seed
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import derive_seed, versions_of
 from eqforge.evaluation.efficiency.result import (
     BatchSpeed,
     Efficiency,

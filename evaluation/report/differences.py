@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eqforge.core.errors import InputError
-from eqforge.core.versions import version
+from eqforge.core.identity import version
 from eqforge.core.visible import json_text, shortened
 from eqforge.evaluation.report.folder import (
     Folder,

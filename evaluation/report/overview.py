@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from eqforge.core.versions import version
+from eqforge.core.identity import version
 from eqforge.core.visible import counted
 from eqforge.evaluation.report.folder import link
 from eqforge.evaluation.report.tables import Numbers, Written

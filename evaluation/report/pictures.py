@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from PIL import Image
 
+from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb, opened
-from eqforge.core.ticker import ticked
 from eqforge.evaluation.report.items import Pane
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.shelf import check_picture_id, make_shelf, suffix_of

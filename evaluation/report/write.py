@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
-from eqforge.core.identity import sha256_hex
-from eqforge.core.ticker import ticked
-from eqforge.core.versions import version
+from eqforge.core.identity import sha256_hex, version
 from eqforge.evaluation.report.folder import (
     Folder,
     Note,

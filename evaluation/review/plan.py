@@ -10,8 +10,7 @@ import msgspec
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.identity import sha256_hex
-from eqforge.core.versions import version
+from eqforge.core.identity import sha256_hex, version
 from eqforge.core.visible import counted
 from eqforge.evaluation.report.folder import (
     Folder,

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from eqforge.core.console import Ticker
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures, storage
-from eqforge.core.identity import fingerprint
-from eqforge.core.ticker import Ticker
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import fingerprint, versions_of
 from eqforge.evaluation.scoring.batches import LENGTH_STEP, Batch, cut_batches
 from eqforge.evaluation.scoring.gather import (
     Folder,

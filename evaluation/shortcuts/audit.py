@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
 from eqforge.core.identity import picture_key, sample_rank
-from eqforge.core.ticker import ticked
 from eqforge.evaluation.shortcuts.judges import (
     CONTRASTS,
     Contrast,

@@ -19,8 +19,7 @@ from torch.utils.data import DataLoader
 
 from eqforge.core.errors import BuildError, InputError, MissingExtra
 from eqforge.core.files.pictures import VERSION as DECODER_VERSION
-from eqforge.core.identity import derive_seed
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import derive_seed, versions_of
 from eqforge.evaluation.scoring.pictures import plain_errors
 from eqforge.evaluation.training.examples import Batch, Examples, Plan, count_steps, read_examples
 from eqforge.evaluation.training.feeds import (

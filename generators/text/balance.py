@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
+from eqforge.core.console import Ticker
 from eqforge.core.errors import MissingExtra
 from eqforge.core.identity import bucket, derive_seed
-from eqforge.core.ticker import Ticker
 from eqforge.core.word_model import WORD, WordModel, words_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from eqforge.core.errors import InputError, MissingExtra
-from eqforge.core.versions import version
+from eqforge.core.identity import version
 from eqforge.generators.text.analysis import Analysis, Tagger, Token, find_tokens
 from eqforge.generators.text.parts import english, lemmatizer
 from eqforge.generators.text.words import word_set

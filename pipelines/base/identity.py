@@ -13,9 +13,8 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import pictures, storage
 from eqforge.core.files.checked import shown
 from eqforge.core.files.source_file import digest_input
-from eqforge.core.identity import fingerprint
+from eqforge.core.identity import fingerprint, versions_of
 from eqforge.core.urls import public
-from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
 from eqforge.pipelines.base.pipeline import (
     MEDIA,

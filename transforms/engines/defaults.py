@@ -20,7 +20,7 @@ from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
 
 from eqforge.core.errors import InputError
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import versions_of
 from eqforge.transforms.engines.flink import is_embedded, overview
 
 BOOT = "eqforge-beam-boot"

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from eqforge.core.ticker import in_words
+from eqforge.core.console import in_words
 
 LINE_EVERY_S = 10.0
 Expected = Mapping[str, tuple[int, str]]

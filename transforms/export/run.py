@@ -21,7 +21,7 @@ import pyarrow as pa
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import clipped
 from eqforge.core.files.table_file import TableFile
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import versions_of
 from eqforge.core.visible import counted
 from eqforge.schemas.dataset.licences import (
     ANNOTATION,

@@ -13,10 +13,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from eqforge.core.console import Ticker
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.disk import DigestingStream
-from eqforge.core.ticker import Ticker
 from eqforge.schemas.dataset.manifest import FILE_PATH, DataFile
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.tables.datasets import table_type

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from eqforge.core.files import pictures
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import versions_of
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.schemas.tables.pairs import ImageRow

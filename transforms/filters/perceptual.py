@@ -16,8 +16,8 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
+from eqforge.core.identity import versions_of
 from eqforge.core.ranges import check_range
-from eqforge.core.versions import versions_of
 from eqforge.models.scorer import Identity, Picture
 from eqforge.schemas.records.scores import Rejection, Score, compact_json, value_of
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from eqforge.core.errors import BuildError, InputError
+from eqforge.core.identity import versions_of
 from eqforge.core.ranges import check_range
-from eqforge.core.versions import versions_of
 from eqforge.models.scorer import Identity
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from eqforge.core.errors import BuildError, InputError
+from eqforge.core.identity import versions_of
 from eqforge.core.ranges import check_range
-from eqforge.core.versions import versions_of
 from eqforge.generators.diffusion.prompts import PromptPair
 from eqforge.generators.diffusion.settings import (
     DEFAULT_WORDS,

@@ -15,7 +15,7 @@ import numpy as np
 
 from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.pictures import read_pixels
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import versions_of
 from eqforge.generators.editors.canvas import composite
 from eqforge.generators.editors.editor import Edited, Editor, EditRequest
 from eqforge.generators.editors.registry import describe_editors, load_editor

@@ -16,8 +16,8 @@ from PIL import Image
 
 from eqforge.core.files import storage
 from eqforge.core.files.pictures import opened, read_pixels
+from eqforge.core.identity import versions_of
 from eqforge.core.ranges import check_range
-from eqforge.core.versions import versions_of
 from eqforge.generators.text import words
 from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import StoredImage

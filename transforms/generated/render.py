@@ -13,9 +13,8 @@ from typing import Any
 import msgspec
 
 from eqforge.core.files.pictures import read_pixels
-from eqforge.core.identity import sha256_hex
+from eqforge.core.identity import sha256_hex, version, versions_of
 from eqforge.core.sandbox.child import ChildFailed
-from eqforge.core.versions import version, versions_of
 from eqforge.generators.scenes.assets import STAGE_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.propose import SCENES_STAGE
 from eqforge.schemas.records.books import Reject, Stage

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 import tyro
 
 from eqforge.core.errors import InputError
+from eqforge.core.identity import versions_of
 from eqforge.core.ranges import check_range
-from eqforge.core.versions import versions_of
 from eqforge.schemas.records.scores import Identity
 
 if TYPE_CHECKING:

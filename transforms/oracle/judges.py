@@ -19,7 +19,7 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import versions_of
 from eqforge.core.visible import nearest
 from eqforge.models.scorer import Identity
 from eqforge.schemas.records.scores import Rejection, Score, value_of

@@ -12,8 +12,7 @@ import numpy as np
 from eqforge.core.files import pictures
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.core.files.source_folder import SourceFolder
-from eqforge.core.identity import sha256_hex
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import sha256_hex, versions_of
 from eqforge.generators.simat.crops import CropSettings, crop_box
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection

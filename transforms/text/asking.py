@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
 
+from eqforge.core.console import Ticker
 from eqforge.core.errors import InputError
-from eqforge.core.ticker import Ticker
 from eqforge.generators.text.llm.endpoint import Endpoint
 from eqforge.generators.text.llm.model import Answer, Question, key
 from eqforge.generators.text.llm.writer import open_model

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
+from eqforge.core.console import ticked
 from eqforge.core.identity import derive_seed, picture_key
-from eqforge.core.ticker import ticked
 from eqforge.generators.text.balance import NO_NEGATIVE, VERSION, Possible, draw_negatives
 from eqforge.generators.text.hard_negatives.make import find_hard_negatives
 from eqforge.generators.text.hard_positives.reconcile import what_is_said

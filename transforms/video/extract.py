@@ -13,7 +13,7 @@ from eqforge.core.files.found_frames import FoundFrames, find_video
 from eqforge.core.files.objects import FetchFailed
 from eqforge.core.files.source_file import SourceFile
 from eqforge.core.files.source_folder import SourceFolder
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import versions_of
 from eqforge.generators.text import words
 from eqforge.schemas.records.frames import (
     VIDEO_SUFFIXES,

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, get_args
 
 import tyro
 
-from eqforge.core.console import DocumentOptions, give
+from eqforge.core.console import DocumentOptions, give, ticked
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
 from eqforge.core.shell import shell
-from eqforge.core.ticker import ticked
 from eqforge.core.visible import counted, in_lines, nearest, visible
 from eqforge.generators.text.lints.findings import ERRORS, KINDS, Finding, Severity
 from eqforge.schemas.records.judgements import Erratum

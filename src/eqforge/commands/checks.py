@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from eqforge.commands.picture_checks import check_draws, check_locks, check_proofs, check_specs
+from eqforge.core.console import ticked
 from eqforge.core.errors import InputError
 from eqforge.core.files import disk, storage
 from eqforge.core.files.pictures import BadImage, TooManyPixels, open_rgb
 from eqforge.core.identity import sha256_hex
-from eqforge.core.ticker import ticked
 from eqforge.core.visible import shortened
 from eqforge.generators.text.caption_lint import CaptionSettings, lint_caption, lint_pair
 from eqforge.generators.text.lints.lint import lint_records

@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from eqforge.core.console import ticked
 from eqforge.core.files.pictures import read_pixels
-from eqforge.core.ticker import ticked
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.claims import differs_as_declared
 from eqforge.generators.scenes.propose import DATASET, SceneProposer

@@ -13,7 +13,7 @@ from eqforge.core.errors import InputError, reported_errors
 from eqforge.core.files import storage
 from eqforge.core.files.checked import name_of
 from eqforge.core.files.source_file import one_content
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import versions_of
 from eqforge.core.visible import in_lines, nearest, visible
 from eqforge.pipelines.base.command import (
     UNNAMED,

@@ -2,7 +2,7 @@ from importlib import metadata
 
 import pytest
 
-from eqforge.core.versions import versions_of
+from eqforge.core.identity import versions_of
 
 
 def test_packages_that_are_missing_are_left_out() -> None:
