@@ -25,7 +25,7 @@ _TYPES = {"STR": "TEXT", "INT": "NUMBER", "FLOAT": "NUMBER"}
 _TYPE = re.compile(r"\b(STR|INT|FLOAT)\b")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Command:
     """The `main` of a command.
 
@@ -41,9 +41,10 @@ class Command:
     program: str
     settings: Any
     run: Callable[[Any], int]
-    description: str | None
-    console: type[ConsoleOptions]
-    keeps_output: bool
+    _: dataclasses.KW_ONLY
+    description: str | None = None
+    console: type[ConsoleOptions] = ConsoleOptions
+    keeps_output: bool = False
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Run the command with `argv`, by default the program's own; return the exit status."""
@@ -58,26 +59,6 @@ class Command:
                 )
             )
         raise AssertionError("reported_errors swallows nothing")
-
-
-def shell(
-    program: str,
-    settings: Any,
-    run: Callable[[Any], int],
-    *,
-    description: str | None = None,
-    console: type[ConsoleOptions] = ConsoleOptions,
-    keeps_output: bool = False,
-) -> Command:
-    """Return the `main` of a command; see Command."""
-    return Command(
-        program=program,
-        settings=settings,
-        run=run,
-        description=description,
-        console=console,
-        keeps_output=keeps_output,
-    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)

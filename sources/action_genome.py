@@ -81,7 +81,13 @@ def read_action_genome(
       frame_list: `frame_list.txt`; with it only the listed frames are returned.
     """
     listed = None if frame_list is None else set(_listed_frames(frame_list))
-    boxes = None if persons is None else {k: _xyxy(node) for k, node in read_members(persons)}
+    boxes: dict[str, tuple[FourNumbers, ...]] | None = None
+    if persons is not None:
+        boxes = {}
+        for key, node in read_members(persons):
+            if (mode := node["bbox_mode"]).name() != "xyxy":
+                mode.fail("xyxy")
+            boxes[key] = tuple(map(_box, node["bbox"].elements()))
     videos: dict[str, list[AnnotatedFrame]] = {}
     for key, node in read_members(objects):
         if listed is None or key in listed:
@@ -130,13 +136,6 @@ def _box(node: Node) -> FourNumbers:
     if len(values) != 4:
         node.fail("four numbers")
     return (values[0], values[1], values[2], values[3])
-
-
-def _xyxy(record: Node) -> tuple[FourNumbers, ...]:
-    mode = record["bbox_mode"]
-    if mode.name() != "xyxy":
-        mode.fail("xyxy")
-    return tuple(map(_box, record["bbox"].elements()))
 
 
 def _listed_frames(path: str | Path) -> Iterator[str]:

@@ -272,7 +272,12 @@ def _valse(record_id: str, record: Node) -> Iterator[TextPair]:
 def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
     tag = record.get("tag")
     is_eqben = "caption0" in record.mapping()
-    captions = [_first(record[f"caption{'' if is_eqben else '_'}{side}"]).text() for side in (0, 1)]
+    captions = []
+    for side in (0, 1):
+        caption = record[f"caption{'' if is_eqben else '_'}{side}"]
+        if isinstance(caption.value, list):  # EqBen's loader takes the first
+            caption = next(caption.elements(), None) or caption.fail("a caption")
+        captions.append(caption.text())
     for side in (0, 1):
         image = _optional(record, f"image_{side}", f"image_{side}_id", f"image{side}")
         yield TextPair(
@@ -283,13 +288,6 @@ def _two_by_two(record_id: str, record: Node) -> Iterator[TextPair]:
             kind=None if tag is None else tag.text(),
             design="two_by_two",
         )
-
-
-def _first(captions: Node) -> Node:
-    """Return the first of several captions, which EqBen's loader takes, or the only one."""
-    if not isinstance(captions.value, list):
-        return captions
-    return next(captions.elements(), None) or captions.fail("a caption")
 
 
 def _own(record_id: str, record: Node) -> Iterator[TextPair]:

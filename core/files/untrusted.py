@@ -120,7 +120,13 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
     try:
         module, _, name = request["reader"].partition(":")
         reader: Callable[..., Iterator[Any]] = getattr(importlib.import_module(module), name)
-        _limit_memory(MAX_EXPANSION * size + free + _SPARE_BYTES)
+        if sys.platform == "linux":
+            pages = int(Path("/proc/self/statm").read_text().split()[0])
+            most = MAX_EXPANSION * size + free + _SPARE_BYTES
+            most += pages * os.sysconf("SC_PAGE_SIZE")
+            _, hard = resource.getrlimit(resource.RLIMIT_AS)
+            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(resource.RLIMIT_AS, (most, hard))
         taken = 0
         for answer in reader(io.BufferedReader(_File(parent, size), 1 << 20), **arguments):
             taken += answer.nbytes if isinstance(answer, memoryview) else 0
@@ -133,12 +139,3 @@ def serve(request: dict[str, Any], parent: Parent) -> Iterator[Any]:
     except Exception as error:  # a damaged file can make readers raise anything
         said = " ".join(str(error).split())
         yield {"rejected": f"{type(error).__name__}: {said}" if said else type(error).__name__}
-
-
-def _limit_memory(free: int) -> None:
-    if sys.platform == "linux":
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        most = pages * os.sysconf("SC_PAGE_SIZE") + free
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))

@@ -9,7 +9,7 @@ import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.pictures import MAX_PIXELS
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.evaluation.conversations.questions import QUESTION, check_template
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
 from eqforge.evaluation.tables.render import FORMATS
@@ -141,7 +141,7 @@ def converse_command(settings: ConverseSettings) -> int:
     return 0
 
 
-main = shell("eqforge converse", ConverseSettings, converse_command, keeps_output=True)
+main = Command("eqforge converse", ConverseSettings, converse_command, keeps_output=True)
 """Asks what a command line names."""
 
 if __name__ == "__main__":

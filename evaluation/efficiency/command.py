@@ -2,7 +2,7 @@
 
 import sys
 
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import in_lines
 from eqforge.evaluation.efficiency.result import Efficiency, EfficiencySettings
 
@@ -33,7 +33,7 @@ def efficiency_command(settings: EfficiencySettings) -> int:
     return 0
 
 
-main = shell("eqforge efficiency", EfficiencySettings, efficiency_command, keeps_output=True)
+main = Command("eqforge efficiency", EfficiencySettings, efficiency_command, keeps_output=True)
 """Measures what a command line names."""
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import tyro
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.files.typed_json import decode, read_bytes
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import in_lines, visible
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
@@ -177,7 +177,7 @@ def as_text(front: Front) -> str:
     )
 
 
-main = shell("eqforge pareto", ParetoSettings, pareto_command, keeps_output=True)
+main = Command("eqforge pareto", ParetoSettings, pareto_command, keeps_output=True)
 """Finds the front that a command line asks for."""
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 import tyro
 
 from eqforge.core.errors import InputError
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.evaluation.metrics.ties import TieRule
 from eqforge.evaluation.plots.canvas import check_output
 from eqforge.evaluation.statistics.bootstrap import RESAMPLES
@@ -171,7 +171,7 @@ def _draw_table(settings: PlotSettings) -> None:
     tables.draw_strengths(numbers, settings.title or "SIMAT", settings.output)
 
 
-main = shell("eqforge plot", PlotSettings, plot_command)
+main = Command("eqforge plot", PlotSettings, plot_command)
 """Draws what a command line names."""
 
 if __name__ == "__main__":

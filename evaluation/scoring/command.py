@@ -12,7 +12,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.checked import read_text_lines
 from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.core.ranges import check_workers
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import in_lines
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def score_command(settings: ScoreSettings) -> int:
     return int(_lacks_scores(manifest))
 
 
-main = shell("eqforge score", ScoreSettings, score_command)
+main = Command("eqforge score", ScoreSettings, score_command)
 """Scores what a command line names."""
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from eqforge.core.errors import InputError
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.reader import Dataset
@@ -153,7 +153,7 @@ def _read(path: Path) -> "tuple[Iterable[TextPair], int]":
     return pairs, len(records) - len(pairs)
 
 
-main = shell("eqforge audit", AuditSettings, audit_command, keeps_output=True)
+main = Command("eqforge audit", AuditSettings, audit_command, keeps_output=True)
 """Audits what a command line names; 1 if `--fail-above` is exceeded."""
 
 if __name__ == "__main__":

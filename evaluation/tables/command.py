@@ -4,7 +4,7 @@ import sys
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.evaluation.tables.render import FILES, FORMATS, Report
 from eqforge.evaluation.tables.report import labelled
 from eqforge.evaluation.tables.settings import MetricsSettings
@@ -34,7 +34,7 @@ def metrics_report(settings: MetricsSettings) -> Report:
     return labelled(measured(settings), settings.labels)
 
 
-main = shell("eqforge metrics", MetricsSettings, metrics_command, keeps_output=True)
+main = Command("eqforge metrics", MetricsSettings, metrics_command, keeps_output=True)
 """Measures what a command line names."""
 
 if __name__ == "__main__":

@@ -12,20 +12,8 @@ from eqforge.core.files.pictures import MAX_PIXELS
 from eqforge.schemas.records.books import Reject, Tally
 
 VIDEO_SUFFIXES = (
-    ".mp4",
-    ".mkv",
-    ".webm",
-    ".mov",
-    ".m4v",
-    ".avi",
-    ".flv",
-    ".ts",
-    ".mpg",
-    ".mpeg",
-    ".wmv",
-    ".3gp",
-    ".ogv",
-    ".gif",
+    *(".mp4", ".mkv", ".webm", ".mov", ".m4v", ".avi", ".flv", ".ts"),
+    *(".mpg", ".mpeg", ".wmv", ".3gp", ".ogv", ".gif"),
 )
 """Suffixes tried after a video's id; the first that is found wins."""
 

@@ -227,7 +227,11 @@ def read_fields(fields: Fields, entry: Entry) -> Iterator[BenchmarkItem]:
             *(node[name].text() for name in fields.negatives),
             *(_options(node, fields.options) if fields.options else ()),
         ),
-        answer="".join(_written(node[name]) for name in fields.answer),
+        # Some benchmarks write the answers 0 and 1 as numbers.
+        answer="".join(
+            str(node[name].integer()) if isinstance(node[name].value, int) else node[name].text()
+            for name in fields.answer
+        ),
         box=box_of(node) if fields.has_box else None,
         annotation=rest(node, *(name for name in used if name not in fields.noted)),
         refusal=fields.check(node),
@@ -258,11 +262,6 @@ def box_fields(row: Mapping[str, Any]) -> dict[str, Any]:
     return dict(zip(BOX, (*corner, *size), strict=True))
 
 
-def _written(node: Node) -> str:
-    """Return a text, or a whole number as text: some benchmarks write the answers 0 and 1."""
-    return str(node.integer()) if isinstance(node.value, int) else node.text()
-
-
 def _joined(node: Node, name: str) -> str:
     """Return the text of a field, or the joined texts of a list."""
     found = node.get(name)
@@ -285,11 +284,10 @@ def _options(node: Node, name: str) -> Iterator[str]:
 
 def record_id(entry: Entry, image: str, own: str | None) -> str:
     """Return the name of a record: its own id, or its image and a digest of its content."""
-    if own is None:
-        digest = short_digest(with_names(entry.node.value))
-        stem = PurePosixPath(image).stem
-        return f"{stem}#{digest}" if stem else digest
-    return own
+    if own is not None:
+        return own
+    digest, stem = short_digest(with_names(entry.node.value)), PurePosixPath(image).stem
+    return f"{stem}#{digest}" if stem else digest
 
 
 def own_id(node: Node, *names: str) -> str | None:

@@ -1,6 +1,8 @@
 """Finds the files of a published benchmark, and yields its items, each with an id of its own."""
 
+import contextlib
 import fnmatch
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -117,21 +119,13 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     files = _files_in(source, forms)
     if not files:
         wanted = ", ".join(_patterns(forms)) or f"files that end in {', '.join(SUFFIXES)}"
-        there = names_of(path.name for path in source.iterdir())
-        raise InputError(
-            f"{source}: expected {wanted}; found {there or 'nothing'}{_other_fields(source)}"
-        )
+        found = names_of(path.name for path in source.iterdir()) or "nothing"
+        with contextlib.suppress(InputError):
+            for path in _files_in(source, ())[:1]:
+                for entry in itertools.islice(_of_file(path, ()), 1):
+                    found += f"; {name_of(path.name)} has {found_in(entry.node.value)}"
+        raise InputError(f"{source}: expected {wanted}; found {found}")
     return files
-
-
-def _other_fields(source: Path) -> str:
-    """Return the fields of the first file of a folder that has no wanted file, or nothing."""
-    path = next(iter(_files_in(source, ())), None)
-    try:
-        entry = path and next(_of_file(path, ()), None)
-    except InputError:
-        return ""
-    return f"; {name_of(path.name)} has {found_in(entry.node.value)}" if path and entry else ""
 
 
 def read_entries(source: Path, forms: Sequence[Form], columns: Columns = NAMED) -> Iterator[Entry]:

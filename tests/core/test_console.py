@@ -9,7 +9,7 @@ import pytest
 
 from eqforge.core.console import DocumentOptions, give, session, take
 from eqforge.core.errors import InputError
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,8 +31,8 @@ def run(arguments: Arguments) -> int:
     return 0
 
 
-main = shell("program", Arguments, run, console=DocumentOptions)
-whole = shell("program", Arguments, run, console=DocumentOptions, keeps_output=True)
+main = Command("program", Arguments, run, console=DocumentOptions)
+whole = Command("program", Arguments, run, console=DocumentOptions, keeps_output=True)
 
 
 def test_a_quiet_command_prints_its_last_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ import tyro
 from eqforge.core.console import DocumentOptions, give, ticked
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import shown
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, nearest, visible
 from eqforge.generators.text.lints.findings import ERRORS, KINDS, Finding, Severity
 from eqforge.schemas.records.judgements import Erratum
@@ -181,7 +181,7 @@ def _samples(path: Path) -> Mapping[str, list[str]] | None:
     return found
 
 
-main = shell("eqforge lint", LintSettings, lint_command, console=DocumentOptions)
+main = Command("eqforge lint", LintSettings, lint_command, console=DocumentOptions)
 
 if __name__ == "__main__":
     sys.exit(main())

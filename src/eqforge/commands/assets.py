@@ -12,7 +12,7 @@ import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import in_lines, visible
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.copies import (
@@ -303,4 +303,4 @@ def _over(known: Asset | None, asset: Asset) -> str:
     return "; takes the place of another one of that id" if is_other else ""
 
 
-main = shell("eqforge assets", List | Check | Fetch | Adopt, assets_command, keeps_output=True)
+main = Command("eqforge assets", List | Check | Fetch | Adopt, assets_command, keeps_output=True)

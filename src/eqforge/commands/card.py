@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 
 if TYPE_CHECKING:
     from eqforge.schemas.dataset.about import About
@@ -72,4 +72,4 @@ def write_card(arguments: Arguments) -> list[str]:
     return write_documents(profile_of(dataset, about), arguments.output or dataset.folder)
 
 
-main = shell("eqforge card", Arguments, card_command)
+main = Command("eqforge card", Arguments, card_command)

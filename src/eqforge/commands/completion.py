@@ -16,7 +16,7 @@ from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, subcommand
 
 from eqforge.core.console import ConsoleOptions, DocumentOptions
 from eqforge.core.errors import MissingExtra
-from eqforge.core.shell import in_words, shell, with_console
+from eqforge.core.shell import Command, in_words, with_console
 from eqforge.evaluation.training.settings import FinetuneSettings
 from eqforge.pipelines import combined
 from eqforge.pipelines.base.command import PlanOptions
@@ -78,4 +78,4 @@ def _one_of(kinds: Mapping[str, Any]) -> type:
     return dataclasses.make_dataclass("Chosen", [("of", functools.reduce(operator.or_, named))])
 
 
-main: Any = shell("eqforge completion", Arguments, complete, keeps_output=True)
+main: Any = Command("eqforge completion", Arguments, complete, keeps_output=True)

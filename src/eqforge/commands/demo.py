@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqforge.core.errors import EqforgeError
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import visible
 from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.schemas.tables.vlue import TASKS
@@ -161,4 +161,4 @@ def _build(name: str, build: Build, arguments: Arguments) -> int:
     return max(Main(pipeline_of(name))(argv), verify.main([output]))
 
 
-main = shell("eqforge demo", Arguments, demo)
+main = Command("eqforge demo", Arguments, demo)

@@ -9,7 +9,7 @@ import tyro
 
 from eqforge.core.console import DocumentOptions, give
 from eqforge.core.errors import InputError
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, json_text, nearest, shortened, visible
 from eqforge.schemas.dataset.differences import TableDifference, compare_manifests
 
@@ -187,4 +187,4 @@ def _value(value: Any) -> str:
     return shortened(visible(json_text(value)), SHOWN_CHARACTERS)
 
 
-main = shell("eqforge diff", Arguments, diff_command, console=DocumentOptions, keeps_output=True)
+main = Command("eqforge diff", Arguments, diff_command, console=DocumentOptions, keeps_output=True)

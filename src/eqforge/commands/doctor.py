@@ -23,7 +23,7 @@ from eqforge.core.errors import EqforgeError
 from eqforge.core.files.disk import cache_folder
 from eqforge.core.sandbox import landlock, probe
 from eqforge.core.sandbox.sandbox import VARIABLE
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.generators.scenes.kubric_import import EXTRA, no_blender
 from eqforge.generators.text.wordnet import wordnet_version
 
@@ -258,4 +258,4 @@ def _table(found: list[Fact]) -> "Table":
     return table
 
 
-main = shell("eqforge doctor", Arguments, doctor, keeps_output=True)
+main = Command("eqforge doctor", Arguments, doctor, keeps_output=True)

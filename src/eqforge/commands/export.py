@@ -10,7 +10,7 @@ import tyro
 from eqforge.core.console import DocumentOptions, give
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import counted, nearest, visible
 from eqforge.transforms.export.formats import FORMATS, ExportSettings
 
@@ -93,4 +93,4 @@ def _lines(output: str, files: "list[DataFile]") -> Iterator[str]:
     yield f"{output}: {counted(len(files), 'files')}, {counted(rows, 'rows')}, {size / 1e6:,.1f} MB"
 
 
-main = shell("eqforge export", Arguments, export_command, console=DocumentOptions)
+main = Command("eqforge export", Arguments, export_command, console=DocumentOptions)

@@ -10,7 +10,7 @@ import tyro
 
 from eqforge.core.console import DocumentOptions, give
 from eqforge.core.errors import InputError
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import in_lines, json_text, nearest, visible
 from eqforge.schemas.dataset.manifest import Manifest
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
@@ -291,4 +291,4 @@ def _is_short(value: object) -> bool:
     return value is not None and not is_long and not isinstance(value, dict)
 
 
-main = shell("eqforge inspect", Arguments, inspect, console=DocumentOptions, keeps_output=True)
+main = Command("eqforge inspect", Arguments, inspect, console=DocumentOptions, keeps_output=True)

@@ -24,7 +24,7 @@ from eqforge.commands.overlap_seen import (
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.ranges import check_workers
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.schemas.tables.description import Collection
 from eqforge.transforms.filters.minimality import HASH_BITS
 
@@ -167,4 +167,4 @@ def overlap_schema() -> "pa.Schema":
     )
 
 
-main = shell("eqforge overlap", Arguments, overlap_command)
+main = Command("eqforge overlap", Arguments, overlap_command)

@@ -8,7 +8,7 @@ import tyro
 
 from eqforge.core.console import DocumentOptions, give
 from eqforge.core.errors import InputError
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.urls import public
 from eqforge.core.visible import counted, visible
 
@@ -89,4 +89,4 @@ def report_dataset(arguments: Arguments) -> "Report":
     )
 
 
-main = shell("eqforge report", Arguments, report_command, console=DocumentOptions)
+main = Command("eqforge report", Arguments, report_command, console=DocumentOptions)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from eqforge.core.console import DocumentOptions, give
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import counted, in_lines, visible
 from eqforge.evaluation.review.settings import Import, Plan
 
@@ -100,4 +100,4 @@ def _percent(interval: "Interval") -> str:
     return f"[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
 
 
-main = shell("eqforge review", Plan | Import, review_command, console=DocumentOptions)
+main = Command("eqforge review", Plan | Import, review_command, console=DocumentOptions)

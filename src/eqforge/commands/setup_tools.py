@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import visible
 from eqforge.generators.text.wordnet import setup_wordnet
 
@@ -30,4 +30,4 @@ def set_up(_arguments: Arguments) -> int:
     return 0
 
 
-main = shell("eqforge setup", Arguments, set_up)
+main = Command("eqforge setup", Arguments, set_up)

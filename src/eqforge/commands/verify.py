@@ -20,7 +20,7 @@ from eqforge.core.errors import (
     EqforgeError,
     MissingExtra,
 )
-from eqforge.core.shell import shell
+from eqforge.core.shell import Command
 from eqforge.core.visible import counted, shortened, visible
 
 if TYPE_CHECKING:
@@ -152,4 +152,4 @@ def _verdict(outcomes: Collection[Outcome]) -> str:
     return verdict + (f"; noted {found['noted']} published defects" if found["noted"] else "")
 
 
-main = shell("eqforge verify", Arguments, verify_command, console=DocumentOptions)
+main = Command("eqforge verify", Arguments, verify_command, console=DocumentOptions)
