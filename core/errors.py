@@ -103,9 +103,13 @@ def _report(error: Exception) -> None:
         _leave(str(error), 1)
     if isinstance(error, EqforgeError):
         _leave(str(error), 2)
-    if isinstance(error, BrokenPipeError) and _is_reader_gone():
-        _forget_output()
-        raise SystemExit(1) from error
+    if isinstance(error, BrokenPipeError):
+        poll = select.poll()
+        with contextlib.suppress(ValueError):  # there may be no such file, as in a notebook
+            poll.register(sys.stdout.fileno(), 0)
+        if any(event & select.POLLERR for _, event in poll.poll(0)):
+            _forget_output()
+            raise SystemExit(1) from error
     # An error of the system names a file, or is no mistake of the code.
     if (
         isinstance(error, OSError)
@@ -197,13 +201,6 @@ def _leave(message: str, status: int) -> NoReturn:
 
 def tell(program: str, error: object) -> None:
     print(f"{program}: {shortened(str(error), MAX_MESSAGE_CHARS)}", file=sys.stderr)
-
-
-def _is_reader_gone() -> bool:
-    poll = select.poll()
-    with contextlib.suppress(ValueError):  # there may be no such file, as in a notebook
-        poll.register(sys.stdout.fileno(), 0)
-    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def _forget_output() -> None:

@@ -27,12 +27,7 @@ from eqforge.core.files.foreign_rows import read_rows, with_names
 from eqforge.core.files.typed_json import decode, read_bytes
 from eqforge.schemas.dataset.manifest import FILE_NAME
 from eqforge.schemas.records.scores import compact_json
-from eqforge.sources.hub_configurations import (
-    CARD,
-    Configuration,
-    configurations,
-    default_of,
-)
+from eqforge.sources.hub_configurations import CARD, Configuration, configurations, default_of
 from eqforge.sources.record_files import TIMES, Record, read_json_lines, read_table
 
 STATE, SPLITS = "state.json", "dataset_dict.json"

@@ -14,12 +14,7 @@ from eqforge.schemas.dataset.manifest import FILE_NAME
 from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.datasets import dataset_with
 from eqforge.sources.hugging_face import row_folder
-from eqforge.sources.simat import (
-    Triplet,
-    read_simat_captions,
-    read_transfos,
-    read_triplets,
-)
+from eqforge.sources.simat import Triplet, read_simat_captions, read_transfos, read_triplets
 from eqforge.sources.text_pairs import TextPair, read_text_pairs
 
 if TYPE_CHECKING:

@@ -17,13 +17,7 @@ from eqforge.core.files.checked import name_of
 from eqforge.core.files.typed_json import decode
 from eqforge.schemas.records.scores import compact_json
 from eqforge.sources.hugging_face import FORMS, RowFolder, row_folder
-from eqforge.sources.record_files import (
-    Record,
-    first_line,
-    read_json,
-    read_json_lines,
-    read_table,
-)
+from eqforge.sources.record_files import Record, first_line, read_json, read_json_lines, read_table
 
 TABLES: Final = (".csv", ".tsv")
 LINES: Final = (".jsonl", ".ndjson")

@@ -90,7 +90,10 @@ def retried(call: Callable[[], T]) -> T:
                 raise FetchFailed("file_missing", "no file of that name") from error
             final = isinstance(error, PermissionError | ValueError)
             if wait_s is None or final or isinstance(error.__cause__, ValueError):
-                raise FetchFailed(DOWNLOAD_FAILED, _sentence(error)) from error
+                cause = error.__cause__ if isinstance(error.__cause__, Exception) else error
+                text = " ".join(str(cause).split()) or type(cause).__name__
+                detail = public(re.sub(r"0x[0-9a-f]+", "0x", text))[:300]
+                raise FetchFailed(DOWNLOAD_FAILED, detail) from error
             time.sleep(wait_s)
     raise AssertionError("the last call returned or raised")
 
@@ -104,12 +107,6 @@ def _is_missing(error: Exception) -> bool:
     if type(cause).__module__.startswith("aiohttp"):
         return status is not None and 400 <= status < 500 and status not in (408, 425, 429)
     return not isinstance(cause, TimeoutError | ConnectionError | ValueError)
-
-
-def _sentence(error: Exception) -> str:
-    error = error.__cause__ if isinstance(error.__cause__, Exception) else error
-    text = " ".join(str(error).split()) or type(error).__name__
-    return public(re.sub(r"0x[0-9a-f]+", "0x", text))[:300]
 
 
 def _timeout(system: Any) -> dict[str, float]:

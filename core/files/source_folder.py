@@ -22,14 +22,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.files import shards, storage
 from eqforge.core.files.find_file import MISSING, MissingFile, candidates, find_file, reject_name
 from eqforge.core.files.found_file import CACHE_GB, FoundFile
-from eqforge.core.files.objects import (
-    DOWNLOAD_FAILED,
-    FetchFailed,
-    State,
-    retried,
-    stat,
-    state_of,
-)
+from eqforge.core.files.objects import DOWNLOAD_FAILED, FetchFailed, State, retried, stat, state_of
 from eqforge.core.urls import is_http, public
 from eqforge.core.visible import visible
 
@@ -166,16 +159,12 @@ def _kind(root: str) -> str:
     if root.endswith(_SHARDS) and not os.path.isdir(root):
         return "listed"
     if "://" not in root:
-        return "listed" if _holds_shards(_entries(root)) else "disk"
+        if not os.path.isdir(root):
+            return "disk"
+        with os.scandir(root) as entries:  # a link may lead round in a circle
+            names = (e.name + "/" * e.is_dir(follow_symlinks=False) for e in entries)
+            return "listed" if _holds_shards(names) else "disk"
     return "web" if is_http(root) else "listed"
-
-
-def _entries(folder: str) -> Iterator[str]:
-    """Yield the names in a folder; folders end with a slash."""
-    if os.path.isdir(folder):
-        with os.scandir(folder) as entries:
-            for entry in entries:  # a link may lead round in a circle
-                yield entry.name + "/" * entry.is_dir(follow_symlinks=False)
 
 
 def _holds_shards(names: Iterable[str]) -> bool:

@@ -23,15 +23,7 @@ from typing import Any, Final
 
 from eqforge.core.files.checked import Node
 from eqforge.schemas.tables.benchmarks import EQBEN
-from eqforge.sources.benchmarks.form import (
-    ORDER,
-    BenchmarkItem,
-    Entry,
-    Form,
-    kept,
-    record_id,
-    rest,
-)
+from eqforge.sources.benchmarks.form import ORDER, BenchmarkItem, Entry, Form, kept, record_id, rest
 
 CAPTIONS: Final = ("caption0", "caption1")
 FIELDS: Final = frozenset(("image0", "image1", *CAPTIONS))

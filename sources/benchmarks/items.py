@@ -10,15 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.checked import (
-    Node,
-    listed,
-    name_of,
-    names_of,
-    parse_json,
-    read_text,
-    shown,
-)
+from eqforge.core.files.checked import Node, listed, name_of, names_of, parse_json, read_text, shown
 from eqforge.core.files.foreign_rows import read_rows, with_names
 from eqforge.core.identity import short_digest
 from eqforge.core.visible import nearest

@@ -5,10 +5,6 @@ import pytest
 from eqforge.core.identity import versions_of
 
 
-def test_packages_that_are_missing_are_left_out() -> None:
-    assert list(versions_of("numpy", "no-such-package", "pillow")) == ["numpy", "pillow"]
-
-
 def test_the_metadata_of_a_package_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every step of every clip asks; parsing metadata each time took most of a build."""
     before = versions_of("numpy")

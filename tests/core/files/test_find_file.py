@@ -29,20 +29,6 @@ def test_an_id_finds_its_file_whatever_the_ending(root: Path, file: str) -> None
     assert find_file(str(root), "a", SUFFIXES) == str(root / file)
 
 
-def test_a_file_name_finds_its_file(root: Path) -> None:
-    (root / "train/-a.b.mkv").touch()
-    assert find_file(str(root), "train/-a.b.mkv", SUFFIXES) == str(root / "train/-a.b.mkv")
-    assert find_file(str(root), "train/-a.b", SUFFIXES) == str(root / "train/-a.b.mkv")
-
-
-def test_without_endings_only_the_name_itself_is_tried(root: Path) -> None:
-    (root / "a.mp4").touch()
-    assert find_file(str(root), "a.mp4") == str(root / "a.mp4")
-    assert find_file(str(root), "a") == MissingFile(
-        reason="file_missing", detail="no file of that name"
-    )
-
-
 def test_of_several_endings_the_same_one_wins_whichever_came_first(root: Path) -> None:
     for suffix in (".webm", ".mp4", ".mkv"):
         (root / f"a{suffix}").touch()

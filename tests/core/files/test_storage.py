@@ -136,10 +136,6 @@ def test_a_disk_is_told_from_a_store() -> None:
     assert not storage.is_local("memory://out/data")
 
 
-def test_urls_are_joined_with_single_slashes() -> None:
-    assert storage.join("gs://bucket/out/", "data", "a") == "gs://bucket/out/data/a"
-
-
 def test_a_url_of_a_kind_that_is_not_installed_is_wrong_input() -> None:
     with pytest.raises(InputError, match="nothing://x: Protocol not known: nothing"):
         storage.exists("nothing://x")

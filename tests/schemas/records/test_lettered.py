@@ -71,10 +71,6 @@ def test_options_of_one_text_are_told_by_their_letters_alone() -> None:
     assert read_letter("B", ["a cup", "a cup"]) == "B"
 
 
-def test_an_option_that_is_a_letter_is_the_option() -> None:
-    assert read_letter("A", ["B", "A"]) == "B"
-
-
 def test_long_answers_take_no_long_time() -> None:
     for text in ("(A" * 50_000, "the answer " * 20_000, "\n" * 100_000, "answer is" + " " * 50_000):
         read_letter(text, CAPTIONS)

@@ -11,15 +11,8 @@ import pytest
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.values import SCHEMA_VERSION
 from eqforge.schemas.tables.columns import with_metadata
-from eqforge.schemas.tables.generated import (
-    MASKS_TABLE,
-    RENDERED_TABLE,
-)
-from eqforge.schemas.tables.pairs import (
-    IMAGES_TABLE,
-    PAIRS_TABLE,
-    REJECTS_TABLE,
-)
+from eqforge.schemas.tables.generated import MASKS_TABLE, RENDERED_TABLE
+from eqforge.schemas.tables.pairs import IMAGES_TABLE, PAIRS_TABLE, REJECTS_TABLE
 from tests.samples import IMAGE, MASK, REJECT, RENDERED, SAMPLE
 
 ROWS = {
