@@ -1,4 +1,4 @@
-"""Tries what a sandbox refuses, from inside, for `eqforge doctor` and the tests.
+"""Tries what a sandbox denies, from inside, for `eqforge doctor` and the tests.
 
 Each try is harmless if it is allowed.
 """

@@ -62,7 +62,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A step of a pipeline that refuses candidates.
+    """A step of a pipeline that rejects candidates.
 
     Attributes:
       name: what the books call it.

@@ -50,7 +50,7 @@ class Asked:
 
     Attributes:
       part: the text that the answer speaks for or against.
-      reason: of a row that is refused for the answer.
+      reason: of a row that is rejected for the answer.
       text: the question in words.
     """
 

@@ -116,7 +116,7 @@ class Form:
       fields: those that every record has; the first form whose fields are there reads it. Empty for
         records that are arrays.
       array: of records that are arrays, what is in one, in words.
-      is_array: tells whether a value is such an array.
+      is_array: returns True for these arrays.
       read: yields the items of a record, with ids that are unique but for equal records.
       patterns: names of the files that are read of a folder; all that can be read if empty.
       folders: names of the folders that the files stand in, each with files of the same names.
