@@ -22,7 +22,8 @@ import apache_beam as beam
 import psutil
 
 from eqforge.core.errors import BuildError
-from eqforge.transforms.engines.run import pipeline_options, run
+from eqforge.transforms.engines.options import pipeline_options
+from eqforge.transforms.engines.run import run
 
 REFERENCES, RECORDS, KEYS = 1_000_000, 100_000, 16
 

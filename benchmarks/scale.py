@@ -64,6 +64,7 @@ from eqforge.transforms.dataset.plan import PlanFiles, read_plan, write_plan
 from eqforge.transforms.dataset.steps import ReadPlan, WriteTables
 from eqforge.transforms.dataset.tables import files_for, rejects_table, table_of
 from eqforge.transforms.engines import run as runners
+from eqforge.transforms.engines.options import pipeline_options
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
 from eqforge.transforms.video.extract import VideoPairRules, extract_frames
@@ -396,7 +397,7 @@ def run_captions(_: int, folder: Path, workers: int) -> None:
 
 def run_local(wire: Callable[[beam.Pipeline], None], folder: Path, workers: int) -> None:
     """Runs a pipeline on the local engine; one worker is this process."""
-    runners.run(wire, runners.pipeline_options([], workers), str(folder / "log"))
+    runners.run(wire, pipeline_options([], workers), str(folder / "log"))
 
 
 STAGES = {

@@ -38,7 +38,7 @@ class Door:
 
 DOORS = (
     Door(
-        user="transforms/engines/run.py",
+        user="transforms/engines/beam_patches.py",
         package="apache-beam",
         version="2.77",
         file="apache_beam/utils/interactive_utils.py",
@@ -55,7 +55,7 @@ DOORS = (
         texts=("_start_new_thread(",),
     ),
     Door(
-        user="transforms/engines/watchdog.py",
+        user="transforms/engines/beam_patches.py",
         package="apache-beam",
         version="2.77",
         file=WORKER_HANDLERS,
@@ -65,28 +65,28 @@ DOORS = (
         ),
     ),
     Door(
-        user="transforms/engines/listening.py",
+        user="transforms/engines/beam_patches.py",
         package="apache-beam",
         version="2.77",
         file=WORKER_HANDLERS,
         texts=("import grpc\n", "grpc.server(", "def port_from_worker(self, port)"),
     ),
     Door(
-        user="transforms/engines/listening.py",
+        user="transforms/engines/beam_patches.py",
         package="apache-beam",
         version="2.77",
         file=f"{RUNNERS}/worker/worker_pool_main.py",
         texts=("import grpc\n", "grpc.server("),
     ),
     Door(
-        user="transforms/engines/listening.py",
+        user="transforms/engines/beam_patches.py",
         package="apache-beam",
         version="2.77",
         file=f"{RUNNERS}/portability/abstract_job_service.py",
         texts=("import grpc\n",),
     ),
     Door(
-        user="transforms/engines/run.py",
+        user="transforms/engines/beam_patches.py",
         package="apache-beam",
         version="2.77",
         file=f"{RUNNERS}/worker/sdk_worker.py",

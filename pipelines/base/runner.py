@@ -42,6 +42,7 @@ from eqforge.transforms.dataset.replace import is_complete, settle
 from eqforge.transforms.engines import placement, progress
 from eqforge.transforms.engines import run as engine
 from eqforge.transforms.engines.exclusive_job import locked
+from eqforge.transforms.engines.options import pipeline_options
 from eqforge.transforms.engines.run_folder import outside, run_folder
 
 SHOWN_REASONS = 5
@@ -84,7 +85,7 @@ def build_dataset(
       InputError: an input, a setting or the output folder is wrong; nothing was done yet.
       BuildError: the run ended before the dataset was complete; another run resumes it.
     """
-    options = engine.pipeline_options(beam_args, pipeline.run.workers)
+    options = pipeline_options(beam_args, pipeline.run.workers)
     placement.check_reach(options, pipeline.run.output)
     elsewhere = devices_elsewhere() if placement.is_dataflow(options) else contextlib.nullcontext()
     is_run = True

@@ -11,7 +11,7 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import worker_handlers
 
 from eqforge.generators.demo.workspace import Workspace
-from eqforge.transforms.engines import listening
+from eqforge.transforms.engines import beam_patches, listening
 from tests.builds import start
 from tests.sockets import Watch
 
@@ -22,7 +22,7 @@ def test_a_worker_finds_a_server_whatever_the_folder_for_temporary_files_is_call
 ) -> None:
     (tmp_path / name).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
-    with listening.at_files():
+    with beam_patches.at_files():
         server = worker_handlers.grpc.server(ThreadPoolExecutor(1))
         address = server.add_insecure_port("[::]:0")
         server.start()

@@ -7,7 +7,8 @@ import apache_beam as beam
 import pytest
 
 from eqforge.core.errors import BuildError
-from eqforge.transforms.engines.run import pipeline_options, run
+from eqforge.transforms.engines.options import pipeline_options
+from eqforge.transforms.engines.run import run
 from tests.runners.tiers import ON_PRISM, PRISM, Cluster, need
 
 pytestmark = pytest.mark.timeout(900)
@@ -69,7 +70,7 @@ def test_workers_with_other_versions_than_the_driver_s_do_not_start(
 ) -> None:
     """As on a host where another release of a package is installed."""
     monkeypatch.setattr(
-        "eqforge.transforms.engines.defaults._versions", lambda: {"pillow": "0.0.1"}
+        "eqforge.transforms.engines.workers.versions_of", lambda *_: {"pillow": "0.0.1"}
     )
     arguments = flink_cluster.arguments
 

@@ -1,4 +1,10 @@
-"""A running Flink cluster: its capacity, and the one job that may write into an output.
+"""How a build reaches Flink: the options of its job, and the one job that may write into an output.
+
+`--runner=FlinkRunner` runs Flink inside Beam's job server, which is a Java process of this machine.
+With `--flink_master HOST:PORT`, Beam packs the job into one jar and uploads it to the cluster by
+REST, so no Java runs here. `default_options` chooses between the two; `run.run` submits the job
+when its `beam.Pipeline` ends, inside `alone`; `failure_report` asks the cluster why it failed.
+Workers are processes that `eqforge-beam-boot` starts beside each TaskManager (`workers.py`).
 
 A cluster's jobs outlive a killed driver. Before a job is submitted, the cluster's address and the
 job's name are noted in the output. The note is deleted when the job has ended. Every later run into
@@ -8,13 +14,14 @@ that output, on any runner, first cancels the job of a note that a killed run le
 import contextlib
 import http.client
 import json
+import os
 import re
 import socket
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,12 +37,47 @@ from eqforge.core.files import storage
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.transforms.engines.listening import LOOPBACK
 from eqforge.transforms.engines.placement import plain_name
+from eqforge.transforms.engines.workers import YEAR_S, Options, worker_options
 
 TIMEOUT_S = 20
 # Errors of a query if nothing answers, or something other than Flink.
 NO_ANSWER = (OSError, http.client.HTTPException, ValueError, KeyError, TypeError)
 _ADDRESS = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
 _ENDED = ("FINISHED", "CANCELED", "FAILED")
+# Flink and Beam reflect on Java's internal classes, which Java 17 closes by default.
+_OPEN = tuple(
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.nio", "java.util", "java.time")
+)
+# Options that may be repeated: these come before the user's.
+REPEATED = (
+    *(f"--job_server_jvm_properties={option}" for option in ("-Xmx1g", *_OPEN)),
+    # Workers check their environment when they start, so no file has to reach all hosts.
+    "--experiments=disable_logging_submission_environment",
+)
+
+
+def default_options(beam_args: Sequence[str], given: set[str]) -> Options:
+    """Return options that use every core of this machine, or every slot of a cluster."""
+    found: Options = {
+        "job_server_timeout": str(YEAR_S),
+        # Without it workers restart, and reload their models, for every stage. They also stay
+        # alive this long after the job.
+        "environment_cache_millis": "60000",
+        "default_sdk_harness_log_level": "ERROR",
+        **worker_options(beam_args, default="PROCESS"),
+    }
+    master = PipelineOptions(list(beam_args)).view_as(FlinkRunnerOptions).flink_master
+    if is_embedded(master):
+        cores = str(len(os.sched_getaffinity(0)))
+        return found | {"parallelism": cores, "sdk_worker_parallelism": cores}
+    cluster = overview(master)
+    if "job_endpoint" not in given:
+        found["flink_submit_uber_jar"] = None
+    return found | {
+        "parallelism": str(cluster.slots),
+        "sdk_worker_parallelism": str(-(-cluster.slots // cluster.task_managers)),
+    }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

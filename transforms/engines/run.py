@@ -1,13 +1,14 @@
-"""Runs a Beam pipeline on the engine the user names, and reports its failure in one sentence."""
+"""Runs a Beam pipeline on the engine the user names, and reports its failure in one sentence.
 
-import argparse
+`options.py` completes the user's options; how a job reaches a Flink cluster is in `flink.py`.
+"""
+
 import contextlib
-import importlib
 import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apache_beam as beam
@@ -16,34 +17,19 @@ from apache_beam.options.pipeline_options import (
     PipelineOptions,
     StandardOptions,
 )
-from apache_beam.runners.runner import PipelineRunner, create_runner
-from apache_beam.runners.worker import sdk_worker
-from apache_beam.utils import interactive_utils
 
 from eqforge.core import errors
 from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
 from eqforge.core.identity import fingerprint
-from eqforge.core.ranges import check_workers
-from eqforge.transforms.engines import flink, watchdog
-from eqforge.transforms.engines.defaults import (
-    BOOT,
-    check_endpoint,
-    log_workers_to,
-    with_defaults,
-)
+from eqforge.transforms.engines import beam_patches, flink
 from eqforge.transforms.engines.listening import (
-    check_ports,
     kept_to_this_machine,
-    reach_this_machine_directly,
-    replaced,
 )
 from eqforge.transforms.engines.placement import is_dry, is_waited_for, plain_name
 from eqforge.transforms.engines.run_folder import outlasting
+from eqforge.transforms.engines.workers import BOOT, log_workers_to
 
-# Names for the local engine, in any spelling that Beam takes. Beam's own DirectRunner first tries
-# to download another engine, so it is never started.
-_LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
 _LOST_WORKER = "Channel closed prematurely"  # Beam 2.77, if a data stream breaks off
 # Beam 2.62 in Java, of a Flink worker that did not start
 _LOST_PROCESS = "Process died with exit code"
@@ -53,64 +39,6 @@ _WRAPPERS = re.compile(
     r"^(Caused by: )?(Pipeline \S+ failed in state \w+: )?((\w+\.)+\w+(Exception|Error): )*"
 )
 _OWN_ERROR = re.compile(r"eqforge\.core\.errors\.(\w+): (.*?)(?: \[while running|\n|$)")
-
-
-def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
-    """Return Beam's options for the arguments after `--`, with those that the runner needs added.
-
-    Args:
-      beam_args: Beam's own arguments; without `--runner` the local engine runs.
-      workers: number of local processes; 1 runs everything in this process.
-    """
-    reach_this_machine_directly()
-    unknown = _unknown(beam_args)
-    options = PipelineOptions(list(beam_args))
-    runner = options.view_as(StandardOptions).runner or "DirectRunner"
-    if plain_name(runner) in _LOCAL_RUNNERS:
-        if unknown:
-            raise InputError(f"{unknown[0]}: no option of Beam's local runner")
-        local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
-        check_workers(workers)
-        if workers > 1:
-            local += ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
-        return PipelineOptions([*beam_args, *local])
-    if workers > 1:
-        raise InputError(f"--workers is for the local runner; {runner} has its own setting")
-    _check_runner(runner)
-    # The servers of other runners know options that Beam's Python SDK does not.
-    if unknown and plain_name(runner) in ("prism", "dataflow"):
-        raise InputError(f"{unknown[0]}: no option of Beam or of {runner}")
-    options = PipelineOptions(with_defaults(runner, beam_args))
-    check_ports(options)
-    check_endpoint(options)
-    return options
-
-
-def _check_runner(runner: str) -> None:
-    """Check that a name is that of a runner, before anything of that name is called."""
-    try:
-        module, _, name = runner.rpartition(".")
-        found = getattr(importlib.import_module(module), name) if module else PipelineRunner
-        if not (isinstance(found, type) and issubclass(found, PipelineRunner)):
-            raise ValueError("is no runner of Beam's")
-        create_runner(runner)
-    except (ValueError, ImportError, AttributeError) as error:
-        raise InputError(f"--runner {runner}: {error}") from error
-
-
-def _unknown(beam_args: Sequence[str]) -> list[str]:
-    """Return the arguments that Beam would silently drop."""
-    parsers: list[argparse.ArgumentParser] = []
-
-    def take(parser: argparse.ArgumentParser) -> None:
-        parser.exit_on_error = False
-        parsers.append(parser)
-
-    try:
-        PipelineOptions(list(beam_args)).get_all_options(add_extra_args_fn=take)
-        return parsers[0].parse_known_args(list(beam_args))[1]
-    except argparse.ArgumentError as error:
-        raise InputError(f"after --: {error}") from error
 
 
 def run(
@@ -132,7 +60,7 @@ def run(
       EqforgeError: a step raised it; its message comes without the engine's trace.
       BuildError: anything else ended the run.
     """
-    watchdog.install(log)
+    beam_patches.watch_workers(log)
     if not is_waited_for(options):
         options.view_as(StandardOptions).no_wait_until_finish = True
     log_workers_to(log, options)
@@ -148,8 +76,8 @@ def run(
             with (
                 kept_to_this_machine(options),
                 alone,
-                # In a notebook, Beam 2.77's interactive part needs an older pandas.
-                replaced(interactive_utils, "is_in_ipython", lambda: False),
+                beam_patches.outside_notebooks(),
+                beam_patches.without_printed_traces(),
                 servers,
                 beam.Pipeline(options=options) as root,
             ):
@@ -204,12 +132,9 @@ def _logging_to(log: str) -> Iterator[None]:
     for logger in loggers:
         logger.handlers, logger.propagate = [handler], False
     threading.excepthook = log_thread
-    # In Beam 2.77 a worker in this process, such as Prism's, prints a trace as well as logging it.
-    vars(sdk_worker)["print"] = lambda *_values, **_options: None
     try:
         yield
     finally:
-        del vars(sdk_worker)["print"]
         states, threading.excepthook = before
         for logger, state in zip(loggers, states, strict=True):
             logger.handlers, logger.propagate = state
@@ -236,7 +161,7 @@ def _own_error(
     if "KeyboardInterrupt" in text:
         return KeyboardInterrupt()
     logging.getLogger("apache_beam").error("the run failed", exc_info=error)
-    if _LOST_WORKER in text and (death := watchdog.death()) is not None:
+    if _LOST_WORKER in text and (death := beam_patches.death()) is not None:
         return BuildError(f"the run failed: {death}")
     if _LOST_PROCESS in text and (words := _last_words_of_boot(log)) is not None:
         return BuildError(f"the run failed: {words}")

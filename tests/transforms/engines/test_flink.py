@@ -18,6 +18,7 @@ from apache_beam.options.pipeline_options import (
 from eqforge.core.errors import InputError
 from eqforge.transforms.engines import run as runners
 from eqforge.transforms.engines.flink import alone, end_left_job, failure_report
+from eqforge.transforms.engines.options import pipeline_options
 
 NAME = "eqforge-0123"
 NOBODY = "localhost:1"
@@ -144,9 +145,7 @@ def test_a_local_run_is_refused_before_it_begins_where_the_cluster_cannot_be_ask
         pytest.fail("it began")
 
     with pytest.raises(InputError) as refused:
-        runners.run(
-            wire, runners.pipeline_options([], workers=1), str(tmp_path / "log"), str(tmp_path)
-        )
+        runners.run(wire, pipeline_options([], workers=1), str(tmp_path / "log"), str(tmp_path))
     message = str(refused.value)
     assert f"a killed run left the job {NAME} on the Flink cluster at" in message
     why = "answers on another-host alone" if host else "Connection refused"

@@ -6,8 +6,8 @@ import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from eqforge.core.errors import InputError
-from eqforge.transforms.engines.defaults import check_endpoint
 from eqforge.transforms.engines.listening import check_ports
+from eqforge.transforms.engines.options import check_endpoint
 
 POOL = ["--runner=PortableRunner", "--job_endpoint=embed", "--environment_type=EXTERNAL"]
 

@@ -8,7 +8,8 @@ import pytest
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions, StandardOptions
 
 from eqforge.core.errors import BuildError, InputError, MissingExtra
-from eqforge.transforms.engines.run import pipeline_options, run
+from eqforge.transforms.engines.options import pipeline_options
+from eqforge.transforms.engines.run import run
 
 
 def runner_of(options: PipelineOptions) -> str | None:

@@ -9,7 +9,8 @@ import apache_beam as beam
 import pytest
 
 from eqforge.core.errors import BuildError
-from eqforge.transforms.engines.run import pipeline_options, run
+from eqforge.transforms.engines.options import pipeline_options
+from eqforge.transforms.engines.run import run
 
 pytestmark = pytest.mark.timeout(120)  # for a run that hangs
 

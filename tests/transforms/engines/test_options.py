@@ -19,7 +19,8 @@ from apache_beam.options.pipeline_options import (
 
 from eqforge.core.errors import InputError
 from eqforge.transforms.engines import flink
-from eqforge.transforms.engines.defaults import BOOT, with_defaults, worker_process
+from eqforge.transforms.engines.options import with_defaults
+from eqforge.transforms.engines.workers import BOOT, worker_process
 
 
 def options(runner: str, *beam_args: str) -> PipelineOptions:

@@ -1,0 +1,136 @@
+"""Options of Beam for a build: what stands after `--`, completed for the engine and checked."""
+
+import argparse
+import importlib
+from collections.abc import Callable, Sequence
+
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions, StandardOptions
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+from apache_beam.runners.runner import PipelineRunner, create_runner
+from apache_beam.runners.worker.channel_factory import GRPCChannelFactory
+
+from eqforge.core.errors import InputError
+from eqforge.core.ranges import check_workers
+from eqforge.transforms.engines import flink
+from eqforge.transforms.engines.listening import check_ports, reach_this_machine_directly
+from eqforge.transforms.engines.placement import plain_name
+from eqforge.transforms.engines.workers import YEAR_S, Options, worker_options
+
+ANSWER_TIMEOUT_S = 20.0
+# Names for the local engine, in any spelling that Beam takes. Beam's own DirectRunner first tries
+# to download another engine, so it is never started.
+_LOCAL_RUNNERS = ("direct", "fnapi", "switchingdirect", "bundlebaseddirect")
+
+
+def pipeline_options(beam_args: Sequence[str], workers: int) -> PipelineOptions:
+    """Return Beam's options for the arguments after `--`, with those that the runner needs added.
+
+    Args:
+      beam_args: Beam's own arguments; without `--runner` the local engine runs.
+      workers: number of local processes; 1 runs everything in this process.
+    """
+    reach_this_machine_directly()
+    unknown = _unknown(beam_args)
+    options = PipelineOptions(list(beam_args))
+    runner = options.view_as(StandardOptions).runner or "DirectRunner"
+    if plain_name(runner) in _LOCAL_RUNNERS:
+        if unknown:
+            raise InputError(f"{unknown[0]}: no option of Beam's local runner")
+        local = ["--runner=FnApiRunner", "--default_sdk_harness_log_level=WARNING"]
+        check_workers(workers)
+        if workers > 1:
+            local += ["--direct_running_mode=multi_processing", f"--direct_num_workers={workers}"]
+        return PipelineOptions([*beam_args, *local])
+    if workers > 1:
+        raise InputError(f"--workers is for the local runner; {runner} has its own setting")
+    _check_runner(runner)
+    # The servers of other runners know options that Beam's Python SDK does not.
+    if unknown and plain_name(runner) in ("prism", "dataflow"):
+        raise InputError(f"{unknown[0]}: no option of Beam or of {runner}")
+    options = PipelineOptions(with_defaults(runner, beam_args))
+    check_ports(options)
+    check_endpoint(options)
+    return options
+
+
+def _check_runner(runner: str) -> None:
+    """Check that a name is that of a runner, before anything of that name is called."""
+    try:
+        module, _, name = runner.rpartition(".")
+        found = getattr(importlib.import_module(module), name) if module else PipelineRunner
+        if not (isinstance(found, type) and issubclass(found, PipelineRunner)):
+            raise ValueError("is no runner of Beam's")
+        create_runner(runner)
+    except (ValueError, ImportError, AttributeError) as error:
+        raise InputError(f"--runner {runner}: {error}") from error
+
+
+def _unknown(beam_args: Sequence[str]) -> list[str]:
+    """Return the arguments that Beam would silently drop."""
+    parsers: list[argparse.ArgumentParser] = []
+
+    def take(parser: argparse.ArgumentParser) -> None:
+        parser.exit_on_error = False
+        parsers.append(parser)
+
+    try:
+        PipelineOptions(list(beam_args)).get_all_options(add_extra_args_fn=take)
+        return parsers[0].parse_known_args(list(beam_args))[1]
+    except argparse.ArgumentError as error:
+        raise InputError(f"after --: {error}") from error
+
+
+def with_defaults(runner: str, beam_args: Sequence[str]) -> list[str]:
+    """Return Beam's arguments with defaults for those that the user did not give."""
+    kind = plain_name(runner)
+    if kind not in _DEFAULTS:
+        return list(beam_args)
+    given = {arg.lstrip("-").partition("=")[0] for arg in beam_args if arg.startswith("--")}
+    added = [
+        f"--{name}" if value is None else f"--{name}={value}"
+        for name, value in _DEFAULTS[kind](beam_args, given).items()
+        if name not in given
+    ]
+    return [*(flink.REPEATED if kind == "flink" else ()), *beam_args, *added]
+
+
+def _portable(beam_args: Sequence[str], given: set[str]) -> Options:
+    return {"job_server_timeout": str(YEAR_S), **worker_options(beam_args)}
+
+
+def _dataflow(beam_args: Sequence[str], given: set[str]) -> Options:
+    if not given & {"sdk_container_image", "setup_file", "extra_packages", "extra_package"}:
+        raise InputError(
+            "--sdk_container_image is missing: the image with eqforge that the workers run; "
+            "docs/guides/dataflow.md says how to make it"
+        )
+    # Steps are CPU-bound, and a process uses one core: more threads would only use more memory.
+    found: Options = {"number_of_worker_harness_threads": "1"}
+    if "sdk_container_image" in given:
+        found["sdk_location"] = "container"
+    return found
+
+
+_DEFAULTS: dict[str, Callable[[Sequence[str], set[str]], Options]] = {
+    "flink": flink.default_options,
+    "dataflow": _dataflow,
+    "prism": _portable,
+    "portable": _portable,
+}
+
+
+def check_endpoint(options: PipelineOptions, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    """Check that a job server named in the options answers; Beam would wait for it forever."""
+    endpoint = options.view_as(PortableOptions).job_endpoint
+    if not endpoint or endpoint == "embed":
+        return
+    with GRPCChannelFactory.insecure_channel(endpoint) as channel:
+        service = beam_job_api_pb2_grpc.JobServiceStub(channel)
+        request = beam_job_api_pb2.DescribePipelineOptionsRequest()
+        try:
+            service.DescribePipelineOptions(request, timeout=timeout_s)
+        except Exception as error:
+            why = error.details() if hasattr(error, "details") else error
+            raise InputError(
+                f"--job_endpoint {endpoint}: no job server answers there: {why}"
+            ) from error
