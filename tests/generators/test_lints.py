@@ -114,6 +114,23 @@ def test_a_duplicate_names_the_record_that_it_repeats(
     assert [found["twin"] for found in report["findings"]] == ["a", "a", "b", "a"]
 
 
+def test_a_text_pair_of_several_images_is_shown_once_and_its_errata_quote_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = {"caption": "a covered barn", "hard_negative": "a covecrimson barn"}
+    images = [texts | {"id": name, "image": f"{name}.jpg"} for name in ("a", "b", "c")]
+    path, errata = _write(tmp_path, images), tmp_path / "errata.jsonl"
+
+    assert main([str(path), "--errata", str(errata)]) == 1
+
+    summary = capsys.readouterr().out
+    assert "edit_inside_word 3 (1 distinct): " in summary
+    found = "covered -> covecrimson (red -> crimson)"
+    assert f"  a and 2 more records negative: {found}\n" in summary
+    rows = [json.loads(line) for line in errata.read_text().splitlines()]
+    assert [row["reason"] for row in rows] == [f"edit_inside_word: {found}"] * 3
+
+
 def test_a_folder_of_files_is_refused_with_one_of_their_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

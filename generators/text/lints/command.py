@@ -2,6 +2,7 @@
 
 import dataclasses
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib.metadata import version
@@ -116,29 +117,32 @@ def _summary(report: LintReport, examples: int) -> str:
     lines = []
     for kind, (severity, meaning) in KINDS.items():
         found = [finding for finding in report.findings if finding.kind == kind]
+        # A caption of several images has its findings once for each of them.
+        repeats = Counter((finding.field, finding.detail) for finding in found)
+        shown = {(finding.field, finding.detail): finding for finding in reversed(found)}
         if found:
-            lines.append(f"  {severity:<8} {kind} {len(found):,}: {meaning}")
-            shown = found[:examples]
-            for finding in shown:
-                twin = f", as record {finding.twin}" if finding.twin else ""
-                place = f"{finding.record_id} {finding.field}{twin}"
-                lines.append(f"           {place}: {finding.detail}")
+            distinct = "" if len(repeats) == len(found) else f" ({len(repeats):,} distinct)"
+            lines.append(f"  {severity:<8} {kind} {len(found):,}{distinct}: {meaning}")
+        for key in list(repeats)[:examples]:
+            more = f" and {counted(repeats[key] - 1, 'more records')}" if repeats[key] > 1 else ""
+            twin = f", as record {shown[key].twin}" if shown[key].twin else ""
+            lines.append(f"           {shown[key].record_id}{more} {key[0]}{twin}: {key[1]}")
     total = f"{report.path}: {counted(len(report.findings), 'findings')} in "
     total += counted(report.records, "records")
     return in_lines([*lines, total])
 
 
 def errata_of(findings: Iterable[Finding]) -> Iterator[Erratum]:
-    """Yield an erratum for each record that has findings, with all of their kinds as the reason.
+    """Yield an erratum for each record that has findings, with what was found as the reason.
 
     It holds no day: the same findings give the same errata on any.
     """
-    found: dict[str, set[str]] = {}
+    found: dict[str, dict[str, str]] = {}
     for finding in findings:
-        found.setdefault(finding.record_id, set()).add(finding.kind)
+        found.setdefault(finding.record_id, {}).setdefault(finding.kind, finding.detail)
     who = f"eqforge lint {version('eqforge')}"
-    for record_id, kinds in found.items():
-        reason = "; ".join(f"{kind}: {KINDS[kind][1]}" for kind in sorted(kinds))
+    for record_id, details in found.items():
+        reason = "; ".join(f"{kind}: {details[kind]}" for kind in sorted(details))
         yield Erratum(id=record_id, action="drop", reason=reason, who=who)
 
 
