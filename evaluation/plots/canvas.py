@@ -44,7 +44,7 @@ def _matplotlib() -> Any:
     try:
         return importlib.import_module("matplotlib")
     except ImportError as error:
-        raise MissingExtra("matplotlib", "models") from error
+        raise MissingExtra("matplotlib", "plots") from error
 
 
 @contextlib.contextmanager

@@ -62,6 +62,18 @@ def test_an_extra_brings_what_its_task_needs(
     assert verified.stdout.rstrip().endswith("out: sound")
 
 
+@pytest.mark.timeout(600)
+def test_plots_need_no_neural_framework(wheel: Path, home: Path, tmp_path: Path) -> None:
+    programs = environment(home, named(wheel, "plots"))
+    (tmp_path / "times.csv").write_text("model,score,seconds\na,0.5,0.1\nb,0.6,0.2\n")
+    eqforge = programs / "eqforge"
+
+    run(eqforge, "pareto", "times.csv", "--output", "front.json", cwd=tmp_path)
+    run(eqforge, "plot", "pareto", "front.json", "--output", "f.svg", cwd=tmp_path)
+
+    assert b"<svg" in (tmp_path / "f.svg").read_bytes()
+
+
 def test_all_extras_agree_with_each_other(wheel: Path, home: Path) -> None:
     """Found without installing; what they are is above."""
     environment(home, "--dry-run", named(wheel, "all"))
@@ -73,4 +85,4 @@ def test_the_names_of_the_extras_are_the_tasks_of_users(wheel: Path, home: Path)
     python = home / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel, cwd=home)
     found = run(python, "-c", code, cwd=home)
-    assert {*filter(None, COMMANDS), "all", "dataflow", "s3", "dev"} == {*found.stdout.split()}
+    assert {*filter(None, COMMANDS), "all", "dataflow", "plots", "s3", "dev"} == {*found.stdout.split()}
