@@ -20,6 +20,7 @@ from eqforge.core.files import storage
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.generators.text.hard_negatives.lexicon import NegativeKind
+from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.drawn import JUDGED_STAGES, DrawnPipeline, DrawnSettings
 from eqforge.pipelines.base.pipeline import Mode, PilotUnit, Target, expect
@@ -128,6 +129,8 @@ class EqEdit(DrawnPipeline[Config], TextPipeline[Config]):
         config = self.config
         captions = read_edit_captions(config.captions, config.source, config.masks is not None)
         for some in whole_groups(select_images(captions, self.run), BATCH):
+            if any(each.hard_negative is None for each in some):
+                open_wordnet()  # the rules of negatives need it
             yield PhotographBatch(captions=some)
 
     def measure(self, batch: PhotographBatch) -> dict[str, int]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eqforge.generators.text.caption_lint import CaptionSettings
 from eqforge.generators.text.perturbations.catalogue import names_of
 from eqforge.generators.text.perturbations.record import PerturbationSettings
+from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import Mode, Target, expect
 from eqforge.pipelines.base.text import (
@@ -55,6 +56,7 @@ class RetrievalPerturbations(TextPipeline[Config]):
     def check(self) -> None:
         expect(self.config, "max_synonyms", self.config.max_synonyms >= 1, "1 or more")
         self.check_captions()
+        open_wordnet()
 
     def plan(self) -> Iterator[CaptionBatch]:
         records = read_captions(self.config.captions, self.config.source)

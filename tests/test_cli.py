@@ -160,10 +160,12 @@ def test_the_demo_says_what_to_install_for_what_it_leaves_out(
 
     assert demo.main(["--all", "--output", str(tmp_path)]) == 0
 
-    lines = capsys.readouterr().out.splitlines()
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
     (left_out,) = (line for line in lines if line.startswith("eq-kubric was left out"))
     assert left_out.endswith("bpy is not installed: pip install 'eqforge[render]'")
     assert lines[-1] == f"Look at the pairs: {tmp_path / 'pairs.png'}"
+    assert err.index("eq-kubric is left out") < err.index("eq-video")
 
 
 def test_inspect_shows_the_numbers(demo_output: Path, capsys: pytest.CaptureFixture[str]) -> None:

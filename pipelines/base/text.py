@@ -12,7 +12,6 @@ from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import picture_key
 from eqforge.core.shell import MediaRoot
 from eqforge.generators.text.language import Language, refuse_language
-from eqforge.generators.text.wordnet import open_wordnet
 from eqforge.pipelines.base.pipeline import (
     Configured,
     DatasetConfig,
@@ -132,7 +131,6 @@ class TextPipeline(Pipeline[Configured]):
         self.check_images()
         check_language(self.config.language)
         tagger_of(self.config.spacy_model)
-        open_wordnet()
 
     def image_folder(self) -> ImageFolder | None:
         """Return the folder of images with its media store, for workers."""

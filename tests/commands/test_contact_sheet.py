@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from eqforge.commands import inspection
-from eqforge.commands.contact_sheet import BOX, GAP_PX, SIDE_PX, difference
+from eqforge.commands.contact_sheet import BOX, GAP_PX, SIDE_PX, difference, wrapped
 from eqforge.evaluation.report.kinds import some_items
 from eqforge.schemas.dataset.reader import open_dataset
 from tests.handmade import SIDE, write
@@ -227,6 +227,11 @@ def test_two_pictures_of_a_task_are_both_drawn(tmp_path: Path) -> None:
     assert cell[80, SIDE_PX + GAP_PX + 100].tolist() == [0, 0, 255]
     (item,) = some_items(open_dataset(str(folder)), 3)
     assert [text.plain for text in item.texts] == ["One is red.", "true"]
+
+
+def test_letters_that_the_font_lacks_are_no_empty_boxes() -> None:
+    assert wrapped(["A dog runs."], 400) == "A dog runs."
+    assert "eqforge report shows it" in wrapped(["犬が走る"], 800)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from PIL import Image
 from skimage import data
 
 from eqforge.commands import verify
+from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.pipelines import eq_edit
 from eqforge.pipelines.base.command import plan_command
@@ -467,6 +468,23 @@ def test_a_plan_counts_captions_and_photographs(
     wanted = {"captions 10", f"photographs {photographs}", f"negatives given {given}"}
     assert wanted <= {*lines}
     assert any(line.startswith("pilot: 1 batch, 10 captions in ") for line in lines)
+
+
+def test_wordnet_is_asked_for_only_where_a_caption_lacks_its_negative(
+    inputs: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing() -> None:
+        raise InputError("WordNet is not on this machine")
+
+    monkeypatch.setattr(eq_edit, "open_wordnet", missing)
+    given = write(tmp_path, [line for line in LINES if "hard_negative" in line])
+    arguments = [*inputs, *INPAINT, "--output", str(tmp_path / "out")]
+
+    assert "WordNet" in refusal(capsys, *arguments)
+    assert plan_command(eq_edit.EqEdit, [*arguments, "--captions", str(given)]) == 0
 
 
 # --- negatives by a language model

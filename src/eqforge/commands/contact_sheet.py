@@ -1,5 +1,8 @@
 """Draw samples of a dataset as a grid of pictures with their texts below them."""
 
+import contextlib
+import functools
+import importlib.util
 import textwrap
 import uuid
 from collections.abc import Mapping, Sequence
@@ -116,15 +119,35 @@ def _lines(texts: Sequence[Text]) -> list[str]:
 
 
 def wrapped(paragraphs: Sequence[str], width_px: int) -> str:
-    """Break texts into lines of about a width in Pillow's font, which has Latin letters alone."""
+    """Break texts into lines of about a width, given in pixels."""
     lines: list[str] = []
     for text in paragraphs:
+        if not _is_drawable(text):
+            text = "(a text in letters that this font lacks: eqforge report shows it)"
         characters = len(text) * width_px / max(1.0, _font().getlength(text.replace("\n", " ")))
         lines += textwrap.wrap(text, max(8, int(0.95 * characters)))
     return "\n".join(lines)
 
 
+def _is_drawable(text: str) -> bool:
+    """Return True if the font has every character of a text; others would be empty boxes."""
+    missing = _font().getmask("\uffff")
+    return not any(
+        bytes(_font().getmask(character)) == bytes(missing)
+        for character in set(text)
+        if character.isprintable() and not character.isspace()
+    )
+
+
+@functools.cache
 def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Return DejaVu Sans, of matplotlib or the machine; Pillow's own font has ASCII alone."""
+    plots = importlib.util.find_spec("matplotlib")
+    folders = plots.submodule_search_locations if plots is not None else None
+    places = [f"{folder}/mpl-data/fonts/ttf/" for folder in folders or ()]
+    for place in (*places, ""):
+        with contextlib.suppress(OSError):
+            return ImageFont.truetype(f"{place}DejaVuSans.ttf", TEXT_PX)
     return ImageFont.load_default(TEXT_PX)
 
 
