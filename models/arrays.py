@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 TENSORS = (".pt", ".pth")
 _NPY, _ZIP = b"\x93NUMPY", b"PK"
 MAX_REASON_CHARS = 300
+_UNPACKED = 200
+"""An archive takes up to this many times its own size in memory."""
 
 
 def read_array(path: Path) -> NDArray[Any]:
@@ -40,13 +42,36 @@ def read_array(path: Path) -> NDArray[Any]:
     except (InputError, MissingExtra):
         raise
     except Exception as error:  # a damaged file can make readers raise anything
-        said = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
-        raise InputError(
-            f"{path}: expected one tensor or array, nothing else: {type(error).__name__}: {said}"
-        ) from error
+        raise _unreadable(path, "one tensor or array, nothing else", error) from error
     if found.dtype.kind not in "fiu":
         raise InputError(f"{path}: expected numbers, found {shortened(str(found.dtype), 80)}")
     return np.array(found)
+
+
+def _unreadable(path: Path, expected: str, error: Exception) -> InputError:
+    said = shortened(" ".join(str(error).split()), MAX_REASON_CHARS)
+    return InputError(f"{path}: expected {expected}: {type(error).__name__}: {said}")
+
+
+def read_named_array(path: Path) -> tuple[NDArray[Any], list[str] | None]:
+    """Read the array of numbers of an .npz, and the texts that name its rows, if it has them."""
+    expected = "one array of numbers and, if at all, one of texts, the ids of its rows"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if (
+                sum(part.file_size for part in archive.infolist())
+                > _UNPACKED * os.stat(path).st_size
+            ):
+                raise ValueError("its arrays would take all memory")
+        with np.load(path, allow_pickle=False) as found:
+            arrays = [found[name] for name in found.files]
+    except Exception as error:  # as above
+        raise _unreadable(path, expected, error) from error
+    numbers = [array for array in arrays if array.dtype.kind in "fiu"]
+    texts = [array for array in arrays if array.dtype.kind == "U" and array.ndim == 1]
+    if len(numbers) != 1 or len(texts) > 1 or len(arrays) > len(numbers) + len(texts):
+        raise InputError(f"{path}: expected {expected}, found {len(arrays)} arrays")
+    return numbers[0], texts[0].tolist() if texts else None
 
 
 def _npy(path: Path) -> NDArray[Any]:

@@ -20,7 +20,7 @@ from eqforge.evaluation.statistics.bootstrap import resample_means
 from eqforge.evaluation.tables.render import Rules
 from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_columns, text_array
-from eqforge.evaluation.tables.scores import SampleScores, places_of, read_file, read_folder
+from eqforge.evaluation.tables.scores import places_of
 from eqforge.evaluation.tasks.samples import TASKS
 from eqforge.schemas.dataset.reader import Dataset
 
@@ -73,7 +73,7 @@ def read_pair_scores(
     rows = read_columns(dataset, "samples", wanted)
     keys = text_array(rows["sample_id"])
     measured = np.full(len(keys), np.nan) if column is None else _numbers(column, rows[column])
-    found = [_read(path, dataset, quantity) for path in paths]
+    found = [PAIRS.read(path, dataset, quantity) for path in paths]
     models = model_names([scores.model for scores in found], list(paths))
     read = []
     for path, name, scores in zip(paths, models, found, strict=True):
@@ -96,12 +96,6 @@ def _numbers(column: str, values: Sequence[Any]) -> NDArray[np.float64]:
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"--measure {column}: expected a column of numbers: {error}") from error
-
-
-def _read(path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
-    if path.is_dir():
-        return read_folder(str(path), dataset, PAIRS.images, PAIRS.captions)
-    return read_file(path, PAIRS.width, quantity)
 
 
 Numbers = NDArray[np.float64]

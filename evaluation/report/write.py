@@ -31,7 +31,7 @@ from eqforge.evaluation.report.tables import SHARE, Answers, Shown, TablePage, w
 from eqforge.evaluation.tables.logs import form_of_file
 from eqforge.evaluation.tables.report import model_names
 from eqforge.evaluation.tables.samples import read_columns, text_array
-from eqforge.evaluation.tables.scores import places_of, read_file, read_folder
+from eqforge.evaluation.tables.scores import places_of
 from eqforge.evaluation.tasks.harnesses import shares_right
 from eqforge.evaluation.tasks.questions import is_questions, right_in_groups
 from eqforge.evaluation.tasks.samples import Task, task_of
@@ -160,11 +160,7 @@ def _read(dataset: Dataset, path: Path, quantity: str | None) -> Answers:
         )
     if form_of_file(path) is not None:
         return _of_shares(path, shares_right(dataset, path))
-    scores = (
-        read_folder(str(path), dataset, task.images, task.captions)
-        if path.is_dir()
-        else read_file(path, task.width, quantity)
-    )
+    scores = task.read(path, dataset, quantity)
     keys = text_array(read_columns(dataset, "samples", ["sample_id"])["sample_id"])
     places_of(keys, scores, str(path), allow_missing=True)
     told = {

@@ -2,8 +2,9 @@
 
 import dataclasses
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,10 @@ class AuditSettings:
 
     hard_positives: Path | None = None
     """The second file of a published hard-positive set, whose first is the path."""
+
+    by: str | None = None
+    """Audit each kind of captions by itself too: a column of the dataset's samples, or kind of a
+    file whose records have one."""
 
     language_model: str | None = None
     """Ask a causal language model too: a folder, or an id on the Hugging Face hub."""
@@ -86,6 +91,8 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 
     if settings.hard_positives is not None:
         raise InputError(f"--hard-positives: {settings.path} holds questions; leave it out")
+    if settings.by is not None:
+        raise InputError(f"--by: {settings.path} holds questions, which are audited together")
     answerers = blind_answerers(settings.folds)
     if settings.language_model is not None:
         model = LanguageModelProbe(settings.language_model, settings.revision, settings.device)
@@ -98,6 +105,7 @@ def _audit_blind(dataset: "Dataset", settings: AuditSettings) -> list[float]:
 
 
 def _audit_captions(settings: AuditSettings) -> list[float]:
+    from eqforge.core.identity import picture_key
     from eqforge.evaluation.shortcuts.answerers import LanguageModelProbe
     from eqforge.evaluation.shortcuts.audit import audit_pairs
     from eqforge.evaluation.shortcuts.judges import blind_judges, unasked
@@ -111,12 +119,52 @@ def _audit_captions(settings: AuditSettings) -> list[float]:
     pairs, left_out = _read(settings.path)
     if settings.hard_positives is not None:
         pairs = with_hard_positives(pairs, read_text_pairs(settings.hard_positives))
-    audit = audit_pairs(
-        pairs, judges, folds=settings.folds, seed=settings.seed, resamples=settings.resamples
+    pairs = list(pairs)
+    parts = {} if settings.by is None else _parts(pairs, settings.path, settings.by)
+    images = {
+        part: len({picture_key(pair.image, pair.pair_id) for pair in some})
+        for part, some in parts.items()
+    }
+    audited = partial(
+        audit_pairs,
+        judges=judges,
+        folds=settings.folds,
+        seed=settings.seed,
+        resamples=settings.resamples,
     )
-    audit = dataclasses.replace(audit, left_out=left_out, unasked=tuple(unasked()))
-    print((as_json if settings.json else as_text)(str(settings.path), audit))
-    return [result.accuracy for result in audit.results if result.contrast != "hard_positive"]
+    few = [part for part, count in images.items() if count < settings.folds]
+    notes = (f"{part}: too few images for {settings.folds} folds" for part in few)
+    whole = dataclasses.replace(audited(pairs), left_out=left_out, unasked=(*unasked(), *notes))
+    found = {part: audited(some) for part, some in parts.items() if part not in few}
+    print((as_json if settings.json else as_text)(str(settings.path), whole, found))
+    results = [result for each in (whole, *found.values()) for result in each.results]
+    return [result.accuracy for result in results if result.contrast != "hard_positive"]
+
+
+def _parts(pairs: "Sequence[TextPair]", path: Path, column: str) -> "dict[str, list[TextPair]]":
+    """Return the pairs by the value that a column has of their sample, or their record."""
+    from eqforge.evaluation.tables.samples import check_label_column
+    from eqforge.schemas.dataset.reader import open_samples
+    from eqforge.sources.labelled_captions import is_dataset, is_training
+
+    if is_dataset(path):
+        dataset = open_samples(str(path))
+        check_label_column(dataset.schema("samples"), column, dataset.folder)
+        key, roles = ("caption_id", ["role"]) if is_training(path) else ("sample_id", [])
+        rows = dataset.rows("samples", list(dict.fromkeys([key, column, *roles])))
+        named = {
+            row[key]: row[column] for row in rows if row.get("role") in (None, "hard_negative")
+        }
+    elif column == "kind":
+        named = {pair.pair_id: pair.kind for pair in pairs}
+    else:
+        raise InputError(
+            f"--by {column}: a file has kind alone; eqforge import makes columns of it"
+        )
+    found: dict[str, list[TextPair]] = {}
+    for pair in pairs:
+        found.setdefault(f"{column} {named[pair.pair_id]}", []).append(pair)
+    return dict(sorted(found.items()))
 
 
 def _read(path: Path) -> "tuple[Iterable[TextPair], int]":

@@ -2,7 +2,9 @@
 
 import dataclasses
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
 
 from eqforge.core import visible
 from eqforge.core.files.checked import shown
@@ -38,7 +40,8 @@ _SEEN_OF_QUESTIONS = {
 """What each blind answerer goes by."""
 
 
-def as_text(name: str, audit: Audit) -> str:
+def as_text(name: str, audit: Audit, parts: Mapping[str, Audit] = MappingProxyType({})) -> str:
+    """Return the report of an audit, and of the parts that `--by` makes of it."""
     lines = [
         f"{name}: {audit.one_image:,} pairs of one image and two captions were audited.",
     ]
@@ -50,13 +53,9 @@ def as_text(name: str, audit: Audit) -> str:
         )
     if audit.left_out:
         lines.append(f"{audit.left_out:,} captions without a false one were left out.")
-    for contrast, (_, _, question) in CONTRASTS.items():
-        results = [result for result in audit.results if result.contrast == contrast]
-        if not results:
-            continue
-        found = results[0]
-        lines += ["", f"{question} ({found.pairs:,} pairs of {found.images:,} images)"]
-        lines += [*map(_result, results), _best(results), *_clues(results)]
+    lines += _contrasts(audit)
+    for part, found in parts.items():
+        lines += ["", f"{part}: {found.one_image:,} pairs", *_contrasts(found)]
     if audit.results:
         probes = {result.probe for result in audit.results}
         lines += ["", *(f"{name}: {text}" for name, text in _SEEN.items() if name in probes)]
@@ -65,15 +64,25 @@ def as_text(name: str, audit: Audit) -> str:
     return visible.in_lines(lines)
 
 
-def as_json(name: str, audit: Audit | BlindAudit) -> str:
-    results = [
-        {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
-        for result in audit.results
-    ]
+def _contrasts(audit: Audit) -> Iterator[str]:
+    for contrast, (_, _, question) in CONTRASTS.items():
+        if results := [result for result in audit.results if result.contrast == contrast]:
+            found = results[0]
+            yield from ("", f"{question} ({found.pairs:,} pairs of {found.images:,} images)")
+            yield from (*map(_result, results), _best(results), *_clues(results))
+
+
+def as_json(name: str, audit: Audit | BlindAudit, parts: Mapping[str, Audit] | None = None) -> str:
+    def plain(audit: Audit | BlindAudit) -> dict[str, Any]:
+        results = [
+            {**dataclasses.asdict(result), "is_shortcut": result.is_shortcut}
+            for result in audit.results
+        ]
+        return {**dataclasses.asdict(audit), "results": results}
+
     chance = {"chance": CHANCE} if isinstance(audit, Audit) else {}
-    return visible.json_text(
-        {"name": name, **chance, **dataclasses.asdict(audit), "results": results}
-    )
+    by = {"parts": {part: plain(found) for part, found in parts.items()}} if parts else {}
+    return visible.json_text({"name": name, **chance, **plain(audit), **by})
 
 
 def _result(result: ProbeResult | BlindResult) -> str:

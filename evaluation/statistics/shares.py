@@ -57,8 +57,6 @@ class Share:
         trials = self.clusters
         if spread > ROUNDING:
             trials = self._trials(spread, level)
-        elif math.isinf(self.samples) and ROUNDING < self.value < 1 - ROUNDING:
-            return self.value, self.value  # e.g. every sample is a tie that counts one half
         return exact_interval(self.value, trials / self.widening**2, level)
 
     def _trials(self, spread: float, level: float) -> float:

@@ -1,10 +1,10 @@
 """Scores of samples: folders of `eqforge score`, files of any program, and the join by key."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -16,14 +16,14 @@ from eqforge.core.files.checked import Node, load_json, read_text_lines
 from eqforge.core.files.foreign_tables import column_names, csv_rows, read_parquet
 from eqforge.core.files.typed_json import decode, read_lines
 from eqforge.evaluation.tables.samples import text_array
-from eqforge.models.arrays import read_array
+from eqforge.models.arrays import read_array, read_named_array
 from eqforge.schemas.dataset.reader import Dataset
 from eqforge.schemas.dataset.score_tables import ScoresFolder, open_scores
 
 LARGEST_SCORE = 1e100
 """Squares of larger scores, and sums of them, would overflow."""
 
-FILE_SUFFIXES = (".parquet", ".csv", ".jsonl", ".json", ".npy")
+FILE_SUFFIXES = (".parquet", ".csv", ".jsonl", ".json", ".npy", ".npz")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ def read_folder(
             f"{', '.join([*manifest.images, *manifest.captions]) or 'none'}"
         )
     batches = list(scores.batches("scores", ["sample_id", "values"]))
-    width = len(images) * len(captions)
+    layout = Layout(images, captions)
     reasons: Counter[str] = Counter()
     for batch in scores.batches("failures", ["table", "reason"]):
         rows = batch.to_pylist()
@@ -82,7 +82,7 @@ def read_folder(
         SampleScores(
             model=manifest.model.name,
             keys=text_array([key for batch in batches for key in batch.column(0).to_pylist()]),
-            values=_rectangle(folder, [batch.column(1) for batch in batches], width),
+            values=_rectangle(folder, [batch.column(1) for batch in batches], layout),
             quantity=manifest.quantity,
             failures=dict(sorted(reasons.items())),
             warnings=tuple(manifest.warnings),
@@ -90,13 +90,35 @@ def read_folder(
     )
 
 
-def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScores:
+class Layout(NamedTuple):
+    """The images and captions of a sample; each image has a score with each caption, in order."""
+
+    images: Sequence[str]
+    captions: Sequence[str]
+
+    @property
+    def width(self) -> int:
+        return len(self.images) * len(self.captions)
+
+    @property
+    def columns(self) -> list[str]:
+        return [f"value_{number}" for number in range(self.width)]
+
+    def __str__(self) -> str:
+        scored = [f"{image} with {caption}" for image in self.images for caption in self.captions]
+        return ", ".join(map(" is ".join, zip(self.columns, scored, strict=True)))
+
+
+def read_file(
+    path: Path, images: Sequence[str], captions: Sequence[str], quantity: str | None = None
+) -> SampleScores:
     """Read a file of scores that any program wrote, a row a sample.
 
     Args:
       path: `.parquet` or `.jsonl` with the columns `sample_id`, a text, and `values`, a list;
-        `.json`, an array of such records or an object of values by id; `.csv` with `sample_id` and
-        `value_0`, `value_1`, …; or `.npy`, [samples, width], beside `.ids.txt` with their ids.
+        `.json`, an array of such records or an object of values by id; `.csv` or `.parquet` with
+        `sample_id` and `value_0`, `value_1`, …; `.npy` or `.npz`, an array [samples, scores] or
+        [samples, images, captions], with the ids in `.ids.txt` or in an array of the `.npz`.
     """
     if path.is_dir():
         raise InputError(
@@ -109,8 +131,9 @@ def read_file(path: Path, width: int, quantity: str | None = None) -> SampleScor
             f"{', '.join(FILE_SUFFIXES)}, or what lmms-eval (*_samples_*.jsonl) or VLMEvalKit "
             "(.xlsx) wrote of each question"
         )
-    readers = {".parquet": _from_parquet, ".csv": _from_csv, ".npy": _from_array}
-    keys, values = readers.get(path.suffix, _from_records)(path, width)
+    readers = {".parquet": _from_parquet, ".csv": _from_csv}
+    readers |= dict.fromkeys((".npy", ".npz"), _from_array)
+    keys, values = readers.get(path.suffix, _from_records)(path, Layout(images, captions))
     return _checked(
         str(path),
         SampleScores(
@@ -132,15 +155,14 @@ def _checked(where: str, scores: SampleScores) -> SampleScores:
     return scores
 
 
-def _rectangle(where: str, columns: Sequence[Any], width: int) -> NDArray[np.floating[Any]]:
+def _rectangle(where: str, columns: Sequence[Any], layout: Layout) -> NDArray[np.floating[Any]]:
     """Return lists of Arrow as an array [rows, width]."""
-    parts = []
+    parts, width = [], layout.width
     for column in columns:
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
         if (lengths != width).any():
-            raise InputError(
-                f"{where}: expected {width} scores a sample; found {lengths[lengths != width][0]}"
-            )
+            found = lengths[lengths != width][0]
+            raise InputError(f"{where}: expected {width} scores a sample ({layout}); found {found}")
         parts.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
     return np.concatenate(parts) if parts else np.zeros((0, width), dtype=np.float32)
 
@@ -161,7 +183,7 @@ def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | N
             found = read_parquet(path, {name: pa.string()}, expected)[name].to_list()
     elif path.suffix == ".csv":
         found = [row.get(name) for row in csv_rows(path)]
-    elif path.suffix != ".npy":
+    elif path.suffix not in (".npy", ".npz"):
         found = [getattr(line, name) for _, line in _records(path)]
     if all(value is None for value in found):
         return None
@@ -170,58 +192,76 @@ def read_labels(path: Path, name: Literal["cluster", "subset"]) -> list[str] | N
     return found
 
 
-def _from_parquet(path: Path, width: int) -> tuple[list[str], NDArray[np.floating[Any]]]:
-    kinds = {"sample_id": pa.string(), "values": pa.list_(pa.float64())}
-    expected = "the columns sample_id, a text, and values, a list of numbers"
-    found = read_parquet(path, kinds, expected)
-    keys, lists = found["sample_id"].to_list(), found["values"]
-    if None in keys or lists.null_count:
+def _from_parquet(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.floating[Any]]]:
+    names = column_names(path)
+    kinds = dict.fromkeys(layout.columns, pa.float64())
+    if "values" in names:
+        kinds = {"values": pa.list_(pa.float64())}
+    _check_columns(path, names, kinds, layout)
+    expected = "sample_id, a text, and numbers, or values, a list of numbers"
+    found = read_parquet(path, {"sample_id": pa.string(), **kinds}, expected)
+    keys = found.pop("sample_id").to_list()
+    if None in keys or any(column.null_count for column in found.values()):
         raise InputError(f"{path}: a row has no sample_id or no values")
-    return keys, _rectangle(str(path), [lists], width)
+    if "values" in found:
+        return keys, _rectangle(str(path), [found["values"]], layout)
+    return keys, np.column_stack([column.to_numpy() for column in found.values()])
 
 
-def _from_csv(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
-    columns = [f"value_{number}" for number in range(width)]
+def _check_columns(
+    path: Path, names: Collection[str], values: Iterable[str], layout: Layout
+) -> None:
+    if wrong := [name for name in ("sample_id", *values) if name not in names]:
+        raise InputError(
+            f"{path}: expected the columns sample_id, {', '.join(values)} ({layout}); there is no "
+            f"{', '.join(wrong)}"
+        )
+    if (more := f"value_{layout.width}") in names:
+        raise InputError(
+            f"{path}: expected {layout.width} scores a sample ({layout}); there is a {more} too"
+        )
+
+
+def _from_csv(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.float64]]:
     rows = list(csv_rows(path))
     if not rows:
         raise InputError(f"{path}: holds no rows")
-    if wrong := {"sample_id", *columns} - set(rows[0]):
-        raise InputError(
-            f"{path}: expected the columns sample_id, {', '.join(columns)}; there is no "
-            f"{', '.join(sorted(wrong))}"
-        )
-    if f"value_{width}" in rows[0]:
-        raise InputError(f"{path}: expected {width} scores a sample; there is a value_{width} too")
+    _check_columns(path, rows[0], layout.columns, layout)
     values = []
     for line, row in enumerate(rows, start=2):
         try:
-            values.append([float(row[column]) for column in columns])
+            values.append([float(row[column]) for column in layout.columns])
         except (TypeError, ValueError) as error:
-            raise InputError(f"{path}: line {line}: expected {width} numbers: {error}") from error
-    return [row["sample_id"] for row in rows], np.array(values).reshape(-1, width)
+            raise InputError(
+                f"{path}: line {line}: expected {layout.width} numbers: {error}"
+            ) from error
+    return [row["sample_id"] for row in rows], np.array(values).reshape(-1, layout.width)
 
 
-def _from_array(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
-    values, ids = read_array(path), path.with_suffix(".ids.txt")
-    if not ids.is_file():
+def _from_array(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.float64]]:
+    values, keys = read_named_array(path) if path.suffix == ".npz" else (read_array(path), None)
+    ids = path.with_suffix(".ids.txt")
+    if keys is None and not ids.is_file():
         raise InputError(f"{path}: expected the ids of its rows in {ids}, a line each")
-    keys = read_text_lines(ids)
-    if values.shape != (len(keys), width):
+    keys = read_text_lines(ids) if keys is None else keys
+    shapes = (layout.width,), (len(layout.images), len(layout.captions))
+    if values.shape not in [(len(keys), *shape) for shape in shapes]:
         raise InputError(
-            f"{path}: expected {width} scores for each of the {len(keys):,} ids in {ids}, found an "
-            f"array of shape {values.shape}"
+            f"{path}: expected {layout.width} scores ({layout}) for each of the {len(keys):,} ids, "
+            f"found an array of shape {values.shape}"
         )
-    return keys, values.astype(np.float64)
+    return keys, values.astype(np.float64).reshape(-1, layout.width)
 
 
-def _from_records(path: Path, width: int) -> tuple[list[str], NDArray[np.float64]]:
+def _from_records(path: Path, layout: Layout) -> tuple[list[str], NDArray[np.float64]]:
     keys, values = [], []
     for where, line in _records(path):
-        if len(line.values) != width:
-            raise InputError(f"{path}: {where}: expected {width} scores; found {len(line.values)}")
+        if (found := len(line.values)) != layout.width:
+            expected = f"{layout.width} scores a sample ({layout})"
+            raise InputError(f"{path}: {where}: expected {expected}; found {found}")
         keys.append(line.sample_id)
         values.append(line.values)
-    return keys, np.array(values, dtype=np.float64).reshape(-1, width)
+    return keys, np.array(values, dtype=np.float64).reshape(-1, layout.width)
 
 
 def _records(path: Path) -> Iterator[tuple[str, _Line]]:

@@ -82,8 +82,13 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
         subsets |= {kind or "(none)": [r for r in rows if r["kind"] == kind] for kind in kinds}
     judged: dict[str, dict[str, Judged]] = {}
     measures: list[Measure] = []
+    unread: list[str] = []
     for name, path in zip(model_names([path.stem for path in paths], paths), paths, strict=True):
-        right = _right(rows, path, settings.allow_missing, gone)
+        answers = _checked_answers(rows, path, settings.allow_missing, gone)
+        right = _right(rows, answers)
+        if count := sum(_is_unread(row, answers) for row in rows):
+            what = "option, letter, yes or no and count as wrong"
+            unread.append(f"{name}: {count:,} of {len(answers):,} answers name no {what}")
         judged[name] = {}
         for subset, part in subsets.items():
             for metric in METRICS:
@@ -96,7 +101,7 @@ def questions_report(dataset: Dataset, paths: Sequence[Path], settings: MetricsS
         rules=settings.rules,
         measures=tuple(measures),
         comparisons=tuple(compare_judged(judged, settings.rules)),
-        notes=(*notes, *_uneven(rows)),
+        notes=(*notes, *unread, *_uneven(rows)),
     )
 
 
@@ -106,7 +111,7 @@ def right_in_groups(dataset: Dataset, path: Path) -> dict[str, float]:
     Groups with a question that has no answer are left out.
     """
     rows = list(dataset.rows("samples", COLUMNS))
-    right = _right(rows, path, True, ())
+    right = _right(rows, _checked_answers(rows, path, True, ()))
     groups: dict[str, list[bool | None]] = {}
     for row in rows:
         groups.setdefault(row["group_id"], []).append(right.get(row["sample_id"]))
@@ -146,10 +151,9 @@ def _answers(rows: Sequence[dict[str, Any]], path: Path) -> Mapping[str, Any]:
     return {asked[key]: text for key, text in found.texts.items()}
 
 
-def _right(
+def _checked_answers(
     rows: Sequence[dict[str, Any]], path: Path, allow_missing: bool, gone: Collection[str]
-) -> dict[str, bool]:
-    """Say of each answered question whether the answer is right."""
+) -> Mapping[str, str]:
     answers = _answers(rows, path)
     check_answered(path, answers, {row["sample_id"] for row in rows})
     missing = sum(row["sample_id"] not in answers and row["sample_id"] not in gone for row in rows)
@@ -163,6 +167,19 @@ def _right(
             raise InputError(
                 f"{path}: the answer to {shown(key)} is {shown(answer)}; expected a text"
             )
+    return answers
+
+
+def _is_unread(row: Mapping[str, Any], answers: Mapping[str, str]) -> bool:
+    """Return True if an answer names none of the things that the question can be answered with."""
+    said, right = answers.get(row["sample_id"]), short_answer(row["answer"], row["options"])
+    if said is None or right is None:
+        return False
+    return lettered.read_answer(said, list(row["options"]), right) is None
+
+
+def _right(rows: Sequence[dict[str, Any]], answers: Mapping[str, str]) -> dict[str, bool]:
+    """Return whether each answered question was answered right."""
     return {
         row["sample_id"]: is_right(answers[row["sample_id"]], row["answer"], row["options"])
         for row in rows

@@ -110,7 +110,7 @@ class Task:
     def read(self, path: Path, dataset: Dataset, quantity: str | None) -> SampleScores:
         if path.is_dir():
             return read_folder(str(path), dataset, self.images, self.captions)
-        return read_file(path, self.width, quantity)
+        return read_file(path, self.images, self.captions, quantity)
 
 
 TASKS: Final[Mapping[str, Task]] = {
@@ -180,7 +180,7 @@ def files_report(task: Task, paths: Sequence[Path], settings: MetricsSettings) -
         optional; a sample without `cluster` counts as independent. The samples of all files
         together are expected.
     """
-    scores = [read_file(path, task.width, settings.quantity) for path in paths]
+    scores = [read_file(path, task.images, task.captions, settings.quantity) for path in paths]
     keys = sorted({str(key) for found in scores for key in found.keys})
     clusters, subsets = (_labels(name, paths, scores) for name in ("cluster", "subset"))
     samples = make_samples(keys, [*map(clusters.get, keys)], [*map(subsets.get, keys)])

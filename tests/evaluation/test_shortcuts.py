@@ -309,6 +309,39 @@ def test_the_command_reports_and_sets_a_limit(
     assert report["results"][-1]["probe"] == "language_model_per_token"
 
 
+def test_kinds_are_audited_one_by_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 240 pairs those of one kind are told by their length, and the whole describes none."""
+    longer = [(pair.positive, f"{pair.positive} and more words") for pair in _random_pairs(120, 1)]
+    drawn = [(pair.positive, pair.negative) for pair in _random_pairs(120, 2)]
+    kinds = {"add": longer, "swap": drawn, "rare": drawn[:3]}
+    lines = [
+        {
+            "id": f"{kind}/{n}",
+            "image": f"{kind}/{n}.jpg",
+            "kind": kind,
+            "caption": texts[0],
+            "hard_negative": texts[1],
+        }
+        for kind, some in kinds.items()
+        for n, texts in enumerate(some)
+    ]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    assert main([str(path), "--by", "kind", "--json", "--fail-above", "0.99"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    told = {
+        part: next(each["accuracy"] for each in some["results"] if each["probe"] == "length")
+        for part, some in {"all": found, **found["parts"]}.items()
+    }
+    assert told["kind add"] == 1.0
+    assert 0.35 < told["kind swap"] < 0.65
+    assert 0.65 < told["all"] < 0.85
+    assert found["unasked"][-1] == "kind rare: too few images for 5 folds"
+    assert main([str(path), "--by", "image"]) == 2
+    assert "--by image: a file has kind alone" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -60,7 +60,9 @@ def measured(
     return {each["metric"]: each["value"] for each in found if each["subset"] == "all"}
 
 
-def test_what_counts_together(dataset: Path, tmp_path: Path) -> None:
+def test_what_counts_together(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     samples = {row["sample_id"]: row for row in rows(dataset, "samples")}
     right = {key: row["answer"] for key, row in samples.items()}
     assert measured(dataset, right, tmp_path) == dict.fromkeys(
@@ -72,9 +74,12 @@ def test_what_counts_together(dataset: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     one = min(samples)
     wrong = right | {one: "perhaps"}
+    capsys.readouterr()
     assert measured(dataset, wrong, tmp_path) == {
         "accuracy": 7 / 8, "question": 3 / 4, "image": 3 / 4, "group": 1 / 2
     }  # fmt: skip
+    said = " ".join(capsys.readouterr().out.split())
+    assert "answers: 1 of 8 answers name no option, letter, yes or no and count as wrong" in said
     del wrong[one]
     assert measured(dataset, wrong, tmp_path, "--allow-missing") == dict.fromkeys(
         ("accuracy", "question", "image", "group"), 1.0

@@ -267,9 +267,9 @@ def test_a_missing_score_is_an_error_unless_it_is_allowed(
         (
             "a.csv",
             "sample_id,value_0,value_1,value_2,value_3,value_4\nx,1,2,3,4,5\n",
-            "expected 4 scores a sample; there is a value_4 too",
+            "value_3 is image_1_id with caption_1); there is a value_4 too",
         ),
-        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "expected 4 scores; found 1"),
+        ("a.jsonl", '{"sample_id": "x", "values": [1]}\n', "caption_1); found 1"),
         ("a.jsonl", '{"sample_id": "x", "values": [1, 2, 3, NaN]}\n', "not valid JSON"),
         (
             "a.csv",
@@ -306,10 +306,10 @@ def test_scores_that_do_not_fit_are_one_clear_error(
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"sample_id": ["x"]}, "values, a list of numbers; there is no values"),
+        ({"sample_id": ["x"]}, "there is no value_0, value_1, value_2, value_3"),
         ({"values": [[1.0]]}, "there is no sample_id"),
         ({"sample_id": ["x"], "values": [["a", "b", "c", "d"]]}, "a list of numbers"),
-        ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "expected 4 scores a sample; found 2"),
+        ({"sample_id": ["x"], "values": [[1.0, 2.0]]}, "value_1 is image_0_id with caption_1"),
         ({"sample_id": [None], "values": [[1.0, 2.0, 3.0, 4.0]]}, "has no sample_id"),
         ({"sample_id": ["x"], "values": [[1.0, 2.0, 3.0, None]]}, "not a finite number"),
     ],
@@ -508,7 +508,7 @@ def test_a_text_that_repeats_beyond_the_limit_takes_no_memory(tmp_path: Path) ->
     pq.write_table(pa.table({"sample_id": texts, "values": content["values"]}), path)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(InputError, match="would take all memory"):
-        read_file(path, 4)
+        read_file(path, ("a", "b"), ("c", "d"))
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # kB
 
 
@@ -519,4 +519,4 @@ def test_numbers_that_repeat_a_hundred_million_times_are_not_read(tmp_path: Path
     columns = {"sample_id": pa.array(["x"] * rows), "values": values.cast(pa.list_(pa.float64()))}
     pq.write_table(pa.table(columns), path, compression="zstd")
     with pytest.raises(InputError, match="2000000 rows in"):
-        read_file(path, 10)
+        read_file(path, ("a",), tuple("bcdefghijk"))
