@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from eqforge.core.errors import InputError
+from eqforge.core.identity import fingerprint
 from eqforge.models.pretrained import (
     Weights,
     check_vocabulary,
     import_torch,
+    load_auto,
     load_model,
     load_preprocessor,
     prepare_pixels,
@@ -279,3 +281,48 @@ def _calibration(
     if centre is None and own_bias is not None:
         return Sigmoid(scale=scale, bias=own_bias.detach().float().item())
     return Sigmoid(scale=scale, bias=-scale * (CENTRE if centre is None else centre))
+
+
+DINOV2: Final = "dinov2"
+
+
+class Dinov2Encoder:
+    """DINOv2 (Oquab et al. 2023), by its class token."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._torch, self._weights = import_torch(), weights
+        self._processor = load_auto("AutoImageProcessor", weights)
+        self._model = load_model(weights, "Dinov2Model")
+        self._side = _side(self._processor, weights)
+        self.identity = weights.identity(
+            DINOV2, DINOV2, fingerprint([self._processor.to_json_string(), "whole picture"])
+        )
+
+    def prepare(self, picture: Picture) -> NDArray[np.float32]:
+        """Return the resized and normalised picture, float32 of shape (3, side, side).
+
+        DINOv2's own preparation crops the middle; here the whole picture becomes a square, so that
+        what changes at its edge counts.
+        """
+        from PIL import Image
+
+        if picture.pixels is None:
+            raise ValueError(f"{picture.key}: no pixels")
+        square = {"height": self._side, "width": self._side}
+        image = Image.fromarray(picture.pixels, "RGB")
+        values = self._processor(images=image, size=square, do_center_crop=False)["pixel_values"]
+        return np.asarray(values[0], dtype=np.float32)
+
+    def encode_images(self, prepared: Sequence[Any]) -> list[NDArray[np.float32]]:
+        with self._torch.inference_mode():
+            pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
+            return list(unit_vectors(self._model(pixel_values=pixels).pooler_output))
+
+
+def _side(processor: Any, weights: Weights) -> int:
+    """Return the side of the square that the model reads."""
+    sizes = (getattr(processor, name, None) or {} for name in ("crop_size", "size"))
+    found = next((size["height"] for size in sizes if "height" in size), None)
+    if found is None:
+        raise InputError(f"{weights.source}: its preprocessor_config.json names no height")
+    return int(found)

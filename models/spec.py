@@ -3,21 +3,25 @@
 import dataclasses
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.visible import nearest
-from eqforge.models.dual_encoders import ARCHITECTURES, ContrastiveScorer
+from eqforge.models.dual_encoders import ARCHITECTURES, DINOV2, ContrastiveScorer, Dinov2Encoder
 from eqforge.models.fusion import Blip2ItmScorer, BlipItmScorer, ViltScorer
 from eqforge.models.lxmert import REGIONS, LxmertScorer
 from eqforge.models.open_clip import OpenClipScorer
 from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarFiles, OscarScorer
 from eqforge.models.pretrained import Precision, Weights, check_device
 from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
-from eqforge.models.scorer import Identity, Scorer
+from eqforge.models.scorer import Identity, Picture, Scorer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 NO_TAGS = "none"
 """As OSCAR's option `tags`: the model reads no object tags."""
@@ -234,6 +238,34 @@ SCORERS: Mapping[str, _Kind] = {
 _OF_PAIRS = ("blip", "blip2", "vilt", "lxmert", "oscar")
 FAMILIES = tuple(dict.fromkeys([*(each.family for each in ARCHITECTURES.values()), *_OF_PAIRS]))
 """The families of the models; that of a matrix may be any."""
+
+
+ENCODERS: Mapping[str, frozenset[str]] = {
+    DINOV2: _HELD,
+    **{kind: SCORERS[kind].options - {"scale", "centre"} for kind in (*ARCHITECTURES, "open-clip")},
+}
+"""The kinds of encoders of pictures, with the options that decide their vectors."""
+
+
+class ImageEncoder(Protocol):
+    """A model that encodes pictures as unit vectors."""
+
+    @property
+    def identity(self) -> Identity:
+        """Which model this is."""
+
+    def prepare(self, picture: Picture) -> Any:
+        """Return the model's input for one picture."""
+
+    def encode_images(self, prepared: Sequence[Any]) -> "Sequence[NDArray[np.float32]]":
+        """Return a unit vector for each picture, float32 of shape (dimensions,)."""
+
+
+def load_encoder(spec: ScorerSpec) -> ImageEncoder:
+    if spec.kind != DINOV2:
+        return load_scorer(spec)
+    with unchanged([spec.source]):
+        return Dinov2Encoder(spec.weights())
 
 
 PREFIX = "python:"

@@ -8,7 +8,7 @@ import numpy as np
 from PIL import Image
 
 from eqforge.generators.scenes.adopt import Adopted, Axis, adopt
-from eqforge.transforms.generated.scan_looker import shared_looker
+from eqforge.transforms.generated.scene_renderer import shared_looker
 
 CORNERS = "".join(f"v {x} {y} {z}\n" for x in (0, 1) for y in (0, 0.8) for z in (0, 1.2))
 PLACES = "vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"

@@ -36,7 +36,7 @@ from eqforge.evaluation.conversations.answers import (
 from eqforge.evaluation.conversations.questions import ARRANGEMENTS, ask, read_answer
 from eqforge.evaluation.scoring.run import device_name
 from eqforge.evaluation.tables.samples import check_label_column
-from eqforge.models.chat_model import ChatModel, QuestionTooLong, load_chat_model
+from eqforge.models.language_models import ChatModel, QuestionTooLong, load_chat_model
 from eqforge.models.pretrained import torch_threads
 from eqforge.schemas.dataset.manifest import WORK
 from eqforge.schemas.dataset.reader import Dataset

@@ -1,4 +1,4 @@
-"""Looks at scanned objects as Blender imports them; the other side is `scan_looker`.
+"""Looks at scanned objects as Blender imports them; the other side is `scene_renderer`.
 
 What is named and recoloured is thereby what is rendered: all that a format can say of shapes,
 textures and where they lie on a surface is read by one importer.

@@ -9,7 +9,7 @@ from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.generate import PairGenerator
 from eqforge.generators.diffusion.load import load_pipeline
 from eqforge.generators.diffusion.settings import DiffusionSettings
-from eqforge.generators.editors.registry import EDITORS, editor_of, load_editor
+from eqforge.generators.editors.editor import EDITORS, editor_of, load_editor
 from eqforge.generators.editors.settings import EditorSettings
 from tests.optional import optional
 

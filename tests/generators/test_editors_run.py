@@ -7,8 +7,7 @@ import pytest
 
 from eqforge.core.errors import InputError
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
-from eqforge.generators.editors.editor import EditRequest
-from eqforge.generators.editors.registry import EDITORS, load_editor
+from eqforge.generators.editors.editor import EDITORS, EditRequest, load_editor
 from eqforge.generators.editors.settings import EditorSettings
 from tests.optional import optional
 

@@ -20,7 +20,7 @@ from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.records.scenes import ScenePair
 from eqforge.transforms.engines.exclusive_job import locked
-from eqforge.transforms.generated.scan_looker import ScanLooker
+from eqforge.transforms.generated.scene_renderer import ScanLooker
 from tests.exported import files
 from tests.renders import mask, needs_blender, open_renderer, pixels, scene
 from tests.scans import (

@@ -19,7 +19,7 @@ from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import parse_asset, read_manifest
 from eqforge.generators.scenes.scan_folders import scans_in
 from eqforge.generators.scenes.wavefront import pictures_named, with_pictures
-from eqforge.transforms.generated.scan_looker import shared_looker
+from eqforge.transforms.generated.scene_renderer import shared_looker
 from tests.renders import needs_blender
 from tests.scans import (
     BLUE,

@@ -7,9 +7,14 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.models.chat_model import load_chat_model
+from eqforge.models.language_models import (
+    CLASSES,
+    NliModel,
+    TextYesNo,
+    class_places,
+    load_chat_model,
+)
 from eqforge.models.pretrained import Weights
-from eqforge.models.text_models import CLASSES, NliModel, TextYesNo, class_places
 from tests.evaluation.conversations.made import processor, save_llava
 from tests.optional import optional
 from tests.tiny_judges import save_llm, save_nli

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.models.language_models import CausalLikelihood
 from eqforge.models.pretrained import Weights
-from eqforge.models.text_models import CausalLikelihood
 from tests.evaluation.conversations.made import processor
 from tests.optional import optional
 from tests.tiny_judges import save_llm, teach_llm

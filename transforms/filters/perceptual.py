@@ -24,8 +24,7 @@ from eqforge.schemas.records.scores import Rejection, Score, compact_json, value
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from eqforge.models.image_encoders import ImageEncoder
-    from eqforge.models.spec import ScorerSpec
+    from eqforge.models.spec import ImageEncoder, ScorerSpec
 
 DISTANCE = "perceptual_distance"
 VERSION = "1"
@@ -122,7 +121,7 @@ def _encode(spec: ScorerSpec, pixels: Sequence[NDArray[np.uint8]]) -> list[NDArr
 
 @functools.cache
 def _loaded(spec: ScorerSpec) -> ImageEncoder:
-    from eqforge.models.image_encoders import load_encoder
+    from eqforge.models.spec import load_encoder
 
     return load_encoder(spec)
 
@@ -137,8 +136,7 @@ def prepare_perceptual(settings: PerceptualSettings) -> Perceptual:
 @functools.cache
 def encoders_named(text: str) -> tuple[Identity, ...]:
     """Return the identity of the model in a setting, as `prepare_perceptual` does."""
-    from eqforge.models.image_encoders import load_encoder
-    from eqforge.models.spec import identify
+    from eqforge.models.spec import identify, load_encoder
 
     spec = _spec_of(text)
     return (identify(spec, load_encoder),)
@@ -165,6 +163,6 @@ def refuse_perceptual(scores: Sequence[Score], settings: PerceptualSettings) -> 
 
 
 def _spec_of(text: str) -> ScorerSpec:
-    from eqforge.models.image_encoders import parse_encoder
+    from eqforge.models.spec import ENCODERS, parse_spec
 
-    return parse_encoder(text)
+    return parse_spec(text, ENCODERS)

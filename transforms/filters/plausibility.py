@@ -19,8 +19,8 @@ from eqforge.models.scorer import Identity
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 
 if TYPE_CHECKING:
+    from eqforge.models.language_models import CausalLikelihood
     from eqforge.models.spec import ScorerSpec
-    from eqforge.models.text_models import CausalLikelihood
 
 IMPLAUSIBILITY: Final = "implausibility"
 VERSION: Final = "1"
@@ -123,7 +123,7 @@ def _weigh(spec: ScorerSpec, captions: Sequence[str], expected: Identity) -> lis
 @functools.cache
 def _loaded(spec: ScorerSpec) -> CausalLikelihood:
     from eqforge.core.files.source_file import unchanged
-    from eqforge.models.text_models import CausalLikelihood
+    from eqforge.models.language_models import CausalLikelihood
 
     with unchanged([spec.source]):
         return CausalLikelihood(spec.weights())

@@ -17,8 +17,13 @@ from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import versions_of
 from eqforge.generators.editors.canvas import composite
-from eqforge.generators.editors.editor import Edited, Editor, EditRequest
-from eqforge.generators.editors.registry import describe_editors, load_editor
+from eqforge.generators.editors.editor import (
+    Edited,
+    Editor,
+    EditRequest,
+    describe_editors,
+    load_editor,
+)
 from eqforge.generators.editors.settings import EditorSettings
 from eqforge.models.pretrained import device_here
 from eqforge.schemas.records.frames import FrameSettings

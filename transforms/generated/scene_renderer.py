@@ -1,16 +1,20 @@
-"""Renders scenes with Blender in a child process, which is reused for later scenes."""
+"""Renders scenes, and looks at scanned objects, with Blender in child processes that are reused."""
 
 import contextlib
+import functools
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from eqforge.core.errors import BuildError, EqforgeError, InputError
 from eqforge.core.files import storage
+from eqforge.core.identity import sha256_hex
 from eqforge.core.sandbox.child import (
     MOST_MESSAGE_BYTES,
     Child,
@@ -18,12 +22,17 @@ from eqforge.core.sandbox.child import (
     ChildFailed,
     ChildTimeout,
 )
-from eqforge.core.sandbox.sandbox import Sandbox
+from eqforge.core.sandbox.sandbox import Sandbox, adjusted
 from eqforge.generators.scenes.assets import is_remote
 from eqforge.generators.scenes.kubric_import import check_installed
+from eqforge.generators.scenes.look_child import LOOK_VERSION, Looks
 from eqforge.schemas.records.scenes import Overlap, RenderedObject, RenderSettings, SceneSpec
+from eqforge.transforms.dataset.ledger import Ledger
 
-FUNCTION = "eqforge.generators.scenes.render_child:render"
+if TYPE_CHECKING:
+    from eqforge.generators.scenes.adopt import Look
+
+RENDER = "eqforge.generators.scenes.render_child:render"
 MEMORY_GB = 64.0
 CPU_S = 24 * 3600.0
 """Address space of a renderer, and CPU time for the scenes of one request."""
@@ -100,7 +109,7 @@ class SceneRenderer:
         self._settings = settings
         self._assets = assets
         self._cache = cache
-        self._child = Child(FUNCTION, timeout_s=timeout_s)
+        self._child = Child(RENDER, timeout_s=timeout_s)
 
     def _sandbox(self) -> Sandbox | None:
         """Return the renderer's sandbox: it may read everything, and write only where it has to.
@@ -189,3 +198,57 @@ def _written(path: str, folder: str) -> bytes:
     if len(content) > MOST_MESSAGE_BYTES:
         raise ChildFailed(f"a picture of more than {MOST_MESSAGE_BYTES:,} bytes")
     return content
+
+
+LOOK = "eqforge.generators.scenes.look_child:look"
+LOOK_TIMEOUT_S = 600.0
+"""For the steps of one scan: importing millions of triangles takes a minute."""
+
+
+@functools.cache
+def shared_looker() -> "ScanLooker":
+    """Return the looker of this process; what it started ends with it."""
+    return ScanLooker()
+
+
+def kept_look(folder: str) -> "Look":
+    """Return what looks at scans and keeps what it saw, so that a stopped adoption goes on."""
+    check_installed()
+    looker = shared_looker()
+    basis = {"version": LOOK_VERSION, "bpy": version("bpy")}
+    ledger = Ledger(root=folder, step="looks", basis=basis)
+
+    def look(files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
+        digests = {name: sha256_hex(data) for name, data in files.items()}
+        inputs = [mesh, dict(kwargs), digests]
+        return ledger.remember(inputs, Looks, lambda: looker.look(files, mesh, kwargs))
+
+    return look
+
+
+class ScanLooker:
+    """Report the shapes and colours of scans; its process is started for the first one."""
+
+    def __init__(self) -> None:
+        adjusted(Sandbox())
+        self._child = Child(LOOK, timeout_s=LOOK_TIMEOUT_S)
+
+    def look(self, files: Mapping[str, bytes], mesh: str, kwargs: Mapping[str, str]) -> Looks:
+        check_installed()
+        with tempfile.TemporaryDirectory(prefix="eqforge-scan-") as folder:
+            for name, data in files.items():
+                (Path(folder) / name).write_bytes(data)
+            # Blender writes into the folder of temporary files.
+            self._child.sandbox = Sandbox(
+                read=("/",), write=(tempfile.gettempdir(),), memory_gb=MEMORY_GB, cpu_s=1800.0
+            )
+            request = {"file": str(Path(folder) / mesh), "import_kwargs": dict(kwargs)}
+            try:
+                (answer,) = self._child.ask(request)
+            except ChildDied as error:
+                raise InputError(f"importing it ends Blender: {error.ending}") from error
+            except ChildTimeout as error:
+                raise InputError("importing it does not come to an end") from error
+        if "input_error" in answer:
+            raise InputError(str(answer["input_error"]))
+        return msgspec.convert(answer, Looks)

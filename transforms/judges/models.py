@@ -18,8 +18,7 @@ from eqforge.core.errors import BuildError, InputError
 from eqforge.core.files.source_file import unchanged
 from eqforge.generators.text.llm.endpoint import Endpoint, address_of, is_endpoint
 from eqforge.generators.text.llm.model import Memory, Question, ask
-from eqforge.models.chat_model import ChatModel, load_chat_model
-from eqforge.models.text_models import CLASSES, NliModel, TextYesNo
+from eqforge.models.language_models import CLASSES, ChatModel, NliModel, TextYesNo, load_chat_model
 from eqforge.schemas.records.scores import Identity
 from eqforge.transforms.oracle.scores import Shared, shared
 
