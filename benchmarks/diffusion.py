@@ -10,6 +10,7 @@ device, or where `--large` asks for it. Goal: at most 1.15.
 """
 
 import argparse
+import functools
 import json
 import statistics
 import tempfile
@@ -20,24 +21,16 @@ from typing import Any, Literal
 
 from eqforge.generators.diffusion.generate import PairGenerator, initial_latents
 from eqforge.generators.diffusion.load import deterministic, quiet_libraries
-from eqforge.generators.diffusion.settings import (
-    DiffusionSettings,
-    EditControl,
-    LocalBlend,
-    PairRequest,
-)
+from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+from tests.prompted import ADD, pair_of
 
 SWAP = ("a photo of a horse on the grass", "a photo of a zebra on the grass")
-ADD = ("a photo of a beach", "a photo of a beach at sunset")
-REQUESTS = {
-    "replace": (SWAP, EditControl(method="replace")),
-    "replace, blend": (
-        SWAP,
-        EditControl(method="replace", blend=LocalBlend(words=(("horse",), ("zebra",)))),
-    ),
-    "refine": (ADD, EditControl(method="refine")),
-    "refine, reweight": (ADD, EditControl(method="refine", reweight={"sunset": 2.0})),
+PAIRS = {
+    "replace": (pair_of(SWAP), EditSettings()),
+    "replace, blend": (pair_of(SWAP, blended=((4,), (4,))), EditSettings()),
+    "refine": (pair_of(ADD), EditSettings()),
+    "refine, reweight": (pair_of(ADD), EditSettings(reweight=2.0)),
 }
 
 
@@ -145,9 +138,8 @@ def compare(settings: DiffusionSettings, rounds: int) -> dict[str, Any]:
     methods: dict[str, Callable[[], object]] = {
         "independent": lambda: draw_plainly(generator, SWAP)
     }
-    for name, (prompts, control) in REQUESTS.items():
-        request = PairRequest(prompts=prompts, seed=0, control=control)
-        methods[name] = lambda request=request: generator.generate(request)  # type: ignore[misc]
+    for name, (pair, edit) in PAIRS.items():
+        methods[name] = functools.partial(generator.generate, pair, edit)
     seconds = time_in_turn(methods, rounds, generator.pipeline.device.type == "cuda")
     plain = seconds["independent"]
     return {

@@ -26,7 +26,7 @@ from eqforge.generators.diffusion.prompts import (
     prompt_pairs,
     wanted_counts,
 )
-from eqforge.generators.diffusion.settings import DiffusionSettings, check_precision
+from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings, check_precision
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, Vocabulary, load_vocabulary
 from eqforge.models.pretrained import device_here
 from eqforge.pipelines.base.command import Main
@@ -37,7 +37,6 @@ from eqforge.transforms.generated.diffuse import (
     DRAWINGS_STAGE,
     DRAWN,
     DiffuseRules,
-    EditSettings,
     diffuse_pair,
     shared_generator,
 )

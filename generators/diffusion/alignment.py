@@ -23,13 +23,11 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.settings import WordName
 
 _WORD = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")  # noqa: RUF001 - the typographic apostrophe
 
@@ -65,29 +63,11 @@ class TokenizedPrompt:
     words: tuple[Word, ...]
     length: int
 
-    def find(self, name: WordName) -> tuple[int, ...]:
-        """Return the positions of a word's tokens, in every place where the prompt has it.
-
-        Case is ignored.
-        """
-        found = self._at(name) if isinstance(name, int) else self._all(name)
-        if not found:
-            raise InputError(f"the prompt {self.prompt!r} does not have the word {name!r}")
-        return tuple(sorted({token for word in found for token in word.tokens}))
-
-    def _at(self, place: int) -> list[Word]:
-        words = [word for word in self.words if word.place == place]
-        return [word for word in words if word.text[0].isalnum()] or words
-
-    def _all(self, phrase: str) -> list[Word]:
-        wanted = _WORD.findall(phrase.lower())
-        texts = [word.text for word in self.words]
-        starts = [
-            start
-            for start in range(len(texts) - len(wanted) + 1)
-            if texts[start : start + len(wanted)] == wanted
-        ]
-        return [word for start in starts for word in self.words[start : start + len(wanted)]]
+    def find(self, place: int) -> tuple[int, ...]:
+        """Return the positions of a word's tokens, without the punctuation that it touches."""
+        pieces = [word for word in self.words if word.place == place]
+        words = [word for word in pieces if word.text[0].isalnum()] or pieces
+        return tuple(token for word in words for token in word.tokens)
 
 
 def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
@@ -112,33 +92,7 @@ def tokenize(prompt: str, tokenizer: Any) -> TokenizedPrompt:
     return TokenizedPrompt(prompt=prompt, ids=ids, words=words, length=length)
 
 
-def check_length(prompt: str, pipeline: Any) -> None:
-    """Check that a pipeline's text encoders read all of a prompt, which they would cut off.
-
-    Of FLUX, CLIP reads only the start, for the gist, and T5 all; language models have no limit
-    that a prompt would meet.
-    """
-    encoders = {
-        suffix: type(getattr(pipeline, f"text_encoder{suffix}", None)).__name__
-        for suffix in ("", "_2")
-    }
-    kind = "T5" if encoders["_2"].startswith("T5") else "CLIP"
-    for suffix, name in encoders.items():
-        if not name.startswith(kind):
-            continue
-        tokenizer = getattr(pipeline, f"tokenizer{suffix}")
-        count, limit = (
-            len(tokenizer(prompt, truncation=False).input_ids),
-            tokenizer.model_max_length,
-        )
-        if count > limit:
-            raise InputError(
-                f"the prompt {prompt!r} has {count} tokens, the text encoder reads {limit}"
-            )
-
-
-_Tokens = tuple[tuple[int, ...], tuple[int, ...]]
-_Find = tuple[Callable[[WordName], tuple[int, ...]], Callable[[WordName], tuple[int, ...]]]
+_Find = Callable[[int], tuple[int, ...]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,14 +104,12 @@ class Alignment:
     Attributes:
       mapper: float32 [length, length], from tokens of the first prompt to those of the second.
       own: float32 [length], 1 for tokens of the second prompt that keep their own attention.
-      changed: for either prompt, the positions of the tokens that the other does not have.
-      find: for either prompt, tells the positions of a word's tokens.
+      find: for either prompt, the positions of a word's tokens by the word's number.
     """
 
     mapper: np.ndarray
     own: np.ndarray
-    changed: _Tokens
-    find: _Find
+    find: tuple[_Find, _Find]
 
 
 def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
@@ -175,26 +127,18 @@ def replacement(first: TokenizedPrompt, second: TokenizedPrompt) -> Alignment:
             "only prompts with as many words, punctuation counted, can exchange words: "
             f"{first.prompt!r} has {len(first.words)}, {second.prompt!r} {len(second.words)}"
         )
-    pairs = list(zip(first.words, second.words, strict=True))
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     mapper[0, 0] = 1
-    for one, other in pairs:
+    for one, other in zip(first.words, second.words, strict=True):
         map_word(mapper, one.tokens, other.tokens)
     for source in range(len(first.ids) - 1, first.length):
         target = source - len(first.ids) + len(second.ids)
         mapper[source, min(target, second.length - 1)] = 1
-    exchanged = [(one.tokens, other.tokens) for one, other in pairs if one.text != other.text]
     return Alignment(
         mapper=mapper,
         own=np.zeros(second.length, dtype=np.float32),
-        changed=_flat(exchanged),
         find=(first.find, second.find),
     )
-
-
-def _flat(exchanged: list[_Tokens]) -> _Tokens:
-    first, second = zip(*exchanged, strict=True) if exchanged else ((), ())
-    return tuple(chain(*first)), tuple(chain(*second))
 
 
 def map_word(mapper: np.ndarray, one: Sequence[int], other: Sequence[int]) -> None:
@@ -208,42 +152,20 @@ def map_word(mapper: np.ndarray, one: Sequence[int], other: Sequence[int]) -> No
 def refinement(
     first: TokenizedPrompt,
     second: TokenizedPrompt,
-    changed: _Tokens | None = None,
+    changed: tuple[tuple[int, ...], tuple[int, ...]],
 ) -> Alignment:
-    """Align the tokens that two prompts share; new tokens keep their own attention.
-
-    If the changed words are known, the others are aligned in order; otherwise the tokens are
-    compared, which can confuse two equal words.
+    """Align the words that two prompts share, in order; new tokens keep their own attention.
 
     Padding is aligned by position, as in the authors' code; if the second prompt is shorter,
     from the end of the text on, since its padding would otherwise align with words of the first.
 
-    Source: `get_mapper` of prompt-to-prompt.
+    Args:
+      first, second: the prompts.
+      changed: numbers of the words of either prompt that the other one does not have.
+
+    Source: `get_mapper` of prompt-to-prompt, which compares the tokens, and so can confuse two
+      equal words.
     """
-    if changed is None:
-        sources = align_tokens(first.ids, second.ids)
-    else:
-        sources = _align_kept(first, second, changed)
-    shift = max(len(first.ids) - len(second.ids), 0)
-    sources += [target + shift for target in range(len(second.ids), second.length)]
-    mapper = np.zeros((first.length, second.length), dtype=np.float32)
-    own = np.ones(second.length, dtype=np.float32)
-    for target, source in enumerate(sources):
-        if source is not None and source < first.length:
-            mapper[source, target], own[target] = 1, 0
-    new = (
-        tuple(token for token in range(len(first.ids)) if token not in sources),
-        tuple(token for token in range(len(second.ids)) if sources[token] is None),
-    )
-    return Alignment(mapper=mapper, own=own, changed=new, find=(first.find, second.find))
-
-
-def _align_kept(
-    first: TokenizedPrompt,
-    second: TokenizedPrompt,
-    changed: _Tokens,
-) -> list[int | None]:
-    """Return for each token of the second prompt its equal in the first, or None."""
     kept, others = (
         [word for word in prompt.words if word.place not in places]
         for prompt, places in zip((first, second), changed, strict=True)
@@ -253,12 +175,18 @@ def _align_kept(
             f"without their words number {changed[0]} and {changed[1]} the prompts "
             f"{first.prompt!r} and {second.prompt!r} are not equal"
         )
-    sources: list[int | None] = [None] * len(second.ids)
-    sources[0], sources[-1] = 0, len(first.ids) - 1
+    mapper = np.zeros((first.length, second.length), dtype=np.float32)
+    own = np.ones(second.length, dtype=np.float32)
+    shared = [(0, 0)]
     for one, other in zip(kept, others, strict=True):
-        for source, target in zip(one.tokens, other.tokens, strict=True):
-            sources[target] = source
-    return sources
+        shared += zip(one.tokens, other.tokens, strict=True)
+    ends = len(first.ids) - 1, len(second.ids) - 1
+    shift = max(ends[0] - ends[1], 0)
+    shared += [ends, *((target + shift, target) for target in range(ends[1] + 1, second.length))]
+    for source, target in shared:
+        if source < first.length:
+            mapper[source, target], own[target] = 1, 0
+    return Alignment(mapper=mapper, own=own, find=(first.find, second.find))
 
 
 def align_tokens(first: Sequence[int], second: Sequence[int]) -> list[int | None]:
@@ -287,15 +215,14 @@ def align_tokens(first: Sequence[int], second: Sequence[int]) -> list[int | None
     return sources
 
 
-def published_tokens(prompt: TokenizedPrompt, tokenizer: Any, name: WordName) -> tuple[int, ...]:
+def published_tokens(prompt: TokenizedPrompt, tokenizer: Any, place: int) -> tuple[int, ...]:
     """Return the positions of a word's tokens, or none."""
     pieces = prompt.prompt.split(" ")
-    wanted = {name} if isinstance(name, int) else {i for i, p in enumerate(pieces) if p == name}
     found: list[int] = []
     piece, letters = 0, 0
     for position, token in enumerate(prompt.ids[1:-1], start=1):
         letters += len(tokenizer.decode([token]).strip("#"))
-        if piece in wanted:
+        if piece == place:
             found.append(position)
         if piece < len(pieces) and letters >= len(pieces[piece]):
             piece, letters = piece + 1, 0
@@ -314,25 +241,9 @@ def published_replacement(
         )
     find = _published_find(first, second, tokenizer)
     differing = [i for i, (a, b) in enumerate(zip(*pieces, strict=True)) if a != b]
-    exchanged = [(find[0](place), find[1](place)) for place in differing]
-    return Alignment(
-        mapper=_shifted_mapper(exchanged, first.length),
-        own=np.zeros(second.length, dtype=np.float32),
-        changed=_flat(exchanged),
-        find=find,
-    )
-
-
-def _published_find(first: TokenizedPrompt, second: TokenizedPrompt, tokenizer: Any) -> _Find:
-    return (
-        partial(published_tokens, first, tokenizer),
-        partial(published_tokens, second, tokenizer),
-    )
-
-
-def _shifted_mapper(exchanged: list[_Tokens], length: int) -> np.ndarray:
+    left = [(find[0](place), find[1](place)) for place in differing]
+    length = first.length
     mapper = np.zeros((length, length), dtype=np.float32)
-    left = list(exchanged)
     i = j = 0
     while i < length and j < length:
         if left and left[0][0][0] == i:
@@ -342,28 +253,28 @@ def _shifted_mapper(exchanged: list[_Tokens], length: int) -> np.ndarray:
         else:
             mapper[i if left else j, j] = 1
             i, j = i + 1, j + 1
-    return mapper
+    return Alignment(mapper=mapper, own=np.zeros(length, dtype=np.float32), find=find)
 
 
 def published_refinement(
     first: TokenizedPrompt, second: TokenizedPrompt, tokenizer: Any
 ) -> Alignment:
     """Align the tokens that two prompts share; new tokens keep their own attention."""
-    sources = align_tokens(first.ids, second.ids)
+    sources = [*align_tokens(first.ids, second.ids), *range(len(second.ids), second.length)]
     mapper = np.zeros((first.length, second.length), dtype=np.float32)
     own = np.zeros(second.length, dtype=np.float32)
-    for target in range(second.length):
-        source = sources[target] if target < len(sources) else target
+    for target, source in enumerate(sources):
         if source is None:
             own[target] = 1
         else:
             mapper[source, target] = 1
-    return Alignment(
-        mapper=mapper,
-        own=own,
-        changed=(
-            tuple(token for token in range(len(first.ids)) if token not in sources),
-            tuple(token for token, source in enumerate(sources) if source is None),
-        ),
-        find=_published_find(first, second, tokenizer),
+    return Alignment(mapper=mapper, own=own, find=_published_find(first, second, tokenizer))
+
+
+def _published_find(
+    first: TokenizedPrompt, second: TokenizedPrompt, tokenizer: Any
+) -> tuple[_Find, _Find]:
+    return (
+        partial(published_tokens, first, tokenizer),
+        partial(published_tokens, second, tokenizer),
     )

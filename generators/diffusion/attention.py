@@ -27,13 +27,11 @@ class ControlledAttention:
     Args:
       plain: the processor it replaces, which is called while nothing is controlled.
       control: the shared state.
-      name: name of the layer.
       is_cross: whether it attends to the prompt.
     """
 
-    def __init__(self, plain: Any, control: AttentionControl, name: str, is_cross: bool) -> None:
-        self.plain, self.control = plain, control
-        self.name, self.is_cross = name, is_cross
+    def __init__(self, plain: Any, control: AttentionControl, is_cross: bool) -> None:
+        self.plain, self.control, self.is_cross = plain, control, is_cross
         # Queries and keys of the first image, for the second if that is in a later batch.
         self._first: tuple[torch.Tensor, torch.Tensor] | None = None
 
@@ -50,47 +48,43 @@ class ControlledAttention:
             return self.plain(attn, hidden_states, encoder_hidden_states, *args, **kwargs)
         context = hidden_states if encoder_hidden_states is None else encoder_hidden_states
         query, key, value = (
-            _split_heads(layer(states), attn.heads)
+            layer(states).unflatten(2, (attn.heads, -1)).transpose(1, 2)
             for layer, states in (
                 (attn.to_q, hidden_states),
                 (attn.to_k, context),
                 (attn.to_v, context),
             )
         )
-        attended = (
-            self._cross(query, key, value) if self.is_cross else self._self(query, key, value)
-        )
+        if self.is_cross:
+            attended = self._cross(query, key, value)
+        else:
+            base, second = self._base(query, key), self._place("second")
+            if second is not None:
+                query[second], key[second] = base
+            attended = _attend(query, key, value)
         merged = attended.transpose(1, 2).flatten(2).to(query.dtype)
         return attn.to_out[1](attn.to_out[0](merged))
 
     def _acts(self, pixels: int) -> bool:
-        if "first" not in self.control.rows and "second" not in self.control.rows:
+        control, plan = self.control, self.control.plan
+        if "first" not in control.rows and "second" not in control.rows:
             return False
         if not self.is_cross:
-            return self.control.replaces_self(pixels)
-        return self.control.call.mapper is not None or pixels == self.control.plan.heat_pixels
+            return control.number < plan.self_calls and pixels <= plan.pixels
+        return control.call.mapper is not None or self._is_read(pixels)
 
-    def _self(
-        self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
-    ) -> "torch.Tensor":
-        """Attend; the second image with the map of the first."""
-        base = self._base(query, key)
-        second = self._place("second")
-        if second is not None:
-            query[second], key[second] = base
-            self.control.self_layers.add(self.name)
-        return _attend(query, key, value)
+    def _is_read(self, pixels: int) -> bool:
+        return self.control.plan.is_blended and pixels == self.control.plan.pixels
 
     def _cross(
         self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"
     ) -> "torch.Tensor":
         call, second = self.control.call, self._place("second")
         base = self._base(query, key)
-        if query.shape[2] == self.control.plan.heat_pixels:
+        if self._is_read(query.shape[2]):
             self._read_heat(query, key)
         if call.mapper is None or second is None:
             return _attend(query, key, value)
-        self.control.cross_layers.add(self.name)
         moved = call.mapper @ value[second]
         if call.own is None:
             query[second], key[second] = base
@@ -128,8 +122,7 @@ class ControlledAttention:
         heat = _attend(
             query[pictures], key[pictures], values[:, None].expand(-1, key.shape[1], -1, -1)
         )
-        summed = heat.float().mean(dim=1).sum(dim=0)[:, : words.shape[2]]
-        self.control.add_heat(summed, maps=int(second is not None))
+        self.control.heat += heat.float().mean(dim=1).sum(dim=0)[:, : words.shape[2]].T
 
 
 @contextmanager
@@ -142,7 +135,7 @@ def controlled(unet: Any, control: AttentionControl) -> Iterator[None]:
         layer = name.removesuffix(".processor")
         _check_plain(modules[layer], processor, layer)
         is_cross = layer.endswith("attn2")
-        processors[name] = ControlledAttention(processor, control, layer, is_cross)
+        processors[name] = ControlledAttention(processor, control, is_cross)
     unet.set_attn_processor(processors)
     try:
         yield
@@ -166,12 +159,6 @@ def _check_plain(attn: Any, processor: Any, layer: str) -> None:
         )
 
 
-def _split_heads(states: "torch.Tensor", heads: int) -> "torch.Tensor":
-    """Return [rows, heads, length, channels] of [rows, length, heads * channels]."""
-    rows, length, channels = states.shape
-    return states.view(rows, length, heads, channels // heads).transpose(1, 2)
-
-
 def _attend(query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor") -> "torch.Tensor":
     from torch.nn import functional
 
@@ -185,14 +172,8 @@ _ROWS: dict[int, tuple[Row, ...]] = {
 
 
 @contextmanager
-def limited_rows(unet: Any, rows: int, control: AttentionControl | None) -> Iterator[None]:
-    """Limit the network to `rows` rows at a time for the block, and tell the control which.
-
-    Args:
-      unet: the network; its `forward` is restored afterwards.
-      rows: 4, 2 or 1.
-      control: control of the pair; None for none.
-    """
+def limited_rows(unet: Any, rows: int, control: AttentionControl) -> Iterator[None]:
+    """Limit the network to `rows` rows (4, 2 or 1) at a time, and tell the control which."""
     plain, replaced = unet.forward, "forward" in vars(unet)
 
     def forward(sample: "torch.Tensor", *args: Any, **kwargs: Any) -> Any:
@@ -204,11 +185,9 @@ def limited_rows(unet: Any, rows: int, control: AttentionControl | None) -> Iter
         outputs = []
         for start in range(0, batch, rows):
             part = slice(start, min(start + rows, batch))
-            if control is not None:
-                control.rows = _ROWS[batch][part]
+            control.rows = _ROWS[batch][part]
             outputs.append(plain(*_cut((sample, *args), batch, part), **_cut(kwargs, batch, part)))
-        if control is not None:
-            control.number += 1
+        control.number += 1
         return outputs[0] if len(outputs) == 1 else _joined(outputs)
 
     unet.forward = forward

@@ -1,7 +1,6 @@
 """Generates a pair of images from one initial latent, the first guiding the second."""
 
 import functools
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,13 +15,8 @@ from eqforge.generators.diffusion.load import (
     load_pipeline,
     quiet_libraries,
 )
-from eqforge.generators.diffusion.settings import (
-    AttentionSummary,
-    DiffusionSettings,
-    LocalBlend,
-    PairImages,
-    PairRequest,
-)
+from eqforge.generators.diffusion.prompts import PromptPair
+from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings, PairImages
 
 if TYPE_CHECKING:
     import torch
@@ -32,11 +26,7 @@ GENERATOR_VERSION: Final = 3
 
 
 class PairGenerator:
-    """Generates pairs with one diffusion model.
-
-    Args:
-      settings: the model, and how it is sampled.
-    """
+    """Generates pairs with one diffusion model."""
 
     def __init__(self, settings: DiffusionSettings) -> None:
         self.settings = settings
@@ -71,11 +61,11 @@ class PairGenerator:
         rows = self.settings.batch_rows
         return fingerprint({**self.parameters, "weights": self.identity.digest, "batch_rows": rows})
 
-    def generate(self, request: PairRequest) -> PairImages:
+    def generate(self, pair: PromptPair, edit: EditSettings) -> PairImages:
         """Generate a pair; when out of memory, retry with half as many rows at a time.
 
         Raises:
-          InputError: prompts, words or spans do not fit each other or the model.
+          InputError: the prompts do not fit the model.
           torch.OutOfMemoryError: not even one row at a time fits.
         """
         import torch
@@ -83,7 +73,7 @@ class PairGenerator:
         rows: int = self.settings.batch_rows
         while True:
             try:
-                return self._draw(request, rows)
+                return self._draw(pair, edit, rows)
             except torch.OutOfMemoryError:
                 if rows == 1:
                     raise
@@ -92,64 +82,59 @@ class PairGenerator:
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
-    def _draw(self, request: PairRequest, rows: int) -> PairImages:
+    def _draw(self, pair: PromptPair, edit: EditSettings, rows: int) -> PairImages:
         import torch
 
-        latents = initial_latents(self.pipeline, self.size_px, request.seed)
-        drawing = _Drawing(self, request, latents)
-        with ExitStack() as stack:
-            stack.enter_context(torch.inference_mode())
-            stack.enter_context(quiet_libraries())
-            stack.enter_context(deterministic(self.settings.cpu_threads))
-            stack.enter_context(limited_rows(self.pipeline.unet, rows, drawing.control))
-            if drawing.control is not None:
-                stack.enter_context(controlled(self.pipeline.unet, drawing.control))
-            output = self.pipeline(
-                prompt=list(request.prompts),
+        pipeline, steps = self.pipeline, self.settings.steps
+        latents = initial_latents(pipeline, self.size_px, pair.seed)
+        plan = plan_control(
+            pair,
+            edit,
+            pipeline.tokenizer,
+            count_calls(pipeline.scheduler, steps),
+            steps,
+            latents,
+            map_sides(pipeline, latents.shape[-1]),
+        )
+        control = AttentionControl(plan)
+        masks: list[torch.Tensor] = []
+
+        def after_step(
+            pipeline: Any, step: int, timestep: Any, tensors: dict[str, Any]
+        ) -> dict[str, Any]:
+            blended, mask = blend(tensors["latents"], control.heat, edit.blend_threshold)
+            masks[:] = [mask]
+            return {"latents": blended}
+
+        # The scheduler's noise is the same for both images.
+        noise_seed = derive_seed(pair.seed, "diffusion", "scheduler-noise", 1)
+        with (
+            torch.inference_mode(),
+            quiet_libraries(),
+            deterministic(self.settings.cpu_threads),
+            limited_rows(pipeline.unet, rows, control),
+            controlled(pipeline.unet, control),
+        ):
+            output = pipeline(
+                prompt=list(pair.prompts),
                 height=self.size_px,
                 width=self.size_px,
-                num_inference_steps=self.settings.steps,
+                num_inference_steps=steps,
                 guidance_scale=self.settings.guidance_scale,
-                generator=_noise_generators(request.seed),
+                generator=[torch.Generator("cpu").manual_seed(noise_seed) for _ in range(2)],
                 latents=latents,
-                callback_on_step_end=drawing.after_step,
+                callback_on_step_end=after_step if plan.is_blended else None,
                 output_type="np",
             )
         flagged = getattr(output, "nsfw_content_detected", None)
+        # As diffusers does for PNG files.
+        first, second = ((image * 255).round().astype(np.uint8) for image in output.images)
         return PairImages(
-            images=(_to_bytes(output.images[0]), _to_bytes(output.images[1])),
+            images=(first, second),
             flagged=None if flagged is None else (bool(flagged[0]), bool(flagged[1])),
             batch_rows=rows,
-            latents=drawing.latents,
-            blend_mask=drawing.mask,
-            attention=None if drawing.control is None else _summary(drawing.control),
+            blend_mask=masks[0].cpu().numpy() if masks else None,
         )
-
-
-class _Drawing:
-    """The callback between the steps of one pair, and its results."""
-
-    def __init__(
-        self, generator: PairGenerator, request: PairRequest, latents: "torch.Tensor"
-    ) -> None:
-        self.steps = generator.settings.steps
-        self.blend = request.control.blend if request.control else None
-        self.control = _attention_control(generator, request, latents)
-        self.mask: np.ndarray | None = None
-        self.latents = np.zeros(0, dtype=np.float32)
-
-    def after_step(
-        self, pipeline: Any, step: int, timestep: Any, tensors: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Blend the latents; diffusers calls it after every step."""
-        latents = tensors["latents"]
-        if self.blend is not None and self.control is not None:
-            heat = self.control.blend_heat()
-            latents, mask = blend(latents, heat, self.blend, step, self.steps)
-            self.mask = None if mask is None else mask.cpu().numpy()
-        if step == len(pipeline.scheduler.timesteps) - 1:
-            self.latents = latents.float().cpu().numpy()
-        return {"latents": latents}
 
 
 def initial_latents(pipeline: Any, size_px: int, seed: int) -> "torch.Tensor":
@@ -176,43 +161,6 @@ def map_sides(pipeline: Any, side: int) -> tuple[int, ...]:
     return tuple(-(-side // 2**level) for level, block in blocks if "CrossAttn" in block)
 
 
-def _noise_generators(seed: int) -> "list[torch.Generator]":
-    """Return two generators that draw the same noise, one for each image."""
-    import torch
-
-    noise_seed = derive_seed(seed, "diffusion", "scheduler-noise", 1)
-    return [torch.Generator("cpu").manual_seed(noise_seed) for _ in range(2)]
-
-
-def _attention_control(
-    generator: PairGenerator, request: PairRequest, latents: "torch.Tensor"
-) -> AttentionControl | None:
-    if request.control is None:
-        return None
-    pipeline, steps = generator.pipeline, generator.settings.steps
-    plan = plan_control(
-        request.prompts,
-        request.control,
-        pipeline.tokenizer,
-        count_calls(pipeline.scheduler, steps),
-        steps,
-        latents,
-        map_sides(pipeline, latents.shape[-1]),
-    )
-    return AttentionControl(plan)
-
-
-def _summary(control: AttentionControl) -> AttentionSummary:
-    plan = control.plan
-    return AttentionSummary(
-        cross_steps=sum(call.mapper is not None for call in plan.calls),
-        self_steps=len(plan.self_calls),
-        cross_layers=len(control.cross_layers),
-        self_layers=len(control.self_layers),
-        changed_tokens=(len(plan.changed[0]), len(plan.changed[1])),
-    )
-
-
 def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
     channels, latent = pipeline.unet.config.in_channels, pipeline.vae.config.latent_channels
     if channels != latent:
@@ -228,11 +176,6 @@ def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
     if size < step or size % step:
         raise InputError(f"the model draws pictures of a multiple of {step} pixels, not of {size}")
     return size
-
-
-def _to_bytes(image: np.ndarray) -> np.ndarray:
-    """Convert float32 [height, width, 3] in [0, 1] to uint8, as diffusers does for PNG files."""
-    return (image * 255).round().astype(np.uint8)
 
 
 def blend_mask(heat: "torch.Tensor", threshold: float, size: tuple[int, int]) -> "torch.Tensor":
@@ -254,8 +197,8 @@ def blend_mask(heat: "torch.Tensor", threshold: float, size: tuple[int, int]) ->
 
 
 def blend(
-    latents: "torch.Tensor", heat: "torch.Tensor", settings: LocalBlend, step: int, steps: int
-) -> "tuple[torch.Tensor, torch.Tensor | None]":
+    latents: "torch.Tensor", heat: "torch.Tensor", threshold: float
+) -> "tuple[torch.Tensor, torch.Tensor]":
     """Take the second latent's pixels outside the words from the first, bit for bit.
 
     Source: `LocalBlend` in the notebooks of prompt-to-prompt: the attention to the words, summed
@@ -265,17 +208,13 @@ def blend(
     Args:
       latents: [2, channels, height, width] after a step.
       heat: [2, pixels], the attention to the words so far.
-      settings: threshold and start.
-      step: number of the step, from 0.
-      steps: number of steps.
+      threshold: fraction of the largest attention of an image.
 
     Returns:
-      The latents, and the mask; None before the blend starts.
+      The latents, and the mask.
     """
     import torch
 
-    if step < int(settings.start * steps):
-        return latents, None
-    mask = blend_mask(heat, settings.threshold, (latents.shape[2], latents.shape[3]))
+    mask = blend_mask(heat, threshold, (latents.shape[2], latents.shape[3]))
     second = torch.where(mask, latents[1], latents[0])
     return torch.stack([latents[0], second]), mask

@@ -1,11 +1,11 @@
-"""Settings of the diffusion model, and the records of what it is asked for and draws."""
+"""Settings of the diffusion model, and the records of what it draws."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from eqforge.core.errors import InputError
+from eqforge.core.ranges import check_range
 
 if TYPE_CHECKING:
     import numpy as np
@@ -94,82 +94,42 @@ class DiffusionSettings:
             raise InputError(f"--guidance-scale {self.guidance_scale}: expected a number")
 
 
-Span = float | tuple[float, float]
-"""A part of the denoising steps: up to a fraction, or between two, each in [0, 1]."""
-
-WordName = str | int
-"""A word as the prompt has it, or several in a row; or the number that `str.split` gives it."""
-
-DEFAULT_WORDS: Final = "default_"
-"""Stands for all words that are not named, as in the authors' code."""
-
-
+# Source: Hertz et al. 2022, sections 3.2 and 3.3; the defaults are those of the authors' README,
+# the threshold is that of `LocalBlend` in their notebooks.
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LocalBlend:
-    """Where the second image may differ: at the words, as located by attention.
+class EditSettings:
+    """How the first picture of a pair guides the second."""
 
-    Attributes:
-      words: those of the first and of the second prompt.
-      threshold: fraction of the largest attention, above which a pixel belongs to the words.
-      start: fraction of the steps after which pixels are taken from the first image.
+    cross_replace: float = 0.8
+    """Share of the steps, from the first, in which the second picture takes the first one's
+    attention to the words that both have."""
 
-    Source: `LocalBlend` in the notebooks of prompt-to-prompt: threshold 0.3, 16x16 maps, from the
-      first step on; its null-text notebook starts at 0.2.
-    """
+    changed_cross_replace: float | None = None
+    """The same share for the words that are changed or added; as for the others without it."""
 
-    words: tuple[tuple[WordName, ...], tuple[WordName, ...]]
-    threshold: float = 0.3
-    start: float = 0.0
+    reweight: float = 1.0
+    """Factor on the second picture's attention to the words that are changed or added, in the steps
+    in which its attention is replaced: 2 shows them more strongly."""
 
+    self_replace: float = 0.4
+    """Share of the steps in which it takes the first one's layout, its self-attention."""
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class EditControl:
-    """How the attention of the first image guides the second.
+    local_blend: bool = True
+    """Take the first picture's pixels wherever neither picture attends to the object or attribute
+    that is changed; pairs whose scene changes are never blended."""
 
-    Attributes:
-      method: `replace` exchanges words and wants as many words in both prompts; `refine` keeps the
-        attention of the words both prompts have and leaves new words theirs.
-      cross_replace_steps: when the cross-attention is replaced: for all words, or by word of the
-        second prompt, with `default_` for the rest.
-      self_replace_steps: when the self-attention is replaced.
-      self_replace_side: self-attention maps up to this width are replaced; without it, up to a
-        quarter of the latent's, at least 16: the 16 of the authors at 512x512 pixels.
-      reweight: factors on the attention to words of the second prompt, while it is replaced.
-      heat_side: width of the cross-attention maps that tell where the words are in the picture;
-        without it, chosen likewise.
-      blend: keeps the rest of the image as it is; None allows changes everywhere.
-      alignment: `published` aligns words and tokens as the authors' code does, with its defects.
-      changed: the words of either prompt that the edit touches, by number; without them the prompts
-        are equal. Where it is known, `refine` cannot mistake one "on" for another; None compares
-        the tokens.
+    blend_threshold: float = 0.3
+    """Share of the greatest attention from which on a place belongs to a word."""
 
-    Source: Hertz et al. 2022, sections 3.2 and 3.3; the defaults are those of the authors' README.
-    """
-
-    method: Literal["replace", "refine"]
-    cross_replace_steps: Span | Mapping[WordName, Span] = 0.8
-    self_replace_steps: Span = 0.4
-    self_replace_side: int | None = None
-    reweight: Mapping[WordName, float] = field(default_factory=dict)
-    heat_side: int | None = None
-    blend: LocalBlend | None = None
     alignment: Literal["exact", "published"] = "exact"
-    changed: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    """How words of the prompts are matched: word for word, or as the authors' code does, which
+    shifts what follows a word of several tokens."""
 
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PairRequest:
-    """Two prompts to draw from one initial latent.
-
-    Attributes:
-      prompts: those of the first and the second image.
-      seed: of the initial latent and of a stochastic scheduler's noise, in [0, 2**63).
-      control: how the first image guides the second; None generates both independently.
-    """
-
-    prompts: tuple[str, str]
-    seed: int
-    control: EditControl | None
+    def __post_init__(self) -> None:
+        for name in ("cross_replace", "changed_cross_replace", "self_replace", "blend_threshold"):
+            check_range(name, getattr(self, name), 0, 1)
+        if not 0 <= self.reweight < math.inf:
+            raise InputError(f"--reweight {self.reweight}: expected 0 or more")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -190,24 +150,6 @@ class ModelIdentity:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class AttentionSummary:
-    """What the control did.
-
-    Attributes:
-      cross_steps, self_steps: calls of the network in which cross- and self-attention were
-        replaced.
-      cross_layers, self_layers: layers in which they were; 0 where there was no such step.
-      changed_tokens: how many tokens of either prompt have no equal in the other one.
-    """
-
-    cross_steps: int
-    self_steps: int
-    cross_layers: int
-    self_layers: int
-    changed_tokens: tuple[int, int]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PairImages:
     """A pair of images, and how they were generated.
 
@@ -216,15 +158,11 @@ class PairImages:
       flagged: whether the model's safety checker blacked out an image; None without a checker.
       batch_rows: how many of the four rows (two prompts, each with and without text) went through
         the network at a time; fewer than requested after running out of memory.
-      latents: float32 [2, channels, height, width], the last ones.
       blend_mask: bool [height, width] of the latent, where the second image could differ; None
         without local blend.
-      attention: what the control did; None without control.
     """
 
     images: "tuple[np.ndarray, np.ndarray]"
     flagged: tuple[bool, bool] | None
     batch_rows: int
-    latents: "np.ndarray"
     blend_mask: "np.ndarray | None"
-    attention: AttentionSummary | None

@@ -29,21 +29,8 @@ _UNET_CHANNELS = {
 }
 
 
-def make_tiny_pipeline(
-    folder: str | Path,
-    pipeline: str = "StableDiffusionPipeline",
-    seed: int = 0,
-    flag_above: float | None = None,
-) -> Path:
-    """Save a tiny pipeline and return its folder; the same arguments give the same bytes.
-
-    Args:
-      folder: where to save it; created if missing.
-      pipeline: its class of diffusers.
-      seed: of the weights.
-      flag_above: if given, a pipeline of Stable Diffusion has a safety checker that flags pictures
-        whose cosine similarity to one of its 17 concepts is above this number in [-1, 1].
-    """
+def make_tiny_pipeline(folder: str | Path, pipeline: str = "StableDiffusionPipeline") -> Path:
+    """Save a tiny pipeline of a class of diffusers; the same class gives the same bytes."""
     import torch
 
     channels = _UNET_CHANNELS.get(pipeline)
@@ -51,11 +38,11 @@ def make_tiny_pipeline(
         raise InputError(f"there is no tiny {pipeline}")
     tokenizer = make_tokenizer(TOKENS)
     with quiet_libraries(), torch.random.fork_rng(devices=()):
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         if "XL" in pipeline:
             made = tiny_sdxl(tokenizer, pipeline, in_channels=channels)
         else:
-            made = tiny_sd(tokenizer, flag_above, pipeline, in_channels=channels)
+            made = tiny_sd(tokenizer, pipeline, in_channels=channels)
         made.save_pretrained(folder)
     return Path(folder)
 
@@ -69,23 +56,20 @@ def called_tiny(folder: Path) -> Iterator[None]:
         raise InputError(str(error).replace(str(folder), folder.name)) from error
 
 
-def tiny_sd(
-    tokenizer: Any, flag_above: float | None, pipeline: str = "StableDiffusionPipeline", **unet: Any
-) -> Any:
+def tiny_sd(tokenizer: Any, pipeline: str = "StableDiffusionPipeline", **unet: Any) -> Any:
     """Return a tiny Stable Diffusion; `unet` overrides the configuration of its U-Net."""
     import diffusers
-    from transformers import CLIPImageProcessor, CLIPTextModel
+    from transformers import CLIPTextModel
 
-    checker = None if flag_above is None else tiny_safety_checker(flag_above)
     return getattr(diffusers, pipeline)(
         vae=tiny_vae(),
         text_encoder=CLIPTextModel(tiny_text_config(tokenizer)),
         tokenizer=tokenizer,
         unet=tiny_unet(cross_attention_dim=32, **unet),
         scheduler=tiny_scheduler(),
-        safety_checker=checker,
-        feature_extractor=CLIPImageProcessor(size=32, crop_size=32) if checker else None,
-        requires_safety_checker=checker is not None,
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
     )
 
 
@@ -182,26 +166,6 @@ def tiny_text_config(tokenizer: Any) -> Any:
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
     )
-
-
-def tiny_safety_checker(flag_above: float) -> Any:
-    from diffusers.pipelines.stable_diffusion.safety_checker import StableDiffusionSafetyChecker
-    from transformers import CLIPConfig
-
-    vision = {
-        "hidden_size": 32,
-        "intermediate_size": 64,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "image_size": 32,
-        "patch_size": 8,
-        "projection_dim": 32,
-    }
-    checker = StableDiffusionSafetyChecker(CLIPConfig(vision_config=vision, projection_dim=32))
-    checker.concept_embeds.data.normal_()
-    checker.concept_embeds_weights.data.fill_(flag_above)
-    checker.special_care_embeds_weights.data.fill_(1.0)
-    return checker
 
 
 _MERGES = 200

@@ -20,7 +20,6 @@ from PIL import Image
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
-from eqforge.generators.diffusion.alignment import check_length
 from eqforge.generators.diffusion.load import (
     ModelIndex,
     check_texts,
@@ -175,7 +174,7 @@ class Editor(ABC):
         self._check(request)
         canvas = fit(request.image, request.mask, self.resolution, self.multiple)
         arguments = self.arguments(request, canvas)
-        check_length(arguments["prompt"], self.pipeline)
+        _check_length(arguments["prompt"], self.pipeline)
         with (
             torch.inference_mode(),
             quiet_libraries(),
@@ -351,6 +350,31 @@ class QwenImageEdit(Editor):
             "height": canvas.height,
             "width": canvas.width,
         }
+
+
+def _check_length(prompt: str, pipeline: Any) -> None:
+    """Check that a pipeline's text encoders read all of a prompt, which they would cut off.
+
+    Of FLUX, CLIP reads only the start, for the gist, and T5 all; language models have no limit
+    that a prompt would meet.
+    """
+    encoders = {
+        suffix: type(getattr(pipeline, f"text_encoder{suffix}", None)).__name__
+        for suffix in ("", "_2")
+    }
+    kind = "T5" if encoders["_2"].startswith("T5") else "CLIP"
+    for suffix, name in encoders.items():
+        if not name.startswith(kind):
+            continue
+        tokenizer = getattr(pipeline, f"tokenizer{suffix}")
+        count, limit = (
+            len(tokenizer(prompt, truncation=False).input_ids),
+            tokenizer.model_max_length,
+        )
+        if count > limit:
+            raise InputError(
+                f"the prompt {prompt!r} has {count} tokens, the text encoder reads {limit}"
+            )
 
 
 EDITORS: Final[Mapping[EditorName, type[Editor]]] = {

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from eqforge.generators.diffusion.generate import PairGenerator
-from eqforge.generators.diffusion.settings import PairImages, PairRequest
+from eqforge.generators.diffusion.prompts import PromptPair
+from eqforge.generators.diffusion.settings import EditSettings, PairImages
 from eqforge.generators.diffusion.tiny import make_tiny_pipeline
 from eqforge.pipelines import eq_sd
 from eqforge.transforms.generated import diffuse
@@ -28,13 +29,15 @@ def test_a_model_folder_that_vanishes_costs_no_pair(
     model, away = tmp_path / "model", tmp_path / "away"
     make_tiny_pipeline(model)
     generate = PairGenerator.generate
-    drawn: list[PairRequest] = []
+    drawn: list[PromptPair] = []
 
-    def lose_the_model_after_the_first(self: PairGenerator, request: PairRequest) -> PairImages:
-        found = generate(self, request)
+    def lose_the_model_after_the_first(
+        self: PairGenerator, pair: PromptPair, edit: EditSettings
+    ) -> PairImages:
+        found = generate(self, pair, edit)
         if not drawn:
             model.rename(away)
-        drawn.append(request)
+        drawn.append(pair)
         return found
 
     monkeypatch.setattr(PairGenerator, "generate", lose_the_model_after_the_first)
@@ -44,7 +47,7 @@ def test_a_model_folder_that_vanishes_costs_no_pair(
     work = finished_work(tmp_path / "out", "draw")
     assert len(drawn) == len(work) == 2
 
-    diffuse._load.cache_clear()
+    diffuse.shared_generator.cache_clear()
     with pytest.raises(SystemExit) as left:
         eq_sd.main(arguments)
     assert left.value.code == 2

@@ -11,51 +11,29 @@ from eqforge.generators.diffusion.attention import (
     controlled,
     limited_rows,
 )
-from eqforge.generators.diffusion.control import (
-    AttentionControl,
-    align,
-    cross_schedule,
-    plan_control,
-    word_factors,
-)
+from eqforge.generators.diffusion.control import AttentionControl, align, plan_control
 from eqforge.generators.diffusion.load import load_pipeline
-from eqforge.generators.diffusion.settings import DiffusionSettings, EditControl, LocalBlend
+from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings
 from tests.optional import optional
+from tests.prompted import ADD, ANIMAL, pair_of
 
 torch = optional("torch")
 processors = optional("diffusers.models.attention_processor")
 
 TOKENS = 77
 CALLS = STEPS = 4
+SIDES = (32, 16)  # of the maps, for 64 pixels
 ALL_ROWS = ("plain first", "plain second", "first", "second")
-SWAP = ("a photo of a horse on the grass", "a photo of a hippopotamus on the grass")
-ADD = ("a photo of a beach", "a photo of a beach at sunset")
-SWAPPED = LocalBlend(words=(("horse",), ("hippopotamus",)))
-ADDED = LocalBlend(words=(("beach",), ("beach", "sunset")))
+BLENDED = pair_of(blended=ANIMAL)
 CONTROLS = {
-    "replace": (SWAP, EditControl(method="replace", blend=SWAPPED)),
-    "refine": (ADD, EditControl(method="refine", blend=ADDED)),
-    "reweight": (
-        SWAP,
-        EditControl(method="replace", reweight={"hippopotamus": 3.0, "grass": 0.2}, blend=SWAPPED),
-    ),
-    "refine and reweight": (ADD, EditControl(method="refine", reweight={"sunset": 2.0})),
-    "by word": (
-        SWAP,
-        EditControl(
-            method="replace", cross_replace_steps={"default_": 0.8, "hippopotamus": (0.2, 0.5)}
-        ),
-    ),
-    "by word and reweight": (
-        SWAP,
-        EditControl(
-            method="replace",
-            cross_replace_steps={"default_": 0.8, "hippopotamus": (0.2, 0.5)},
-            reweight={"hippopotamus": 3.0, "grass": 0.2},
-        ),
-    ),
-    "half": (SWAP, EditControl(method="replace", cross_replace_steps=0.5)),
-    "published": (SWAP, EditControl(method="replace", alignment="published")),
+    "replace": (BLENDED, EditSettings()),
+    "refine": (pair_of(ADD, blended=((4,), (4, 6))), EditSettings()),
+    "reweight": (BLENDED, EditSettings(reweight=3.0)),
+    "refine and reweight": (pair_of(ADD), EditSettings(reweight=2.0)),
+    "by word": (pair_of(), EditSettings(changed_cross_replace=0.5)),
+    "by word and reweight": (pair_of(), EditSettings(changed_cross_replace=0.5, reweight=3.0)),
+    "half": (pair_of(), EditSettings(cross_replace=0.5)),
+    "published": (pair_of(), EditSettings(alignment="published")),
 }
 
 
@@ -82,8 +60,8 @@ def _one_thread_without_gradients():
 
 
 def make_control(name, tokenizer, call=0, rows=ALL_ROWS):
-    prompts, control = CONTROLS[name]
-    plan = plan_control(prompts, control, tokenizer, CALLS, STEPS, torch.zeros(2, 4, 32, 32))
+    latents = torch.zeros(2, 4, 32, 32)
+    plan = plan_control(*CONTROLS[name], tokenizer, CALLS, STEPS, latents, SIDES)
     state = AttentionControl(plan)
     state.number, state.rows = call, rows
     return state
@@ -105,7 +83,7 @@ def map_layer(pixels=9, seed=0):
 
 
 def maps_of(control, layer, hidden, context):
-    processor = ControlledAttention(processors.AttnProcessor(), control, "attn2", True)
+    processor = ControlledAttention(processors.AttnProcessor(), control, True)
     return processor(layer, hidden, context).numpy()
 
 
@@ -113,12 +91,27 @@ def plain_maps(layer, hidden, context):
     return processors.AttnProcessor()(layer, hidden, context).numpy()
 
 
+def authors_tables(name, tokenizer):
+    """The share of the replaced attention [calls, tokens] and the factor of each token."""
+    pair, edit = CONTROLS[name]
+    find = align(pair, edit, tokenizer).find[1]
+    changed = [token for word in pair.changed[1] for token in find(word)]
+    alpha, factors = np.zeros((CALLS, TOKENS)), np.ones(TOKENS)
+    for token in range(TOKENS):
+        share = edit.cross_replace
+        if token in changed:
+            factors[token] = edit.reweight
+            if edit.changed_cross_replace is not None:
+                share = edit.changed_cross_replace
+        alpha[: int(share * (STEPS + 1)), token] = 1
+    return alpha, factors
+
+
 def expected_map(name, tokenizer, call, first, second):
     """The second picture's map by the authors' formulas, token by token."""
-    prompts, control = CONTROLS[name]
-    alignment = align(prompts, control, tokenizer)
-    alpha = cross_schedule(control.cross_replace_steps, STEPS, TOKENS, alignment.find[1])[call]
-    factors = word_factors(control.reweight, alignment)
+    alignment = align(*CONTROLS[name], tokenizer)
+    tables, factors = authors_tables(name, tokenizer)
+    alpha = tables[call]
     result = np.zeros_like(second)
     for token in range(TOKENS):
         moved = sum(
@@ -145,7 +138,7 @@ def test_maps_are_equal_where_they_should_be_and_only_there(tokenizer):
     layer, hidden, context = map_layer()
     plain = plain_maps(layer, hidden, context)
     found = maps_of(make_control("refine", tokenizer), layer, hidden, context)
-    new = list(align(*CONTROLS["refine"], tokenizer).changed[1])
+    new = list(np.flatnonzero(align(*CONTROLS["refine"], tokenizer).own))
     shared = [t for t in range(TOKENS) if t not in new]
     assert len(new) >= 2
     assert np.allclose(found[3][:, new], plain[3][:, new], atol=1e-6)
@@ -155,23 +148,12 @@ def test_maps_are_equal_where_they_should_be_and_only_there(tokenizer):
     assert not np.allclose(plain[2][:, new], plain[3][:, new], atol=1e-3)
 
 
-def test_weights_scale_the_attention_to_their_words(tokenizer):
-    layer, hidden, context = map_layer()
-    alike = maps_of(make_control("replace", tokenizer), layer, hidden, context)[3]
-    found = maps_of(make_control("reweight", tokenizer), layer, hidden, context)[3]
-    find = align(*CONTROLS["replace"], tokenizer).find[1]
-    factors = np.ones(TOKENS)
-    factors[list(find("hippopotamus"))] = 3.0
-    factors[list(find("grass"))] = 0.2
-    assert np.allclose(found, alike * factors, atol=1e-6)
-
-
 @pytest.mark.parametrize("name", ["replace", "refine", "reweight"])
 def test_the_pictures_one_after_the_other_give_the_same_maps(name, tokenizer):
     layer, hidden, context = map_layer()
     expected = maps_of(make_control(name, tokenizer), layer, hidden, context)
     control = make_control(name, tokenizer)
-    processor = ControlledAttention(processors.AttnProcessor(), control, "attn2", True)
+    processor = ControlledAttention(processors.AttnProcessor(), control, True)
     for place, row in enumerate(ALL_ROWS):
         control.rows = (row,)
         part = slice(place, place + 1)
@@ -188,7 +170,7 @@ def test_self_attention_is_replaced_in_its_steps_and_small_maps(call, side, repl
     layer.to_q.weight.mul_(4)
     hidden = torch.randn(4, side**2, 16)
     control = make_control("replace", tokenizer, call)  # 0.4 of 4 steps: the first alone
-    found = ControlledAttention(processors.AttnProcessor(), control, "attn1", False)(layer, hidden)
+    found = ControlledAttention(processors.AttnProcessor(), control, False)(layer, hidden)
     plain = processors.AttnProcessor()(layer, hidden)
     query, key, value = (
         layer.head_to_batch_dim(part(hidden)) for part in (layer.to_q, layer.to_k, layer.to_v)
@@ -210,9 +192,9 @@ def test_an_inactive_layer_is_left_to_the_ordinary_processor(tokenizer):
 
     layer, hidden, context = map_layer()
     control = make_control("half", tokenizer, call=3)
-    assert ControlledAttention(plain, control, "attn2", True)(layer, hidden, context) == "plain"
+    assert ControlledAttention(plain, control, True)(layer, hidden, context) == "plain"
     control.number, control.rows = 0, ALL_ROWS[:2]
-    assert ControlledAttention(plain, control, "attn2", True)(layer, hidden, context) == "plain"
+    assert ControlledAttention(plain, control, True)(layer, hidden, context) == "plain"
     assert len(calls) == 2
 
 
@@ -243,7 +225,7 @@ class WrittenOut:
             if maps.shape[2] == 256:
                 assert self.stored is not None
                 self.stored.append(maps[2:].mean(1))
-        elif self.control.number in self.control.plan.self_calls and maps.shape[2] <= 256:
+        elif self.control.number < self.control.plan.self_calls and maps.shape[2] <= 256:
             maps[3] = first
         out = attn.batch_to_head_dim(torch.bmm(maps.flatten(0, 1), value))
         return attn.to_out[0](out)
@@ -253,7 +235,7 @@ class WrittenOut:
 @pytest.mark.parametrize("name", ["replace", "refine", "reweight"])
 def test_the_network_answers_as_with_maps_written_out(family, name, pipelines, tokenizer):
     unet = pipelines[family].unet
-    prompts, settings = CONTROLS[name]
+    pair, _ = CONTROLS[name]
     torch.manual_seed(1)
     sample = torch.randn(1, 4, 32, 32).expand(4, -1, -1, -1)
     inputs = {
@@ -269,16 +251,11 @@ def test_the_network_answers_as_with_maps_written_out(family, name, pipelines, t
     control = make_control(name, tokenizer)
     with limited_rows(unet, 4, control), controlled(unet, control):
         found = unet(sample, **inputs)[0]
-    alignment = align(prompts, settings, tokenizer)
-    alpha = cross_schedule(settings.cross_replace_steps, STEPS, TOKENS, alignment.find[1])[0]
+    alignment = align(*CONTROLS[name], tokenizer)
+    tables, factors = authors_tables(name, tokenizer)
     state = [
         torch.from_numpy(np.asarray(part, dtype=np.float32))
-        for part in (
-            alpha,
-            alignment.mapper,
-            alignment.own,
-            word_factors(settings.reweight, alignment),
-        )
+        for part in (tables[0], alignment.mapper, alignment.own, factors)
     ]
     stored: list[Any] = []
     control.number = 0
@@ -299,12 +276,11 @@ def test_the_network_answers_as_with_maps_written_out(family, name, pipelines, t
     assert error < 1e-2
     assert effect > 100 * error
     words = np.zeros((2, TOKENS))
-    assert settings.blend is not None
-    for picture, names in enumerate(settings.blend.words):
-        words[picture, [token for name in names for token in alignment.find[picture](name)]] = 1
+    for picture, numbers in enumerate(pair.blended):
+        words[picture, [token for each in numbers for token in alignment.find[picture](each)]] = 1
     summed = sum(part.numpy() for part in stored) / len(stored)
     heat = (summed * words[:, None]).sum(-1)
-    assert np.allclose(control.blend_heat() / len(stored), heat, atol=1e-4)
+    assert np.allclose(control.heat / len(stored), heat, atol=1e-4)
 
 
 def fail_inside(unet, control):
@@ -344,18 +320,26 @@ def test_a_network_with_other_attention_is_refused(tokenizer):
 
 
 def test_the_words_of_the_blend_are_read_as_replaced(tokenizer):
-    settings = EditControl(method="replace", blend=LocalBlend(words=(("horse",), (4, "grass"))))
-    plan = plan_control(SWAP, settings, tokenizer, CALLS, STEPS, torch.zeros(2, 4, 32, 32))
-    alignment = align(SWAP, settings, tokenizer)
-    blended = sorted(alignment.find[1]("hippopotamus") + alignment.find[1]("grass"))
+    pair, edit = pair_of(blended=((4,), (4, 7))), EditSettings()
+    plan = plan_control(pair, edit, tokenizer, CALLS, STEPS, torch.zeros(2, 4, 32, 32), SIDES)
+    alignment = align(pair, edit, tokenizer)
+    blended = sorted(alignment.find[1](4) + alignment.find[1](7))
     first, replaced = plan.calls[0].words[0].T
-    assert np.flatnonzero(first).tolist() == list(alignment.find[0]("horse"))
+    assert np.flatnonzero(first).tolist() == list(alignment.find[0](4))
     assert np.allclose(replaced, alignment.mapper[:, blended].sum(1))
     assert not plan.calls[0].words[1].any()  # all of the second picture's attention is replaced
 
 
 @pytest.mark.parametrize(("side", "expected"), [(32, 16), (64, 16), (96, 24), (128, 32)])
 def test_maps_of_a_quarter_of_the_latent_are_read_and_replaced(side, expected, tokenizer):
-    latents = torch.zeros(2, 4, side, side)
-    plan = plan_control(*CONTROLS["replace"], tokenizer, CALLS, STEPS, latents)
-    assert plan.heat_pixels == plan.self_pixels == expected**2
+    latents, sides = torch.zeros(2, 4, side, side), [side // 2**level for level in range(4)]
+    plan = plan_control(*CONTROLS["replace"], tokenizer, CALLS, STEPS, latents, sides)
+    assert plan.pixels == expected**2
+
+
+def test_a_scheduler_that_calls_more_often_is_controlled_in_the_same_share(tokenizer):
+    latents = torch.zeros(2, 4, 32, 32)
+    plan = plan_control(*CONTROLS["replace"], tokenizer, 100, 50, latents, SIDES)
+    assert len(plan.calls) == 100
+    assert sum(call.mapper is not None for call in plan.calls) == 80
+    assert plan.self_calls == int(0.4 * 99)

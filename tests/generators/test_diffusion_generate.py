@@ -1,6 +1,5 @@
 """Whole pairs by tiny real pipelines."""
 
-import dataclasses
 import functools
 import hashlib
 import os
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.generators.diffusion import generate
 from eqforge.generators.diffusion.generate import (
     PairGenerator,
     blend,
@@ -19,14 +19,9 @@ from eqforge.generators.diffusion.generate import (
     initial_latents,
     map_sides,
 )
-from eqforge.generators.diffusion.settings import (
-    DiffusionSettings,
-    EditControl,
-    LocalBlend,
-    PairRequest,
-)
-from eqforge.generators.diffusion.tiny import make_tiny_pipeline
+from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings
 from tests.optional import optional
+from tests.prompted import ADD, ANIMAL, SWAP, make_prudish, pair_of
 
 torch = optional("torch")
 optional("diffusers")
@@ -34,10 +29,10 @@ optional("diffusers")
 # diffusers turns tensors into arrays the way NumPy had before version 2.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 
-SWAP = ("a photo of a horse on the grass", "a photo of a hippopotamus on the grass")
-ADD = ("a photo of a beach", "a photo of a beach at sunset")
-REPLACE = EditControl(method="replace")
-WORDS = (("horse",), ("hippopotamus",))
+FREE = EditSettings(local_blend=False)
+LOOSE = EditSettings(cross_replace=0, self_replace=0, local_blend=False)
+BLEND = EditSettings(blend_threshold=0.8)
+BLENDED = pair_of(blended=ANIMAL)
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +48,8 @@ def make(tiny_sd, tiny_sdxl):
     return make_generator
 
 
-def request_of(prompts=SWAP, seed=5, control=REPLACE):
-    return PairRequest(prompts=prompts, seed=seed, control=control)
-
-
 def digest(pair):
-    data = b"".join(image.tobytes() for image in pair.images)
-    return hashlib.sha256(data + pair.latents.tobytes()).hexdigest()
+    return hashlib.sha256(b"".join(image.tobytes() for image in pair.images)).hexdigest()
 
 
 def plain_pipeline(generator, prompts, seed):
@@ -79,25 +69,22 @@ def plain_pipeline(generator, prompts, seed):
 
 
 @pytest.mark.parametrize("family", ["sd", "sdxl"])
-def test_without_control_both_are_the_plain_pipelines(make, family):
+def test_control_at_no_step_draws_both_as_the_plain_pipeline(make, family):
     generator = make(family)
-    pair = generator.generate(request_of(control=None))
+    pair = generator.generate(pair_of(), LOOSE)
     expected = plain_pipeline(generator, SWAP, 5)
     assert pair.images[0].shape == (64, 64, 3)
     assert pair.images[0].dtype == np.uint8
-    assert np.array_equal(pair.images[0], expected[0])
-    assert np.array_equal(pair.images[1], expected[1])
-    assert pair.attention is None
+    assert np.abs(pair.images[0].astype(int) - expected[0]).max() <= 1
+    assert np.abs(pair.images[1].astype(int) - expected[1]).max() <= 1
     assert pair.blend_mask is None
 
 
 @pytest.mark.parametrize("family", ["sd", "sdxl"])
-@pytest.mark.parametrize(("method", "prompts"), [("replace", SWAP), ("refine", ADD)])
-def test_the_control_leaves_the_first_alone_and_moves_the_second_to_it(
-    make, family, method, prompts
-):
+@pytest.mark.parametrize("prompts", [SWAP, ADD])
+def test_the_control_leaves_the_first_alone_and_moves_the_second_to_it(make, family, prompts):
     generator = make(family)
-    pair = generator.generate(request_of(prompts, control=EditControl(method=method)))
+    pair = generator.generate(pair_of(prompts), FREE)
     first, second = plain_pipeline(generator, prompts, 5)
     assert np.abs(pair.images[0].astype(int) - first).max() <= 1
     controlled = np.abs(pair.images[1].astype(int) - first).mean()
@@ -106,39 +93,20 @@ def test_the_control_leaves_the_first_alone_and_moves_the_second_to_it(
 
 def test_the_first_picture_alone_is_the_same_picture(make):
     generator = make()
-    pair = generator.generate(request_of())
+    pair = generator.generate(pair_of(), FREE)
     alone = plain_pipeline(generator, SWAP[:1], 5)[0]
     assert np.abs(pair.images[0].astype(int) - alone).max() <= 1
 
 
-def test_control_at_no_step_does_nothing(make):
-    generator = make()
-    control = EditControl(method="replace", cross_replace_steps=0.0, self_replace_steps=0.0)
-    pair = generator.generate(request_of(control=control))
-    expected = plain_pipeline(generator, SWAP, 5)
-    assert np.abs(pair.images[1].astype(int) - expected[1]).max() <= 1
-    assert (pair.attention.cross_steps, pair.attention.self_steps) == (0, 0)
-    assert (pair.attention.cross_layers, pair.attention.self_layers) == (0, 0)
-
-
-def test_what_the_control_did_is_counted(make):
-    attention = make().generate(request_of()).attention
-    assert attention.cross_steps == 4  # int(0.8 * 5)
-    assert attention.self_steps == 1  # int(0.4 * 4)
-    assert attention.cross_layers == 7  # 2 down, 1 middle, 4 up
-    assert attention.self_layers == 4  # those of 16x16
-    assert attention.changed_tokens[0] < attention.changed_tokens[1]
-
-
 @pytest.mark.parametrize("family", ["sd", "sdxl"])
 def test_the_same_seed_gives_the_same_bytes(make, family):
-    control = EditControl(method="replace", blend=LocalBlend(words=WORDS))
     generator = make(family)
-    first = generator.generate(request_of(control=control))
-    generator.generate(request_of(ADD, seed=9, control=EditControl(method="refine")))
-    again = generator.generate(request_of(control=control))
+    first = generator.generate(BLENDED, BLEND)
+    generator.generate(pair_of(ADD, seed=9), FREE)
+    again = generator.generate(BLENDED, BLEND)
     assert digest(first) == digest(again)
-    assert digest(first) != digest(generator.generate(request_of(seed=6, control=control)))
+    other = generator.generate(pair_of(blended=ANIMAL, seed=6), BLEND)
+    assert digest(first) != digest(other)
 
 
 def test_bytes_do_not_depend_on_the_threads_of_the_process(make, tiny_sd):
@@ -146,13 +114,13 @@ def test_bytes_do_not_depend_on_the_threads_of_the_process(make, tiny_sd):
         "import sys; sys.path.insert(0, sys.argv[2])\n"
         "from test_diffusion_generate import *\n"
         "settings = DiffusionSettings(model=sys.argv[1], steps=4, cpu_threads=1)\n"
-        "print(digest(PairGenerator(settings).generate(request_of())))"
+        "print(digest(PairGenerator(settings).generate(pair_of(), FREE)))"
     )
-    expected = digest(make().generate(request_of()))
+    expected = digest(make().generate(pair_of(), FREE))
     threads = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        assert digest(make().generate(request_of())) == expected
+        assert digest(make().generate(pair_of(), FREE)) == expected
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(threads)
@@ -164,7 +132,7 @@ def test_bytes_do_not_depend_on_the_threads_of_the_process(make, tiny_sd):
 
 def test_torch_is_as_it_was_afterwards(make):
     state = torch.get_rng_state()
-    make().generate(request_of())
+    make().generate(pair_of(), FREE)
     assert not torch.are_deterministic_algorithms_enabled()
     assert torch.utils.deterministic.fill_uninitialized_memory
     assert torch.equal(torch.get_rng_state(), state)
@@ -173,49 +141,48 @@ def test_torch_is_as_it_was_afterwards(make):
 @pytest.mark.parametrize("scheduler", ["euler-ancestral", "ddpm"])
 def test_both_pictures_get_the_same_noise(make, scheduler):
     generator = make(scheduler=scheduler)
-    alike = generator.generate(request_of((SWAP[0], SWAP[0]), control=None))
+    same = pair_of((SWAP[0], SWAP[0]))
+    alike = generator.generate(same, LOOSE)
     assert np.array_equal(alike.images[0], alike.images[1])
-    assert digest(alike) == digest(generator.generate(request_of((SWAP[0],) * 2, control=None)))
+    assert digest(alike) == digest(generator.generate(same, LOOSE))
 
 
 @pytest.mark.parametrize("scheduler", ["pndm", "euler", "dpm-solver", "model"])
 def test_every_scheduler_draws(make, scheduler):
-    pair = make(scheduler=scheduler).generate(request_of())
-    calls = 5 if scheduler in ("pndm", "model") else 4
-    assert pair.attention.cross_steps == min(4, calls)
+    pair = make(scheduler=scheduler).generate(pair_of(), FREE)
     assert pair.images[0].std() > 5
     assert not np.array_equal(*pair.images)
 
 
 def test_without_guidance_there_are_two_rows(make):
-    pair = make(guidance_scale=1.0).generate(request_of())
-    assert pair.attention.cross_layers == 7
+    pair = make(guidance_scale=1.0).generate(pair_of(), FREE)
     assert not np.array_equal(*pair.images)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_other_precisions_draw_nearly_the_same(make, precision):
-    pair = make(precision=precision, steps=1).generate(request_of())
-    exact = make(steps=1).generate(request_of())
+    pair = make(precision=precision, steps=1).generate(pair_of(), FREE)
+    exact = make(steps=1).generate(pair_of(), FREE)
     assert np.abs(pair.images[0].astype(int) - exact.images[0]).mean() < 5
 
 
-def test_local_blend_leaves_outside_pixels_equal_bit_by_bit(make):
-    control = EditControl(method="replace", blend=LocalBlend(words=WORDS, threshold=0.8))
-    pair = make().generate(request_of(control=control))
-    assert pair.blend_mask.shape == (32, 32)
-    assert 0 < pair.blend_mask.mean() < 1
-    first, second = pair.latents
+def test_local_blend_leaves_outside_pixels_equal_bit_by_bit(make, monkeypatch):
+    seen = []
+
+    def watched(*arguments):
+        seen.append(blend(*arguments))
+        return seen[-1]
+
+    monkeypatch.setattr(generate, "blend", watched)
+    pair = make().generate(BLENDED, BLEND)
+    assert len(seen) == 4
+    (first, second), mask = seen[-1][0].numpy(), seen[-1][1].numpy()
+    assert mask.shape == (32, 32)
+    assert np.array_equal(mask, pair.blend_mask)
+    assert 0 < mask.mean() < 1
     same = (first.view(np.int32) == second.view(np.int32)).all(axis=0)
-    assert same[~pair.blend_mask].all()
-    assert not same[pair.blend_mask].any()
-
-
-def test_local_blend_starts_when_it_should(make):
-    late = LocalBlend(words=WORDS, threshold=0.8, start=1.0)
-    pair = make().generate(request_of(control=EditControl(method="replace", blend=late)))
-    assert pair.blend_mask is None
-    assert digest(pair) == digest(make().generate(request_of()))
+    assert same[~mask].all()
+    assert not same[mask].any()
 
 
 def test_the_blend_mask_is_the_authors():
@@ -237,8 +204,7 @@ def test_the_blend_mask_is_the_authors():
 
 def test_nothing_attended_blends_nothing():
     latents = torch.arange(2 * 4 * 4 * 4.0).reshape(2, 4, 4, 4)
-    found, mask = blend(latents, torch.zeros(2, 4), LocalBlend(words=((), ())), 0, 4)
-    assert mask is not None
+    found, mask = blend(latents, torch.zeros(2, 4), 0.3)
     assert not mask.any()
     assert torch.equal(found[1], latents[0])
 
@@ -246,9 +212,8 @@ def test_nothing_attended_blends_nothing():
 @pytest.mark.parametrize("family", ["sd", "sdxl"])
 @pytest.mark.parametrize("fitting", [2, 1])
 def test_a_want_of_memory_halves_the_rows(make, family, fitting, monkeypatch):
-    control = EditControl(method="replace", blend=LocalBlend(words=WORDS, threshold=0.8))
     generator = make(family)
-    expected = generator.generate(request_of(control=control))
+    expected = generator.generate(BLENDED, BLEND)
     plain, seen = generator.pipeline.unet.forward, []
 
     def forward(sample, *args, **kwargs):
@@ -258,18 +223,17 @@ def test_a_want_of_memory_halves_the_rows(make, family, fitting, monkeypatch):
         return plain(sample, *args, **kwargs)
 
     monkeypatch.setattr(generator.pipeline.unet, "forward", forward)
-    pair = generator.generate(request_of(control=control))
+    pair = generator.generate(BLENDED, BLEND)
     assert expected.batch_rows == 4
     assert pair.batch_rows == fitting
     assert seen[:2] == [4, 2]
     assert seen[-1] == fitting
-    assert pair.attention.cross_layers == expected.attention.cross_layers
     for found, image in zip(pair.images, expected.images, strict=True):
         assert np.abs(found.astype(int) - image).max() <= 3  # rounding by batch alone
 
 
 def test_rows_asked_for_are_the_rows_after_a_want_of_memory(make, monkeypatch):
-    asked = make(batch_rows=2).generate(request_of())
+    asked = make(batch_rows=2).generate(pair_of(), FREE)
     generator = make()
     plain = generator.pipeline.unet.forward
 
@@ -279,7 +243,7 @@ def test_rows_asked_for_are_the_rows_after_a_want_of_memory(make, monkeypatch):
         return plain(sample, *args, **kwargs)
 
     monkeypatch.setattr(generator.pipeline.unet, "forward", forward)
-    assert digest(generator.generate(request_of())) == digest(asked)
+    assert digest(generator.generate(pair_of(), FREE)) == digest(asked)
 
 
 def test_a_row_that_does_not_fit_is_an_error(make, monkeypatch):
@@ -288,16 +252,7 @@ def test_a_row_that_does_not_fit_is_an_error(make, monkeypatch):
 
     monkeypatch.setattr(make().pipeline.unet, "forward", forward)
     with pytest.raises(torch.OutOfMemoryError):
-        make().generate(request_of())
-
-
-def test_maps_that_are_not_there_are_an_error(make):
-    blend = LocalBlend(words=WORDS)
-    control = EditControl(method="replace", heat_side=24, blend=blend)
-    with pytest.raises(InputError, match="24x24"):
-        make().generate(request_of(control=control))
-    control = dataclasses.replace(control, blend=None)
-    assert make().generate(request_of(control=control)).blend_mask is None
+        make().generate(pair_of(), FREE)
 
 
 @pytest.mark.parametrize("size", [60, 0])
@@ -306,15 +261,10 @@ def test_a_size_the_model_cannot_draw_is_an_error(tiny_sd, size):
         PairGenerator(DiffusionSettings(model=str(tiny_sd), size_px=size))
 
 
-def test_another_size_draws(make):
-    pair = make(size_px=96, steps=1).generate(request_of())
-    assert pair.images[0].shape == (96, 96, 3)
-
-
 def test_local_blend_works_at_a_size_without_maps_of_side_16(make):
     """48 latent pixels a side and their halves, 24, are all the network has."""
-    control = EditControl(method="replace", blend=LocalBlend(words=WORDS))
-    pair = make(size_px=96, steps=2).generate(request_of(control=control))
+    pair = make(size_px=96, steps=2).generate(BLENDED, BLEND)
+    assert pair.images[0].shape == (96, 96, 3)
     assert pair.blend_mask is not None
 
 
@@ -328,9 +278,9 @@ def test_the_sides_of_the_maps_of_stable_diffusion():
 
 @pytest.mark.parametrize(("above", "expected"), [(-1.0, (True, True)), (1.0, (False, False))])
 def test_the_safety_checker_is_kept_and_its_word_passed_on(tmp_path, above, expected):
-    folder = make_tiny_pipeline(tmp_path / "checked", flag_above=above)
+    folder = make_prudish(tmp_path / "checked", above)
     generator = PairGenerator(DiffusionSettings(model=str(folder), steps=1, cpu_threads=1))
-    pair = generator.generate(request_of())
+    pair = generator.generate(pair_of(), FREE)
     assert pair.flagged == expected
     assert all((image == 0).all() == expected[0] for image in pair.images)
 

@@ -160,13 +160,10 @@ def test_a_tiny_model_is_the_same_bytes_in_another_process(tiny_sd, tiny_sdxl, t
     assert digests(tmp_path / "sdXL") == digests(tiny_sdxl)
 
 
-def test_the_seed_changes_the_weights_and_nothing_global(tmp_path):
+def test_making_a_model_leaves_the_random_state(tmp_path):
     state = torch.get_rng_state()
-    first, second = (make_tiny_pipeline(tmp_path / str(s), seed=s) for s in (0, 1))
+    make_tiny_pipeline(tmp_path)
     assert torch.equal(torch.get_rng_state(), state)
-    differing = {name for name, d in digests(first).items() if digests(second)[name] != d}
-    assert "unet/diffusion_pytorch_model.safetensors" in differing
-    assert all(name.endswith(".safetensors") for name in differing)
 
 
 def test_ordinary_prompts_fit_into_the_tiny_tokenizer(tiny_sd):

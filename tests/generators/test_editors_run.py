@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.diffusion.tiny import make_tiny_pipeline
 from eqforge.generators.editors.editor import EDITORS, EditRequest, load_editor
 from eqforge.generators.editors.settings import EditorSettings
 from tests.optional import optional
+from tests.prompted import make_prudish
 
 torch = optional("torch")
 optional("diffusers")
@@ -133,7 +133,7 @@ def test_a_request_without_what_the_editor_needs_is_an_error(load, pipeline, cha
 @pytest.mark.parametrize(("flag_above", "flagged"), [(-2.0, True), (2.0, False)])
 def test_the_safety_checker_of_a_model_is_heard(tmp_path, flag_above, flagged):
     pipeline = "StableDiffusionInpaintPipeline"
-    folder = make_tiny_pipeline(tmp_path / "model", pipeline, flag_above=flag_above)
+    folder = make_prudish(tmp_path / "model", flag_above, pipeline)
     editor = load_editor(EditorSettings(model=str(folder), steps=1, cpu_threads=1))
     edited = editor.edit(request_of())
     assert edited.flagged is flagged

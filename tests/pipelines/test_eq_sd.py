@@ -15,12 +15,12 @@ from PIL import Image
 from eqforge.commands import verify
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.diffusion.generate import PairGenerator
-from eqforge.generators.diffusion.prompts import draw_counts, prompt_pair
-from eqforge.generators.diffusion.settings import PairImages, PairRequest
+from eqforge.generators.diffusion.prompts import PromptPair, draw_counts, prompt_pair
+from eqforge.generators.diffusion.settings import EditSettings, PairImages
+from eqforge.generators.diffusion.tiny import make_tiny_pipeline
 from eqforge.generators.diffusion.vocabulary import BUILT_IN, load_vocabulary
 from eqforge.pipelines import eq_sd
 from eqforge.pipelines.base.command import plan_command
-from eqforge.transforms.generated import diffuse
 from tests.builds import (
     books,
     dataset_bytes,
@@ -33,6 +33,7 @@ from tests.builds import (
     wait_for,
 )
 from tests.optional import optional
+from tests.prompted import make_prudish
 from tests.tiny_models import save_blip
 
 optional("torch")
@@ -133,7 +134,7 @@ def test_the_manifest_says_what_the_pictures_depend_on_and_no_folder(
 
 
 def test_a_model_in_a_folder_is_named_by_its_last_part(tmp_path: Path) -> None:
-    folder = tiny(tmp_path / "models" / "mine")
+    folder = make_tiny_pipeline(tmp_path / "models" / "mine")
     output = build(tmp_path / "out", "--pairs", "1", *QUICK, *OPEN, "--model", str(folder))
     found = manifest(output)
     assert found["config"]["diffusion"]["model"] == "mine"
@@ -142,12 +143,6 @@ def test_a_model_in_a_folder_is_named_by_its_last_part(tmp_path: Path) -> None:
     (row,) = rows(output, "samples")
     assert row["generation"]["model"] == "mine"
     assert row["generation"]["revision"].startswith("sha256:")
-
-
-def tiny(folder: Path, **arguments: Any) -> Path:
-    from eqforge.generators.diffusion.tiny import make_tiny_pipeline
-
-    return make_tiny_pipeline(folder, **arguments)
 
 
 def test_paper_mode_writes_published_captions_and_filters_nothing(tmp_path: Path) -> None:
@@ -220,13 +215,13 @@ def test_killed_and_started_again_it_draws_only_what_is_missing(
     assert len(drawn) == 6 - len(before)
 
 
-def count_drawings(monkeypatch: pytest.MonkeyPatch) -> list[PairRequest]:
-    drawn: list[PairRequest] = []
+def count_drawings(monkeypatch: pytest.MonkeyPatch) -> list[PromptPair]:
+    drawn: list[PromptPair] = []
     generate = PairGenerator.generate
 
-    def counted(self: PairGenerator, request: PairRequest) -> PairImages:
-        drawn.append(request)
-        return generate(self, request)
+    def counted(self: PairGenerator, pair: PromptPair, edit: EditSettings) -> PairImages:
+        drawn.append(pair)
+        return generate(self, pair, edit)
 
     monkeypatch.setattr(PairGenerator, "generate", counted)
     return drawn
@@ -326,7 +321,7 @@ def test_the_manifest_warns_of_a_judge_that_is_evaluated(judged: Path, blip: Pat
 
 
 def test_the_models_own_checker_is_heard(tmp_path: Path) -> None:
-    folder = tiny(tmp_path / "prudish", flag_above=-1.0)
+    folder = make_prudish(tmp_path / "prudish", -1.0)
     output = build(tmp_path / "out", "--pairs", "2", *QUICK, *ONCE, "--model", str(folder))
     assert books(output) == {"drawings": (2, 0, 2), "images": (0, 0, 0), "pairs": (0, 0, 0)}
     assert reasons(output, "drawings") == {"safety_checker": 2}
@@ -370,7 +365,7 @@ def test_a_plan_counts_without_a_model_and_with_pilots_tells_the_time(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(diffuse, "_load", None)
+        patched.setattr(PairGenerator, "__init__", None)
         assert plan_command(eq_sd.EqSd, ["--pairs", "1513"]) == 0
     out = capsys.readouterr().out
     counts = draw_counts(1_513, 0)

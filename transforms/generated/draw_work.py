@@ -4,11 +4,12 @@ A drawing is a pair of its own, `<sample_id>/seed-2`, until the best one takes t
 drawings are counted: nothing is lost between what was drawn and what was kept.
 """
 
+import functools
 import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
 from eqforge.core.identity import derive_seed
 from eqforge.schemas.records.books import Stage
@@ -51,6 +52,24 @@ class Shared(Generic[Model]):
         found = torch.device(device)
         self.model, self.lock = model, threading.Lock()
         self.device = torch.cuda.get_device_name(found) if found.type == "cuda" else found.type
+
+
+Arguments = ParamSpec("Arguments")
+Loaded = TypeVar("Loaded")
+
+
+class load_once(Generic[Arguments, Loaded]):
+    """Decorate what loads a model: a process keeps the last one, whichever thread asks for it."""
+
+    def __init__(self, load: Callable[Arguments, Loaded]) -> None:
+        self._kept: Any = functools.lru_cache(maxsize=1)(load)
+        self._loading = threading.Lock()
+        self.cache_clear = self._kept.cache_clear
+
+    def __call__(self, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Loaded:
+        with self._loading:
+            loaded: Loaded = self._kept(*args, **kwargs)
+            return loaded
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

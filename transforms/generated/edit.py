@@ -6,8 +6,6 @@ depend on what else a run edits.
 
 from __future__ import annotations
 
-import functools
-import threading
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +30,14 @@ from eqforge.schemas.tables.generated import Generation, MaskRow
 from eqforge.transforms.dataset.books import error_rejection
 from eqforge.transforms.dataset.media import encode_image
 from eqforge.transforms.filters.minimality import changed_in_and_out, view
-from eqforge.transforms.generated.draw_work import Drawings, Shared, drawings_of, seed_of, weigh
+from eqforge.transforms.generated.draw_work import (
+    Drawings,
+    Shared,
+    drawings_of,
+    load_once,
+    seed_of,
+    weigh,
+)
 from eqforge.transforms.generated.edit_masks import (
     SharedGrounder,
     read_region,
@@ -60,17 +65,8 @@ CHANGED_OUTSIDE: Final = "changed_outside"
 """The name of a score, and of the reason why it refuses a pair."""
 
 
-_loading = threading.Lock()
-
-
+@load_once
 def shared_editor(settings: EditorSettings) -> Shared[Editor]:
-    """Return the editor of this process, loaded on first use."""
-    with _loading:
-        return _load(settings)
-
-
-@functools.lru_cache(maxsize=1)
-def _load(settings: EditorSettings) -> Shared[Editor]:
     return Shared(load_editor(settings), settings.device)
 
 

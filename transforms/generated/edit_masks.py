@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import threading
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from eqforge.schemas.tables.generated import MaskRow
 from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.image_folder import read_named
 from eqforge.transforms.dataset.media import MediaStore
+from eqforge.transforms.generated.draw_work import load_once
 from eqforge.transforms.generated.pairs import coloured, read_numbers, store_mask
 
 if TYPE_CHECKING:
@@ -169,19 +169,11 @@ class SharedGrounder:
         return (grow(region, margin), found) if region.any() else None
 
 
-_loading = threading.Lock()
-
-
+@load_once
 def shared_grounder(settings: GroundingSettings, device: str) -> SharedGrounder | None:
-    """Return the grounder of this process, loaded on first use; None where none is named."""
+    """Return the grounder of this process; None where none is named."""
     if settings.grounder is None:
         return None
-    with _loading:
-        return _load(settings, device)
-
-
-@functools.lru_cache(maxsize=1)
-def _load(settings: GroundingSettings, device: str) -> SharedGrounder:
     segmenter = None if settings.segmenter is None else weights_of(settings.segmenter, device)
-    detector = weights_of(str(settings.grounder), device)
+    detector = weights_of(settings.grounder, device)
     return SharedGrounder(Grounder(detector, segmenter, settings.grounding_score), settings)

@@ -26,28 +26,26 @@ from eqforge.generators.diffusion.prompts import (
 from eqforge.generators.diffusion.settings import (
     TINY,
     DiffusionSettings,
+    EditSettings,
     PairImages,
-    PairRequest,
 )
 from eqforge.generators.diffusion.vocabulary import load_vocabulary
 from eqforge.transforms.filters.faces import FaceSettings
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.filters.quality import QualitySettings
-from eqforge.transforms.generated import diffuse
 from eqforge.transforms.generated.diffuse import (
     BLEND_AREA,
     DRAWINGS_STAGE,
     DiffuseRules,
-    EditSettings,
-    _as_json,
-    control_of,
+    _control_json,
     diffuse_pair,
     shared_generator,
 )
 from eqforge.transforms.generated.pairs import GeneratedRules, drop_generated, measure_generated
 from eqforge.transforms.generated.work import MadePair, PairWork
 from tests.optional import optional
+from tests.prompted import make_prudish
 
 torch = optional("torch")
 optional("diffusers")
@@ -104,10 +102,7 @@ def test_a_pair_is_what_the_generator_draws_of_its_prompts(tmp_path: Path) -> No
 
     work = drawn_pair(asked, some)
 
-    request = PairRequest(
-        prompts=asked.prompts, seed=asked.seed, control=control_of(asked, some.edit)
-    )
-    direct = shared_generator(QUICK).model.generate(request)
+    direct = shared_generator(QUICK).model.generate(asked, some.edit)
     for found, expected in zip(pixels(some, work), direct.images, strict=True):
         assert np.array_equal(found, expected)
     assert [(tally.stage, tally.candidates, tally.kept) for tally in work.tallies] == [
@@ -148,30 +143,17 @@ def test_only_scenes_may_change_everywhere(tmp_path: Path, kind: EditKind) -> No
     assert all(area is not None and 0 < area <= 1 for area in areas)
 
 
-def test_the_settings_of_an_edit_reach_the_generator() -> None:
-    settings = EditSettings(
-        cross_replace=0.5, self_replace=0.2, blend_threshold=0.6, alignment="published"
-    )
-    control = control_of(pair("object"), settings)
-    assert (control.cross_replace_steps, control.self_replace_steps) == (0.5, 0.2)
-    assert control.alignment == "published"
-    assert control.blend is not None
-    assert control.blend.threshold == 0.6
-    assert control_of(pair("object"), EditSettings(local_blend=False)).blend is None
-    assert control_of(pair("scene"), EditSettings()).blend is None
-
-
-def test_the_words_that_change_can_have_a_weight_and_steps_of_their_own() -> None:
+def test_the_row_says_how_the_first_picture_guides_the_second() -> None:
     asked = pair("attribute", 3)
-    settings = EditSettings(reweight=2.0, changed_cross_replace=0.3)
-    control = control_of(asked, settings)
-    changed = asked.changed[1]
-    assert control.reweight == {word: 2.0 for word in changed}
-    steps: dict[str | int, float] = {"default_": 0.8}
-    assert control.cross_replace_steps == steps | {word: 0.3 for word in changed}
-    assert control_of(asked, EditSettings()).reweight == {}
-
-    assert json.loads(json.dumps(_as_json(control)))["reweight"] == {str(w): 2.0 for w in changed}
+    settings = EditSettings(cross_replace=0.5, reweight=2.0, changed_cross_replace=0.3)
+    control = json.loads(json.dumps(_control_json(asked, settings)))
+    changed = [str(word) for word in asked.changed[1]]
+    assert control["reweight"] == {word: 2.0 for word in changed}
+    assert control["cross_replace_steps"] == {"default_": 0.5, **{word: 0.3 for word in changed}}
+    plain = _control_json(asked, EditSettings(local_blend=False))
+    assert plain["reweight"] == {}
+    assert plain["cross_replace_steps"] == 0.8
+    assert plain["blend"] is None
 
 
 @pytest.mark.parametrize("factor", [-1.0, float("nan"), float("inf")])
@@ -196,14 +178,11 @@ def test_the_tokens_that_change_are_those_of_the_words_said_to() -> None:
     for language in LANGUAGES:
         counts = {kind: range(count) for kind, count in draw_counts(400, 0).items()}
         for asked in prompt_pairs(load_vocabulary(), counts, 0, language):
-            alignment = align(asked.prompts, control_of(asked, EditSettings()), tokenizer)
-            for side in (0, 1):
-                find = alignment.find[side]
-                said = {token for word in asked.changed[side] for token in find(word)}
-                changed = set(alignment.changed[side])
-                # An exchange of "a red" for "a blue" says both words, and touches one.
-                assert changed == said or (asked.control == "replace" and changed < said)
-                several += len(changed) > len(asked.changed[side])
+            alignment = align(asked, EditSettings(), tokenizer)
+            find = alignment.find[1]
+            said = [token for word in asked.changed[1] for token in find(word)]
+            assert asked.control == "replace" or alignment.own[said].all()
+            several += len(said) > len(asked.changed[1])
     assert several > 100
 
 
@@ -229,13 +208,13 @@ def test_a_pair_is_drawn_once_while_the_store_has_it(
     assert len(drawn) == 3
 
 
-def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[PairRequest]:
-    drawn: list[PairRequest] = []
+def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[PromptPair]:
+    drawn: list[PromptPair] = []
     generate = PairGenerator.generate
 
-    def counted(self: PairGenerator, request: PairRequest) -> PairImages:
-        drawn.append(request)
-        return generate(self, request)
+    def counted(self: PairGenerator, pair: PromptPair, edit: EditSettings) -> PairImages:
+        drawn.append(pair)
+        return generate(self, pair, edit)
 
     monkeypatch.setattr(PairGenerator, "generate", counted)
     return drawn
@@ -253,17 +232,17 @@ def test_threads_share_one_model_and_draw_one_pair_at_a_time(
         loaded.append(settings)
         start(self, settings)
 
-    def watched(self: PairGenerator, request: PairRequest) -> PairImages:
+    def watched(self: PairGenerator, pair: PromptPair, edit: EditSettings) -> PairImages:
         overlaps.append(len(busy))
         busy.append(1)
         time.sleep(0.01)
-        drawn = generate(self, request)
+        drawn = generate(self, pair, edit)
         busy.pop()
         return drawn
 
     monkeypatch.setattr(PairGenerator, "__init__", watched_start)
     monkeypatch.setattr(PairGenerator, "generate", watched)
-    diffuse._load.cache_clear()
+    shared_generator.cache_clear()
     asked = [pair("object", number) for number in range(4)]
     with ThreadPoolExecutor(4) as threads:
         together = list(threads.map(lambda one: drawn_pair(one, rules(tmp_path / "a")), asked))
@@ -277,9 +256,9 @@ def test_the_tiny_model_is_the_same_each_time_and_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    diffuse._load.cache_clear()
+    shared_generator.cache_clear()
     first = shared_generator(QUICK).model.identity
-    diffuse._load.cache_clear()
+    shared_generator.cache_clear()
     assert shared_generator(QUICK).model.identity == first
     assert first.name == "tiny"
     assert list(tmp_path.iterdir()) == []
@@ -296,9 +275,7 @@ def judged(some: DiffuseRules, asked: PromptPair) -> PairWork:
 def test_a_picture_that_the_models_checker_flags_is_refused(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from eqforge.generators.diffusion.tiny import make_tiny_pipeline
-
-    folder = make_tiny_pipeline(tmp_path_factory.mktemp("model") / "prudish", flag_above=-1.0)
+    folder = make_prudish(tmp_path_factory.mktemp("model") / "prudish", -1.0)
     some = rules(tmp_path, replace(QUICK, model=str(folder)))
     drawn = count_calls(monkeypatch)
 
@@ -309,7 +286,7 @@ def test_a_picture_that_the_models_checker_flags_is_refused(
     assert reasons(work) == ["safety_checker"]
     assert work.rejects[0].detail == "image 0, 1"
     assert [(tally.stage, tally.kept) for tally in work.tallies] == [(DRAWINGS_STAGE.name, 0)]
-    diffuse._load.cache_clear()
+    shared_generator.cache_clear()
 
 
 def test_an_edit_without_effect_is_refused(tmp_path: Path) -> None:
@@ -348,8 +325,8 @@ def test_black_and_constant_pictures_are_refused(
     generate = PairGenerator.generate
 
     def grey(level: int) -> Any:
-        def painted(self: PairGenerator, request: PairRequest) -> PairImages:
-            drawn = generate(self, request)
+        def painted(self: PairGenerator, pair: PromptPair, edit: EditSettings) -> PairImages:
+            drawn = generate(self, pair, edit)
             return replace(drawn, images=(drawn.images[0], np.full_like(drawn.images[1], level)))
 
         return painted
