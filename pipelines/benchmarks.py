@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import shown
 from eqforge.core.shell import MediaRoot
 from eqforge.pipelines.base.pipeline import DatasetConfig, Input, Mode, Target, files_of
 from eqforge.pipelines.base.text import BATCH, TextPipeline, select_groups, whole_groups
@@ -22,8 +23,10 @@ from eqforge.sources.benchmarks.items import (
     parse_columns,
     read_items,
     rows_of,
+    shards_in,
 )
 from eqforge.sources.benchmarks.published import CONFIRMED, FORMS
+from eqforge.sources.web_dataset import pictures_of
 from eqforge.transforms.dataset.plan import PlanFiles
 from eqforge.transforms.dataset.tables import Table, files_for, media_tables, table_of
 from eqforge.transforms.imports.benchmarks import ITEMS_STAGE, BenchmarkBatch, BenchmarkRules
@@ -99,14 +102,31 @@ class ImportBenchmark(TextPipeline[Config]):
         share = self.run.max_error_rate
         found = read_items(self.name, self.config.source, self._columns(), share)
         groups = select_groups(found, self.run, lambda each: each.group or each.item_id)
-        for items in whole_groups(groups, BATCH):
-            yield BenchmarkBatch(items=items)
+        batches = list(whole_groups(groups, BATCH))
+        items = [item for batch in batches for item in batch]
+        are_named = any(item.image for item in items)
+        are_in_table = self.place("images") is None and any(item.cells for item in items)
+        for batch in batches:
+            checked = []
+            for item in batch:
+                if not item.image and are_named:
+                    problem = "it names no image, and others do; import texts about no image from "
+                    problem += "a table of their own"
+                elif not item.cells and are_in_table:
+                    problem = f"the table has only the name {shown(item.image)} of its image; "
+                    problem += "--images finds it"
+                else:
+                    problem = ""
+                checked.append(replace(item, problem=item.problem or problem))
+            yield BenchmarkBatch(items=tuple(checked))
 
     def place(self, option: str) -> str | None:
-        """Return the folder of images: an ImageFolder has its own beside its metadata."""
+        """Return the folder of images: an ImageFolder and shards have their own."""
         named = super().place(option)
         if named is not None or option != "images":
             return named
+        if shards := shards_in(self.config.source, FORMS[self.name]):
+            return pictures_of(shards)
         rows = rows_of(self.config.source, FORMS[self.name])
         return None if rows is None or not rows.has_pictures() else str(rows.root)
 

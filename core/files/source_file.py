@@ -168,7 +168,7 @@ class _Digesting(io.RawIOBase):
 
 @contextlib.contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """Open an annotation file, whose digest is recorded in the manifest.
+    """Open an annotation file, or what a `.gz` or `.zip` holds; the manifest records its digest.
 
     It is read to its end even if the block does not. If it changed meanwhile, that is reported
     instead of the error that the block raised.
@@ -178,6 +178,12 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
       InputError: it changed while it was read, or since it was last opened (see `one_content`), or
         Git LFS has not fetched it.
     """
+    if str(path).lower().endswith((".gz", ".zip")):
+        from eqforge.core.files.packed import unpacked
+
+        with open_seekable(path) as packed, unpacked(packed, path) as content:
+            yield content
+        return
     with open_source(path) as source:
         _check_fetched(source, path)
         digesting = _Digesting(source.stream)

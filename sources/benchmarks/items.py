@@ -6,12 +6,14 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, listed, name_of, names_of, parse_json, read_text, shown
 from eqforge.core.files.foreign_rows import read_rows, with_names
+from eqforge.core.files.packed import ENDINGS, inner_name
+from eqforge.core.files.shards import SUFFIX as SHARD
 from eqforge.core.identity import short_digest
 from eqforge.core.visible import nearest
 from eqforge.schemas.dataset.manifest import EXPORT_NOTE, FILE_NAME, WORK
@@ -26,11 +28,12 @@ from eqforge.sources.record_files import (
     read_json_lines,
     read_table,
 )
+from eqforge.sources.web_dataset import read_shard, shards_of
 
 SUFFIXES: Final = (
     *(".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc"),
 )
-_PACKED: Final = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
+_PACKED: Final = (".zip", ".tgz", ".gz", ".bz2", ".xz", ".zst", ".7z", ".rar")
 _SHEETS: Final = (".xlsx", ".xls", ".ods", ".numbers")
 _ALL_BAD: Final = 100
 """Where so many first records are all bad, the file is of another form."""
@@ -97,10 +100,12 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
     """
     if (rows := rows_of(source, forms)) is not None:
         return rows.files
+    if shards := shards_in(source, forms):
+        return shards
     if source.is_file():
-        if (suffix := source.suffix.lower()) not in SUFFIXES:
-            unpack = "; unpack it, and name the file or the folder"
-            advice = unpack if suffix in _PACKED else ""
+        if (suffix := _suffix(source)) not in SUFFIXES:
+            is_packed = suffix in _PACKED or source.suffix.lower() in _PACKED
+            advice = "; unpack it, and name the file or the folder" if is_packed else ""
             advice = "; save its sheet as CSV" if suffix in _SHEETS else advice
             raise InputError(
                 f"{source}: expected a file that ends in {', '.join(SUFFIXES)}{advice}"
@@ -115,7 +120,7 @@ def benchmark_files(source: Path, forms: Sequence[Form]) -> list[Path]:
         with contextlib.suppress(InputError):
             for path in _files_in(source, ())[:1]:
                 for entry in itertools.islice(_of_file(path, ()), 1):
-                    found += f"; {name_of(path.name)} has {found_in(entry.node.value)}"
+                    found += f"; {name_of(path.name)} has {found_in(entry.node.value, forms)}"
         raise InputError(f"{source}: expected {wanted}; found {found}")
     return files
 
@@ -147,9 +152,15 @@ def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
         return
     root = source if source.is_dir() else source.parent
     for path in benchmark_files(source, forms):
-        place = path.relative_to(root).as_posix()
+        table = path.with_name(inner_name(path))
+        place = table.relative_to(root).as_posix()
         for entry in _of_file(path, forms):
-            yield replace(entry, part=path.stem, place=place)
+            yield replace(entry, part=table.stem, place=place)
+
+
+def shards_in(source: Path, forms: Sequence[Form]) -> list[Path]:
+    """Return the tar shards that a path names, or that lie in a folder without other tables."""
+    return [] if source.is_dir() and _files_in(source, forms) else shards_of(source)
 
 
 def rows_of(source: Path, forms: Sequence[Form]) -> RowFolder | None:
@@ -166,11 +177,15 @@ def _patterns(forms: Sequence[Form]) -> list[str]:
 def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
     """Return the files of a folder and those below it, except files of eqforge's datasets."""
     patterns = [f"*/{pattern}" for pattern in _patterns(forms)] or ["*"]
-    files = [path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES]
+    tables = {
+        path: path.with_suffix("") if path.suffix == ".gz" else path for path in source.rglob("*")
+    }
     return sorted(
         path
-        for path in files
-        if any(fnmatch.fnmatch(f"/{path.relative_to(source).as_posix()}", p) for p in patterns)
+        for path, table in tables.items()
+        if table.suffix.lower() in SUFFIXES
+        and (table == path or table not in tables)
+        and any(fnmatch.fnmatch(f"/{table.relative_to(source).as_posix()}", p) for p in patterns)
         and not any(
             (source / part / FILE_NAME).exists() or (source / part / WORK).exists()
             for part in path.relative_to(source).parents
@@ -181,15 +196,27 @@ def _files_in(source: Path, forms: Sequence[Form]) -> list[Path]:
     )
 
 
+def _suffix(path: Path) -> str:
+    """Return the ending of a table, in lower case, also where it is packed."""
+    return PurePosixPath(inner_name(path)).suffix.lower()
+
+
 def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
-    suffix = path.suffix.lower()
-    if suffix == ".json" and not is_json_lines(path):
+    suffix = _suffix(path)
+    if suffix == SHARD:
+        yield from _of_records(path, read_shard(path))
+    elif suffix == ".json" and not is_json_lines(path):
         yield from _of_json(parse_json(read_text(path), path.name, nan_is_null=True), forms)
     elif suffix in (".csv", ".tsv"):
         numbers = [name for form in forms for name in form.numbers]
         rows = read_table(path, set(), numbers, has_index=True, keeps_empty=True)
         yield from _of_records(path, rows)
     elif suffix in (".parquet", ".arrow", ".feather", ".ipc"):
+        if path.suffix.lower() in ENDINGS:
+            raise InputError(
+                f"{path}: holds a {suffix} file, which is packed by itself; unpack it, and name "
+                "the file"
+            )
         for number, row in enumerate(read_rows(path, has_cells=True), start=1):
             yield Entry(node=Node(path.name, f"row {number}", row))
     else:

@@ -43,7 +43,7 @@ def form_of(forms: Iterable[Form], record: Entry) -> Form:
         if form.folders and not (set(record.place.split("/")[-2:-1]) & set(form.folders)):
             raise InputError(
                 f"{record.place}: expected the folder that holds {' and '.join(form.folders)}, "
-                f"with files of the same names; the file has {found_in(value)}"
+                f"with files of the same names; the file has {found_in(value, forms)}"
             )
         if form.joined is None and (other := _owner(form.fields, _names(value))) is not None:
             benchmark, fields = other

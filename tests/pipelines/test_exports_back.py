@@ -25,7 +25,7 @@ TEXTS: dict[str, dict[str, Any]] = {
         "options": ["да", "нет"],
     },
 }
-OPTIONS = {"pairs": (), "hf": (), "imagefolder": (), "jsonl": ("--image-files",)}
+OPTIONS = {"pairs": (), "hf": (), "imagefolder": (), "webdataset": (), "jsonl": ("--image-files",)}
 
 
 def records(kind: str) -> list[dict[str, Any]]:

@@ -1,6 +1,10 @@
 """Tables as other programs write them, with single bad records, become datasets."""
 
+import gzip
+import io
 import json
+import tarfile
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,6 +53,10 @@ def json_lines(records: Iterable[Mapping[Any, Any]]) -> str:
     return "\n".join(map(json.dumps, records))
 
 
+def _zip(name: str) -> dict[str, str]:
+    return {"method": "zip", "archive_name": name}
+
+
 WRITERS: dict[str, tuple[str, Callable[[pd.DataFrame, Path], Any]]] = {
     "JSON lines in .json": ("t.json", lambda f, p: f.to_json(p, orient="records", lines=True)),
     "pandas to_json": ("t.json", lambda f, p: f.to_json(p)),
@@ -61,6 +69,13 @@ WRITERS: dict[str, tuple[str, Callable[[pd.DataFrame, Path], Any]]] = {
     "NaN in Parquet": ("t.parquet", lambda f, p: f.assign(note=float("nan")).to_parquet(p)),
     "Feather": ("t.feather", lambda f, p: f.to_feather(p)),
     "Arrow's file format": ("t.arrow", lambda f, p: f.to_feather(p)),
+    "gzip": ("t.csv.gz", lambda f, p: f.to_csv(p, index=False)),
+    "gzip of JSON lines": (
+        "t.jsonl.gz",
+        lambda f, p: f.to_json(p, orient="records", lines=True, compression="gzip"),
+    ),
+    "zip": ("t.zip", lambda f, p: f.to_csv(p, index=False, compression=_zip("t.csv"))),
+    "zip of JSON": ("any.json.zip", lambda f, p: f.to_json(p, compression=_zip("t.json"))),
     "paths of Windows": (
         "t.csv",
         lambda f, p: f.assign(image="sub\\" + f["image"]).to_csv(p, index=False),
@@ -157,3 +172,163 @@ def test_whole_numbers_are_answers(images: Path, tmp_path: Path) -> None:
     source.write_text(json_lines(records))
     out = imported(source, images, benchmark="own-questions")
     assert {row["answer"] for row in rows(out, "samples")} == {"0", "1"}
+
+
+def _with_pictures(rows_of: list[dict[str, Any]], source: Path, folder: Path) -> tuple[str, ...]:
+    """Write records in the form of a file's ending; return the options that find their pictures."""
+    frame = pd.DataFrame(rows_of)
+    if source.suffix == ".parquet":
+        cells: Any = [
+            None if name is None else {"bytes": (folder / name).read_bytes(), "path": name}
+            for name in (row["image"] for row in rows_of)
+        ]
+        frame.assign(image=cells).to_parquet(source)
+        return ()
+    if source.suffix == ".csv":
+        frame.to_csv(source, index=False)
+    else:
+        frame.to_json(source, orient="records", lines=source.suffix == ".jsonl")
+    return "--images", str(folder)
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
+def test_a_null_and_an_unreadable_picture_are_rejects(
+    ending: str, images: Path, tmp_path: Path
+) -> None:
+    records = [dict(row) for row in FOILS]
+    records[7]["image"] = None
+    (images / "3.png").write_bytes(b"no picture")
+    source = tmp_path / f"t.{ending}"
+    options = _with_pictures(records, source, images)
+    out = tmp_path / "out"
+    assert main([*IMPORT, str(source), "--output", str(out), *options]) == 0
+    (detail,) = (r["detail"] for r in rows(out, "rejects") if r["reason"] == "unreadable_record")
+    assert detail.startswith("it names no image, and others do")
+    assert len(rejected(out, "undecodable_image")) == 1
+    assert len(rows(out, "samples")) == COUNT - 2
+    assert all(row["image_id"] for row in rows(out, "samples"))
+
+
+def test_a_picture_that_is_only_named_in_a_table_of_pictures_is_a_reject(
+    images: Path, tmp_path: Path
+) -> None:
+    cells: Any = [{"bytes": (images / r["image"]).read_bytes(), "path": r["image"]} for r in FOILS]
+    cells[4]["bytes"] = None
+    source, out = tmp_path / "t.parquet", tmp_path / "out"
+    pd.DataFrame(FOILS).assign(image=cells).to_parquet(source)
+    assert main([*IMPORT, str(source), "--output", str(out)]) == 0
+    (row,) = rows(out, "rejects")
+    assert "only the name '4.png' of its image" in row["detail"]
+    assert len(rows(out, "samples")) == COUNT - 1
+
+
+def test_texts_that_are_all_about_no_image_are_samples(tmp_path: Path) -> None:
+    source, out = tmp_path / "t.jsonl", tmp_path / "out"
+    source.write_text(json_lines(row | {"image": None} for row in FOILS))
+    assert main([*IMPORT, str(source), "--output", str(out)]) == 0
+    assert len(rows(out, "samples")) == COUNT
+
+
+def write_tar(path: Path, files: Mapping[str, bytes]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as tar:
+        for name, data in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return path
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_web_datasets_are_read(count: int, images: Path, tmp_path: Path) -> None:
+    for shard in range(count):
+        files = {}
+        for row in FOILS[shard::count]:
+            fields = {"hard_negative": row["hard_negative"], "image": "their name"}
+            files[f"{row['id']:05d}.png"] = (images / row["image"]).read_bytes()
+            files[f"{row['id']:05d}.json"] = json.dumps(fields).encode()
+            files[f"{row['id']:05d}.txt"] = row["caption"].encode()
+        tar = write_tar(tmp_path / f"shards/train-{shard:06d}.tar", files)
+    source, out = (tar if count == 1 else tar.parent), tmp_path / "out"
+    options = ["--columns", "caption=txt", "--output", str(out)]
+    assert main([*IMPORT, str(source), *options]) == 0
+    found = rows(out, "samples")
+    assert {row["caption"] for row in found} == {row["caption"] for row in FOILS}
+    assert all(row["image_id"] and row["split"] == "train" for row in found)
+    assert {json.loads(row["annotation"])["image_name"] for row in found} == {"their name"}
+    assert len(rows(out, "images")) == COUNT
+
+
+def test_a_row_of_a_shard_that_is_not_json_is_a_reject(tmp_path: Path) -> None:
+    fields = {n: json.dumps(row | {"image": None}).encode() for n, row in enumerate(FOILS)}
+    fields[3] = fields[3][:-9]
+    tar = write_tar(tmp_path / "a.tar", {f"{n}.json": text for n, text in fields.items()})
+    out = tmp_path / "out"
+    assert main([*IMPORT, str(tar), "--output", str(out)]) == 0
+    (row,) = rows(out, "rejects")
+    assert row["detail"].startswith("3.json: not valid JSON")
+    assert len(rows(out, "samples")) == COUNT - 1
+
+
+def _packed(path: Path, members: Mapping[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+LINE = json.dumps(FOILS[0]).encode()
+UNREAD: dict[str, tuple[str, Callable[[Path], Any], str]] = {
+    "a bomb": (
+        "t.jsonl.gz",
+        lambda p: p.write_bytes(gzip.compress(b" " * (200 << 20), 6)),
+        "unpacks to more than",
+    ),
+    "a bomb in a zip": (
+        "t.zip",
+        lambda p: _packed(p, {"t.jsonl": b" " * (200 << 20)}),
+        "unpacks to more than",
+    ),
+    "a cut file": (
+        "t.jsonl.gz",
+        lambda p: p.write_bytes(gzip.compress(LINE)[:-12]),
+        "cannot be unpacked: Compressed file ended",
+    ),
+    "no zip": ("t.zip", lambda p: p.write_bytes(LINE), "cannot be unpacked: File is not a zip"),
+    "several files": (
+        "t.zip",
+        lambda p: _packed(p, {"a.jsonl": LINE, "b.jsonl": LINE}),
+        "t.zip: holds 2 files, expected one table; unpack it",
+    ),
+    "Parquet in gzip": (
+        "t.parquet.gz",
+        lambda p: p.write_bytes(gzip.compress(b"PAR1")),
+        "holds a .parquet file, which is packed by itself; unpack it",
+    ),
+    "packed shards": (
+        "t.tar.gz",
+        lambda p: p.write_bytes(gzip.compress(b"")),
+        "is compressed; unpack it to a plain .tar",
+    ),
+    "a damaged tar": ("t.tar", lambda p: p.write_bytes(b"x" * 1024), "is no plain tar, or damaged"),
+}
+
+
+@pytest.mark.parametrize("form", UNREAD)
+def test_what_cannot_be_unpacked_is_said(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, write, message = UNREAD[form]
+    write(tmp_path / name)
+    assert status([*IMPORT, str(tmp_path / name), "--output", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_nearest_form_is_another_than_what_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = {"id": 0, "caption_0": "a", "caption_1": "b", "image_0": "c", "image_1": "d"}
+    (tmp_path / "other.jsonl").write_text(json.dumps(record | {"tag": "e"}))
+    assert status(["import", "winoground", str(tmp_path), "--output", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "other.jsonl has caption_0, caption_1" in said
+    assert "eqforge import winoground" not in said
