@@ -47,10 +47,15 @@ def _members(shards: list[Path]) -> Iterator[Member]:
     return read_shards([str(shard) for shard in shards])
 
 
-def read_shard(path: Path) -> Iterator[Record]:
-    """Yield the rows of a shard; a row whose JSON cannot be read has a problem."""
+def read_shard(path: Path, *, has_split: bool) -> Iterator[Record]:
+    """Yield the rows of a shard; a row whose JSON cannot be read has a problem.
+
+    Args:
+      has_split: whether rows without a split are of the one that the shard's name begins with.
+    """
     groups = itertools.groupby(filter(None, map(_parts, _members([path]))), lambda each: each[0])
-    split = {"split": found["split"]} if (found := _SPLIT.fullmatch(path.stem)) else {}
+    named = _SPLIT.fullmatch(path.stem) if has_split else None
+    split = {"split": named["split"]} if named else {}
     with open_seekable(path) as stream:
         for number, (key, files) in enumerate(groups, start=1):
             value: dict[str, Any] = dict(split)

@@ -147,6 +147,9 @@ def _check_columns(source: Path, forms: Sequence[Form], columns: Columns) -> Non
 
 def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
     if (rows := rows_of(source, forms)) is not None:
+        # Some test sets are called `train` on the hub, because `datasets` has this default.
+        if not _name_splits(forms) and len({table.split for table in rows.tables}) == 1:
+            rows = rows.one_split()
         for record in rows.rows("image", has_cells=True):
             yield Entry(node=record.node(source.name))
         return
@@ -156,6 +159,10 @@ def _entries(source: Path, forms: Sequence[Form]) -> Iterator[Entry]:
         place = table.relative_to(root).as_posix()
         for entry in _of_file(path, forms):
             yield replace(entry, part=table.stem, place=place)
+
+
+def _name_splits(forms: Iterable[Form]) -> bool:
+    return any("split" in form.optional for form in forms)
 
 
 def shards_in(source: Path, forms: Sequence[Form]) -> list[Path]:
@@ -204,7 +211,7 @@ def _suffix(path: Path) -> str:
 def _of_file(path: Path, forms: Sequence[Form]) -> Iterator[Entry]:
     suffix = _suffix(path)
     if suffix == SHARD:
-        yield from _of_records(path, read_shard(path))
+        yield from _of_records(path, read_shard(path, has_split=_name_splits(forms)))
     elif suffix == ".json" and not is_json_lines(path):
         yield from _of_json(parse_json(read_text(path), path.name, nan_is_null=True), forms)
     elif suffix in (".csv", ".tsv"):

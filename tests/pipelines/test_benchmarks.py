@@ -17,7 +17,7 @@ from eqforge.core.identity import sha256_hex
 from eqforge.schemas.tables.benchmarks import BENCHMARKS
 from eqforge.sources.benchmarks.items import read_items
 from tests.builds import books, dataset_bytes, rejected, rows
-from tests.published import CAPTION, COLUMNS, FOIL, ITEMS, SOURCES, picture
+from tests.published import CAPTION, COLUMNS, FOIL, ITEMS, SOURCES, hub, picture
 
 SMALL_FILES = ["--samples-per-file", "2", "--images-per-file", "2"]
 
@@ -338,3 +338,27 @@ def test_verify_lints_what_can_be_linted(
     assert f"{state:<11} lints of error level" in said
     assert ("negative_equals_positive" in said) == (benchmark == "valse")
     assert out.name + ": sound" in said
+
+
+NATURAL_BENCH_OF_THE_HUB = hub(
+    [
+        {f"Image_{n}": n for n in (0, 1)}
+        | {f"Question_{n}": f"Is it {n}?" for n in (0, 1)}
+        | {f"Image_{n}_Question_{m}": "Yes" for n in (0, 1) for m in (0, 1)}
+    ],
+    ("Image_0", "Image_1"),
+)
+
+
+@pytest.mark.parametrize("benchmark", ["natural-bench", "vismin", "bivlc"])
+def test_a_test_set_that_the_hub_calls_train_is_a_test_set(benchmark: str, tmp_path: Path) -> None:
+    """NaturalBench's own loader takes `train`, its only split, to test on."""
+    source = {"natural-bench": NATURAL_BENCH_OF_THE_HUB}.get(benchmark, SOURCES[benchmark])(
+        tmp_path
+    )
+    before = rows(imported(benchmark, source, tmp_path / "before"), "samples")
+    (table,) = source.glob("data/test-*.parquet")
+    table.rename(table.with_name(table.name.replace("test-", "train-")))
+    after = rows(imported(benchmark, source, tmp_path / "after"), "samples")
+    assert {row["split"] for row in after} == {"test"}
+    assert after == before
