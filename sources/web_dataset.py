@@ -53,7 +53,9 @@ def read_shard(path: Path, *, has_split: bool) -> Iterator[Record]:
     Args:
       has_split: whether rows without a split are of the one that the shard's name begins with.
     """
-    groups = itertools.groupby(filter(None, map(_parts, _members([path]))), lambda each: each[0])
+    named_members = ((_NAME.fullmatch(member.name), member) for member in _members([path]))
+    parts = ((found["key"], found["ending"], member) for found, member in named_members if found)
+    groups = itertools.groupby(parts, lambda part: part[0])
     named = _SPLIT.fullmatch(path.stem) if has_split else None
     split = {"split": named["split"]} if named else {}
     with open_seekable(path) as stream:
@@ -76,12 +78,10 @@ def read_shard(path: Path, *, has_split: bool) -> Iterator[Record]:
                     value |= part if isinstance(part, dict) else {ending: part}
             value = {f"{n}_name" if n in pictures else n: v for n, v in value.items()}
             value |= pictures
-            source = compact_json(value)
             yield Record(
-                unit=f"{key}, row", number=number, source=source, value=value, problem=problem
+                unit=f"{key}, row",
+                number=number,
+                source=compact_json(value),
+                value=value,
+                problem=problem,
             )
-
-
-def _parts(member: Member) -> tuple[str, str, Member] | None:
-    found = _NAME.fullmatch(member.name)
-    return (found["key"], found["ending"], member) if found else None

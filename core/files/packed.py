@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
@@ -21,43 +22,39 @@ def inner_name(path: Path) -> str:
     Raises:
       InputError: a zip holds several files, or is damaged.
     """
-    if path.suffix.lower() == ".gz":
-        return path.stem
-    if path.suffix.lower() != ".zip" or not path.is_file():
-        return path.name
-    with path.open("rb") as stream, _opened_zip(stream, path) as archive:
-        return PurePosixPath(_only_file(archive, path)).name
+    if path.suffix.lower() == ".zip" and path.is_file():
+        with _readable(path), zipfile.ZipFile(path) as archive:
+            return PurePosixPath(_only_file(archive, path)).name
+    return path.stem if path.suffix.lower() == ".gz" else path.name
 
 
 @contextlib.contextmanager
 def unpacked(stream: IO[bytes], path: str | Path) -> Iterator[io.BufferedReader]:
-    """Open what is in a packed file."""
+    """Open what is in a packed file; an error where it is damaged or larger than allowed."""
     most = MAX_EXPANSION * stream.seek(0, io.SEEK_END) + FREE_BYTES
     stream.seek(0)
-    with contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack, _readable(path):
         if str(path).lower().endswith(".gz"):
-            content: IO[bytes] | gzip.GzipFile = stack.enter_context(gzip.GzipFile(fileobj=stream))
+            content: Any = stack.enter_context(gzip.GzipFile(fileobj=stream))
         else:
-            archive = stack.enter_context(_opened_zip(stream, path))
-            with _readable(path):
-                content = stack.enter_context(archive.open(_only_file(archive, path)))
+            archive = stack.enter_context(zipfile.ZipFile(stream))
+            content = stack.enter_context(archive.open(_only_file(archive, path)))
         yield io.BufferedReader(_Limited(content, path, most), 1 << 20)
 
 
 class _Limited(io.RawIOBase):
-    """What is in a packed file; an InputError where it is damaged or more than `most` bytes."""
+    """A stream of at most `most` bytes; more are an InputError."""
 
-    def __init__(self, content: IO[bytes] | gzip.GzipFile, path: str | Path, most: int) -> None:
-        self._content, self._path, self._most, self._place = content, path, most, 0
+    def __init__(self, content: Any, path: str | Path, most: int) -> None:
+        self._content, self._path, self._left, self._most = content, path, most, most
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with _readable(self._path):
-            data = self._content.read(len(buffer))
-        self._place += len(data)
-        if self._place > self._most:
+        data: bytes = self._content.read(len(buffer))
+        self._left -= len(data)
+        if self._left < 0:
             raise InputError(
                 f"{self._path}: unpacks to more than {self._most:,} bytes, {MAX_EXPANSION} times "
                 f"its size and {FREE_BYTES:,}; {_ADVICE}"
@@ -66,20 +63,11 @@ class _Limited(io.RawIOBase):
         return len(data)
 
 
-@contextlib.contextmanager
-def _opened_zip(stream: IO[bytes], path: str | Path) -> Iterator[zipfile.ZipFile]:
-    with _readable(path):
-        archive = zipfile.ZipFile(stream)
-    with archive:
-        yield archive
-
-
 def _only_file(archive: zipfile.ZipFile, path: str | Path) -> str:
     names = [
         name
         for name in archive.namelist()
-        if not name.endswith("/") and not PurePosixPath(name).name.startswith((".", "__"))
-        if not name.startswith("__MACOSX/")  # which the Finder adds
+        if not name.endswith("/") and not name.startswith("__MACOSX/")  # which the Finder adds
     ]
     if len(names) != 1:
         raise InputError(f"{path}: holds {len(names):,} files, expected one table; {_ADVICE}")
@@ -88,9 +76,8 @@ def _only_file(archive: zipfile.ZipFile, path: str | Path) -> str:
 
 @contextlib.contextmanager
 def _readable(path: str | Path) -> Iterator[None]:
+    """Turn what unpackers raise of a damaged or encrypted file into one sentence."""
     try:
         yield
-    except InputError:
-        raise
-    except Exception as error:  # a damaged or encrypted file can make unpackers raise anything
+    except (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError) as error:
         raise InputError(f"{path}: cannot be unpacked: {error}; {_ADVICE}") from error
