@@ -126,14 +126,9 @@ def _scenes(layout: Layout, floor: str, seed: int, rng: Random) -> tuple[SceneSp
     return first, second
 
 
-FARTHER = 1.1
-"""How much farther the camera is from a support with copies than from two objects."""
-
-SPOTS = 25
-"""Places tried for one object before an attempt is given up."""
-
-REACH_M = 2.0
-"""How far from the middle distractors may stand, along each axis."""
+FARTHER = 1.1  # how much farther the camera is from a support with copies than from two objects
+SPOTS = 25  # places tried for one object before an attempt is given up
+REACH_M = 2.0  # how far from the middle distractors may stand, along each axis
 
 
 def scatter_related(
@@ -227,8 +222,7 @@ def _draw_moves(draft: RelatedDraft, settings: SceneSettings, rng: Random) -> Mo
     return first, first if draft.change != "position" else move(draft.relations[1])
 
 
-ASKEW_DEG = 9.0
-"""How far things that are all turned alike are turned from the camera at most."""
+ASKEW_DEG = 9.0  # how far things that are all turned alike are turned from the camera at most
 
 InPlace = tuple[Piece, tuple[SceneObject, SceneObject]]
 """A thing as the first and the second scene have it."""

@@ -23,8 +23,7 @@ from PIL import Image
 from eqforge.core.errors import InputError
 from eqforge.schemas.records.scenes import RenderSettings
 
-CRYPTOMATTE_OBJECTS = 6
-"""How many objects are distinguished within one pixel; Blender's default."""
+CRYPTOMATTE_OBJECTS = 6  # how many objects are distinguished within one pixel; Blender's default
 
 _LAYERS = [f"CryptoObject{index:02d}" for index in range(CRYPTOMATTE_OBJECTS // 2)]
 

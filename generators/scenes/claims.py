@@ -193,8 +193,7 @@ def _have_changed_places(pair: ScenePair, found: tuple[str, ...]) -> bool:
     return len(found) == len(moved) == 2 and before == after[::-1]
 
 
-STEPS = (1, 2, 4, 8)
-"""Of a ladder, in just-noticeable differences."""
+STEPS = (1, 2, 4, 8)  # of a ladder, in just-noticeable differences
 
 COMPARED: Mapping[Comparison, Grade] = {
     "larger": "size",

@@ -26,8 +26,7 @@ STAND = "stand"
 SHAPE_TOLERANCE = 0.1
 """Greatest difference of the sides of two scans that are exchanged, as shares of the longest."""
 
-PLAIN = ""
-"""Instead of a colour: the asset as it is, if no word names its colour."""
+PLAIN = ""  # instead of a colour: the asset as it is, if no word names its colour
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

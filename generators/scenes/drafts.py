@@ -42,11 +42,8 @@ T = TypeVar("T")
 SIZE_FACTORS = {"small": 0.65, "large": 1.3}
 """Scales of a small and a large object relative to the usual size; the ratio is 2."""
 
-COPY_FACTOR = 0.9
-"""Scale of objects on a support, relative to the usual size."""
-
-LEAST_FACTOR = 0.65
-"""Of distractors on a support: smaller ones would hardly be seen."""
+COPY_FACTOR = 0.9  # scale of objects on a support, relative to the usual size
+LEAST_FACTOR = 0.65  # of distractors on a support: smaller ones would hardly be seen
 
 SUPPORT_SIDE_M = 2.9
 

@@ -27,17 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-LUMINANCE = (0.2126, 0.7152, 0.0722)
-"""Of linear red, green and blue, by Rec. 709."""
-
-WHITE_CARDS = 8.0
-"""Least clamp, in radiances of a white card that lies on the floor."""
-
-KEPT = 0.998
-"""Share of the upper hemisphere that no clamp reaches: a wide bright sky is no speck."""
-
-NEXT_TO_NOTHING = 0.01
-"""Share of the light on the floor below which what was clamped is no sun."""
+LUMINANCE = (0.2126, 0.7152, 0.0722)  # of linear red, green and blue, by Rec. 709
+WHITE_CARDS = 8.0  # least clamp, in radiances of a white card that lies on the floor
+KEPT = 0.998  # share of the upper hemisphere that no clamp reaches: a wide bright sky is no speck
+NEXT_TO_NOTHING = 0.01  # share of the light on the floor below which what was clamped is no sun
 
 INFINITE = 65504.0
 """Taken for infinite pixels: the greatest number of the format they are stored in."""
@@ -48,17 +41,13 @@ HEIGHT_DEG = (24.0, 38.0)
 ASIDE_DEG = (40.0, 105.0)
 """Between the sun and the camera, seen from above: from the camera's side to just behind things."""
 
-WIDTH_DEG = (2.0, 6.0)
-"""Diameter of the sun."""
-
-FACING = (0.8, 1.0)
-"""The sun's irradiance on what faces it, as a share of all light on the floor."""
+WIDTH_DEG = (2.0, 6.0)  # diameter of the sun
+FACING = (0.8, 1.0)  # the sun's irradiance on what faces it, as a share of all light on the floor
 
 TINT = (0.55, 1.5)
 """Least and greatest red, green and blue of the sun, which balances the colour of the sky."""
 
-DIGITS = 5
-"""Significant digits of what is measured: the last bits of a sum differ between machines."""
+DIGITS = 5  # significant digits of what is measured: the last bits of a sum differ between machines
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -278,11 +267,8 @@ def _vector(values: NDArray[np.float64]) -> Vector:
 SUFFIXES = (".exr", ".hdr")
 
 _SIZE = re.compile(rb"\n\n-Y (\d{1,5}) \+X (\d{1,5})\n")
-_LONG_LINES = range(8, 0x8000)
-"""Widths whose scan lines may be packed channel by channel."""
-
-_MOST_IN_TWO_BYTES = 127
-"""The longest run of a channel that two bytes stand for."""
+_LONG_LINES = range(8, 0x8000)  # widths whose scan lines may be packed channel by channel
+_MOST_IN_TWO_BYTES = 127  # the longest run of a channel that two bytes stand for
 
 
 def read_high_range(path: Path) -> NDArray[np.float32]:

@@ -25,11 +25,8 @@ from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Claim, Facing, Kind, Posture, Relation
 
 MIDDLE: Spot = (0.0, 0.0, 0.0)
-GAP_M = (0.05, 0.2)
-"""Between things that stand close together, where their corners do not meet."""
-
-CLOSE = 0.85
-"""Share of two radii at which things that stand side by side seldom touch."""
+GAP_M = (0.05, 0.2)  # between things that stand close together, where their corners do not meet
+CLOSE = 0.85  # share of two radii at which things that stand side by side seldom touch
 
 FORWARD = 0.7
 """Share of the difference of two radii by which a thing next to a large one stands nearer to the

@@ -24,23 +24,15 @@ pairs, in which it is 0.26 for a candle and 0.95 for a cube."""
 NEAREST_M = 0.4
 """Least distance between the camera and what it looks at, along the line to the pivot."""
 
-START_M = 4.0
-"""The distance that is tried first."""
-
-STEPS = 4
-"""Distances tried; the last is within 2 % of the nearest that will do."""
-
-RESERVE = 0.01
-"""What the objects keep from the edge beyond what they have to, in picture widths."""
-
-FARTHER = (1.0, 1.12)
-"""Factors on the least distance."""
+START_M = 4.0  # the distance that is tried first
+STEPS = 4  # distances tried; the last is within 2 % of the nearest that will do
+RESERVE = 0.01  # what the objects keep from the edge beyond what they have to, in picture widths
+FARTHER = (1.0, 1.12)  # factors on the least distance
 
 STEP_BACK = 1.5
 """How much farther the camera may be in the last try: from there, objects hide less of others."""
 
-SLACK = 0.9
-"""How much of what the picture has left beside the objects they may be shifted by."""
+SLACK = 0.9  # how much of what the picture has left beside the objects they may be shifted by
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

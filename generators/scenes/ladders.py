@@ -31,23 +31,12 @@ GRADES: tuple[Grade, ...] = get_args(Grade)
 LEFT, RIGHT = "left", "right"
 SIDES = (LEFT, RIGHT)
 
-APART_M = (0.12, 0.3)
-"""Between two things that are compared."""
-
-ROOM_M = 0.45
-"""On both sides of a thing in their middle, at least."""
-
-COPY_M = 0.32
-"""Largest extent of a copy that is counted."""
-
-CELLS = 3
-"""Copies stand in a square of so many rows and columns on each side."""
-
-CELL_M, DEEP_M = 0.46, 0.7
-"""Width and depth of a cell."""
-
-AISLE_M = 0.5
-"""Between the two sides."""
+APART_M = (0.12, 0.3)  # between two things that are compared
+ROOM_M = 0.45  # on both sides of a thing in their middle, at least
+COPY_M = 0.32  # largest extent of a copy that is counted
+CELLS = 3  # copies stand in a square of so many rows and columns on each side
+CELL_M, DEEP_M = 0.46, 0.7  # width and depth of a cell
+AISLE_M = 0.5  # between the two sides
 
 HIGH = 1.5
 """Where copies are counted the camera is higher than its elevations by half of their range."""

@@ -14,32 +14,18 @@ from eqforge.generators.scenes.view import to_camera
 from eqforge.schemas.records.scenes import Claim, Relation
 
 SIDES = ("left", "right")
-MIN_SIDE = 0.11
-"""How far left or right of its reference a target is at least, in picture widths."""
-
-MAX_CROSSED_SIDE = 0.06
-"""How far it is at most, where only the other caption says so."""
+MIN_SIDE = 0.11  # how far left or right of its reference a target is at least, in picture widths
+MAX_CROSSED_SIDE = 0.06  # how far it is at most, where only the other caption says so
 
 MIN_DEPTH_M = 0.5
 """How far in front of or behind its reference a target is at least, along the view."""
 
-MAX_CROSSED_DEPTH_M = 0.3
-"""How far it is at most, where only the other caption says so."""
-
-MIN_COPY = 0.01
-"""The same of copies, if they are few."""
-
-MAX_NAMED = 0.27
-"""Greatest share of the picture that one covers."""
-
-FEW = 5
-"""Copies beyond this number may be smaller."""
-
-SPREAD = 1.3
-"""How much larger than drawn the larger one of an object's two silhouettes may be."""
-
-LENIENCE = 0.9
-"""By how much these shares fall over the first eighth of the tries."""
+MAX_CROSSED_DEPTH_M = 0.3  # how far it is at most, where only the other caption says so
+MIN_COPY = 0.01  # the same of copies, if they are few
+MAX_NAMED = 0.27  # greatest share of the picture that one covers
+FEW = 5  # copies beyond this number may be smaller
+SPREAD = 1.3  # how much larger than drawn the larger one of an object's two silhouettes may be
+LENIENCE = 0.9  # by how much these shares fall over the first eighth of the tries
 
 
 def share(placed: Placed) -> float:
@@ -104,15 +90,13 @@ def _along(margins: tuple[float, float], relation: Relation) -> float:
     return {"right": right, "left": -right, "behind": behind, "front": -behind}[relation]
 
 
-MAX_NEAR = 0.03
-"""Greatest gap of things that are next to each other, in picture widths."""
+MAX_NEAR = 0.03  # greatest gap of things that are next to each other, in picture widths
 
 MAX_CROSSED_HEIGHT = 0.04
 """How much higher the lower end of a thing is, where only the other caption says that it is on the
 other one, in picture widths."""
 
-MIN_FAR = 0.28
-"""Least gap of things that are far from each other."""
+MIN_FAR = 0.28  # least gap of things that are far from each other
 
 
 def is_shown(layout: Layout, draft: StagedDraft, progress: float) -> bool:

@@ -18,8 +18,7 @@ from eqforge.generators.scenes.blender import import_mesh
 from eqforge.generators.scenes.palette import shown_colours
 from eqforge.generators.scenes.surfaces import Seen, name_in_file, seen_colours
 
-LOOK_VERSION = 1
-"""Raised where the same scan looks otherwise; a stopped adoption looks anew."""
+LOOK_VERSION = 1  # raised where the same scan looks otherwise; a stopped adoption looks anew
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -84,20 +84,11 @@ NATURAL: Mapping[SurfaceMaterial, Vector] = {
 }
 """Linear colours of materials that are not tinted."""
 
-GLASS_PATHS = 24
-"""Surfaces of glass that light may go through: a mug before a bowl before a vase."""
-
-EDGE_M = 0.035
-"""Width of the edges of glass, which are seen as bright and dark lines."""
-
-_THICK = 0.4
-"""How much of the light comes through a rim, where its way through the glass is long."""
-
-_MIRRORING = 0.92
-"""Share of metal that mirrors; the rest is as white things are."""
-
-_STRAIGHT = 1.0
-"""Index of refraction that does not bend light."""
+GLASS_PATHS = 24  # surfaces of glass that light may go through: a mug before a bowl before a vase
+EDGE_M = 0.035  # width of the edges of glass, which are seen as bright and dark lines
+_THICK = 0.4  # how much of the light comes through a rim, where its way through the glass is long
+_MIRRORING = 0.92  # share of metal that mirrors; the rest is as white things are
+_STRAIGHT = 1.0  # index of refraction that does not bend light
 
 _GLASS_INDEX = 1.5
 

@@ -31,8 +31,7 @@ class Part:
     radius: float = 0.0
 
 
-BALL = Part(corners=np.zeros((1, 3)), radius=1.0)
-"""kubric's sphere."""
+BALL = Part(corners=np.zeros((1, 3)), radius=1.0)  # kubric's sphere
 
 BOX = Part(corners=np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T)
 """kubric's cube, two units wide."""
@@ -134,8 +133,7 @@ def _numbers(text: str, count: int) -> NDArray[np.float64]:
     return found
 
 
-TOUCH_M = 1e-4
-"""Objects that overlap by no more only touch."""
+TOUCH_M = 1e-4  # objects that overlap by no more only touch
 
 EXACT_M, EXACT_SHARE = 1e-6, 1e-3
 """A depth is found to so many metres, or to this share of it where that is more."""

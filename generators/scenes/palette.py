@@ -68,17 +68,13 @@ def distinct_pairs() -> Iterator[tuple[str, str]]:
 
 Floats: TypeAlias = "NDArray[np.floating[Any]]"
 
-SAMPLES_PER_TRIANGLE = 16
-"""Points of a triangle at which its texture is looked at, at most."""
-
-SAMPLES = 60_000
-"""Points of a surface that are enough to tell its colours."""
+SAMPLES_PER_TRIANGLE = 16  # points of a triangle at which its texture is looked at, at most
+SAMPLES = 60_000  # points of a surface that are enough to tell its colours
 
 MAIN_SHARE = 0.6
 """Share of a surface that looks like a colour, from which on the thing is called so."""
 
-_LIGHTNESS = 0.6
-"""Weight of a step of L* beside one of a* or b*: light and shade change L*."""
+_LIGHTNESS = 0.6  # weight of a step of L* beside one of a* or b*: light and shade change L*
 
 _ALIKE, _ANOTHER = 20.0, 45.0
 """Distances in a* and b*, at equal lightness, up to which a texel has the main colour, and from
@@ -90,8 +86,7 @@ _LIGHTER = (25.0, 45.0)
 _DARKER = (50.0, 65.0)
 """The same of how much darker: black print on white stays black, and a shadow in a fold changes."""
 
-_RATIOS = (0.5, 1.25)
-"""Least and greatest cube root of a texel's share of the mean luminance."""
+_RATIOS = (0.5, 1.25)  # least and greatest cube root of a texel's share of the mean luminance
 
 _BLACK = 0.02
 """What is added to luminances before they are compared: no black is seen as half of another."""

@@ -12,8 +12,7 @@ Spot = tuple[float, float, float]
 """To the right of the scene's middle and away from the camera, as the camera sees it, and above the
 floor, in metres."""
 
-Spots = Mapping[str, Spot]
-"""By the names of objects."""
+Spots = Mapping[str, Spot]  # by the names of objects
 
 MIN_NAMED = 0.03
 """Least share of the picture that an object covers which a caption names, in the first try."""

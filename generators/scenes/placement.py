@@ -27,8 +27,7 @@ BOTH = (0, 1)
 MAX_HIDDEN_OF_OTHERS = 0.7
 """Maximum share of an object's box that others may hide, if no caption names the object."""
 
-MAX_ASKEW_DEG = 55.0
-"""Maximum angle between an object's front and the direction to the camera."""
+MAX_ASKEW_DEG = 55.0  # maximum angle between an object's front and the direction to the camera
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -44,8 +44,7 @@ SCENES_STAGE = Stage(
     "scenes",
     {NO_ARRANGEMENT: "No arrangement of the objects was found that is in view, apart and plain."},
 )
-VERSION = 1
-"""Version of the proposals; part of every seed."""
+VERSION = 1  # version of the proposals; part of every seed
 
 
 class SceneProposer:

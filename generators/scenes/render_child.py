@@ -141,8 +141,7 @@ def encode_png(pixels: NDArray[np.unsignedinteger]) -> bytes:
     return stream.getvalue()
 
 
-NEAREST_M = 0.1
-"""Near clipping distance: anything nearer is not in the picture; kubric's default."""
+NEAREST_M = 0.1  # near clipping distance: anything nearer is not in the picture; kubric's default
 
 BORDER = 1.0
 """How far beyond the picture's edges an object's pixels are counted, in picture widths: the

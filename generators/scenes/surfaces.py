@@ -24,11 +24,8 @@ _OPAQUE = 0.5
 _DARK = 0.02
 """Mean of a texture of light up to which its surface is seen by the light that falls on it."""
 
-_ROUGH = 0.15
-"""Roughness from which on metal shows its own colour."""
-
-NEUTRAL: Vector = (0.5, 0.5, 0.5)
-"""Colour of an object whose asset has no material."""
+_ROUGH = 0.15  # roughness from which on metal shows its own colour
+NEUTRAL: Vector = (0.5, 0.5, 0.5)  # colour of an object whose asset has no material
 
 _SURFACES: dict[SurfaceMaterial, dict[str, float]] = {
     "rubber": {

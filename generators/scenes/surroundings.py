@@ -41,8 +41,7 @@ MUTED: Mapping[str, tuple[Vector, frozenset[str]]] = {
 """Muted colours of floors and supports, linear RGB, and the palette colours too close to each."""
 
 
-FLOOR_SIZE_M = 400.0
-"""So large that the floor's edges look like a horizon."""
+FLOOR_SIZE_M = 400.0  # so large that the floor's edges look like a horizon
 
 
 def draw_muted(rng: Random, colours: Collection[str], avoid: str = "") -> str:
@@ -97,14 +96,9 @@ def photographed(
 FAR_ENOUGH = 22.0
 """CIEDE2000 difference of a floor to the nearest of the objects' colours that stands out."""
 
-BRIGHTNESS = (0.85, 1.12)
-"""Least and greatest factor on a texture's light."""
-
-HUE = 0.05
-"""How far the tint's red, green and blue may lie apart from each other."""
-
-RADIUS_M = (7.0, 9.0)
-"""Where the floor goes over into the ground of the environment picture."""
+BRIGHTNESS = (0.85, 1.12)  # least and greatest factor on a texture's light
+HUE = 0.05  # how far the tint's red, green and blue may lie apart from each other
+RADIUS_M = (7.0, 9.0)  # where the floor goes over into the ground of the environment picture
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,11 +20,8 @@ if TYPE_CHECKING:
 
 Points: TypeAlias = "NDArray[np.float64]"
 Bounds = tuple[Vector, Vector]
-DECIMALS = 4
-"""Number of decimals in a spec: the last bits of a sine differ between machines."""
-
-MIN_DEPTH_M = 0.05
-"""Anything nearer to the camera's plane, or behind it, is not in the picture."""
+DECIMALS = 4  # number of decimals in a spec: the last bits of a sine differ between machines
+MIN_DEPTH_M = 0.05  # anything nearer to the camera's plane, or behind it, is not in the picture
 
 
 @functools.cache
@@ -125,8 +122,7 @@ class Shape:
         return float(hidden.mean()) if len(own) else 0.0
 
 
-_UP = 16
-"""Index of the second axis in `directions()`."""
+_UP = 16  # index of the second axis in `directions()`
 
 
 def shape_of(points: Points) -> Shape:

@@ -46,8 +46,7 @@ from eqforge.transforms.simat.planned import (
 )
 
 NAME = "simat"
-FOLDERS = ("", "VG_100K/", "VG_100K_2/")
-"""The folders of Visual Genome's two archives."""
+FOLDERS = ("", "VG_100K/", "VG_100K_2/")  # the folders of Visual Genome's two archives
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,7 @@ from eqforge.schemas.tables.simat import CaptionRow
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS
 
-CUT = "cut"
-"""The progress step that a worker counts for every image whose regions were cut out."""
+CUT = "cut"  # the progress step that a worker counts for every image whose regions were cut out
 
 RELATIONS_STAGE = Stage(
     "relations",
