@@ -23,7 +23,6 @@ from eqforge.generators.scenes.pieces import (
     RelatedDraft,
     Spots,
     StagedDraft,
-    colours_of,
 )
 from eqforge.generators.scenes.placement import (
     BOTH,
@@ -64,7 +63,7 @@ def arrange_related(
     layout = place(draft, settings, progress, rng)
     if layout is None:
         return None
-    floor = draw_muted(rng, colours_of((draft.target, draft.reference, *draft.distractors)))
+    floor = draw_muted(rng, draft.colours)
     scenes = _scenes(layout, floor, seed, rng)
     one, two = (
         Claim(target="target", copies=("target",), relation=relation, reference="reference")
@@ -82,9 +81,8 @@ def arrange_counted(
     draft: CountedDraft, settings: SceneSettings, progress: float, seed: int, rng: Random
 ) -> Arranged | None:
     """Try once to place copies on a support; return None on failure."""
-    colours = colours_of((draft.copies[0], *draft.distractors))
-    floor = draw_muted(rng, colours)
-    paint = MUTED[draw_muted(rng, colours, avoid=floor)][0]
+    floor = draw_muted(rng, draft.colours)
+    paint = MUTED[draw_muted(rng, draft.colours, avoid=floor)][0]
     place = compose_counted if settings.stage == "photo" else scatter_counted
     layout = place(draft, paint, settings, progress, rng)
     if layout is None or not layout.is_plain([piece.variants[0].name for piece in draft.copies]):
@@ -106,7 +104,7 @@ def arrange_staged(
     layout = compose_staged(draft, spots, settings, progress, rng)
     if layout is None:
         return None
-    floor = draw_muted(rng, colours_of((*draft.pieces, *draft.distractors)))
+    floor = draw_muted(rng, draft.colours)
     return Arranged(scenes=_scenes(layout, floor, seed, rng), claims=draft.claims)
 
 

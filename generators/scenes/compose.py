@@ -258,7 +258,7 @@ def _apart(
     eye = PIVOT_M + USUAL_M * standpoint.towards[2]
     if eye <= near.height:
         return MAX_APART_M
-    steps = max(near.height - most_hidden * far.least_height, 0.0) / (eye - near.height)
+    steps = max(near.height - most_hidden * min(far.heights), 0.0) / (eye - near.height)
     edges = 0.5 * (near.radius + far.radius)
     # The camera is about as far from the reference, which the target is nearer or farther than.
     return edges + flat * (steps / (1 + steps) if relation == "front" else steps)

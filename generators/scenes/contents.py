@@ -22,7 +22,6 @@ MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")
 """Of things on the plain stage, where no words say what a thing may be made of."""
 
 SIZES = ("small", "large")
-STAND = "stand"
 SHAPE_TOLERANCE = 0.1
 """Greatest difference of the sides of two scans that are exchanged, as shares of the longest."""
 
@@ -64,26 +63,6 @@ class AttributeContent:
     reference: Noun
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LocationContent:
-    """One object beside another, in two places, in no order."""
-
-    noun: Noun
-    colour: str
-    relations: tuple[Relation, Relation]
-    reference: Noun
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CountingContent:
-    """Two numbers of copies of one object on a support, in no order."""
-
-    noun: Noun
-    colour: str
-    counts: tuple[int, int]
-    support: Asset
-
-
 class Vocabulary:
     """The contents that the assets of a manifest allow.
 
@@ -95,7 +74,6 @@ class Vocabulary:
     """
 
     def __init__(self, assets: Iterable[Asset], max_count: int, by_noun: bool = False) -> None:
-        """Sort the assets by what they are called."""
         self._by_noun = by_noun
         named = [asset for asset in assets if asset.kind == "object" and asset.words]
         self.nouns = _nouns(named)
@@ -131,29 +109,11 @@ class Vocabulary:
 
     @property
     def locations(self) -> int:
-        return len(self.coloured) * len(_RELATION_PAIRS) * (len(self.nouns) - 1)
-
-    def location(self, number: int) -> LocationContent:
-        number, far = divmod(number, len(self.nouns) - 1)
-        head, relations = divmod(number, len(_RELATION_PAIRS))
-        noun, colour = self.coloured[head]
-        return LocationContent(
-            noun=noun,
-            colour=colour,
-            relations=_RELATION_PAIRS[relations],
-            reference=self.other(noun, far),
-        )
+        return len(self.coloured) * len(RELATION_PAIRS) * (len(self.nouns) - 1)
 
     @property
     def countings(self) -> int:
-        return len(self._countable) * len(self.counts)
-
-    def counting(self, number: int) -> CountingContent:
-        head, counts = divmod(number, len(self.counts))
-        noun, colour, support = self._countable[head]
-        return CountingContent(
-            noun=noun, colour=colour, counts=self.counts[counts], support=support
-        )
+        return len(self.countable) * len(self.counts)
 
     def other(self, noun: Noun, far: int) -> Noun:
         """Return another noun: the one that stands so far behind the next one."""
@@ -167,7 +127,7 @@ class Vocabulary:
     @cached_property
     def stands(self) -> list[Noun]:
         """The nouns of things with a flat top on which another may stand, without other things."""
-        return self.of_those(lambda asset: STAND in asset.naming.roles)
+        return self.of_those(lambda asset: "stand" in asset.naming.roles)
 
     def with_room(self, inside: bool) -> list[Noun]:
         return self.of_those(
@@ -187,7 +147,7 @@ class Vocabulary:
         ]
 
     @cached_property
-    def _countable(self) -> list[tuple[Noun, str, Asset]]:
+    def countable(self) -> list[tuple[Noun, str, Asset]]:
         return [
             (noun, colour, support)
             for noun, colour in self.coloured
@@ -214,15 +174,17 @@ class Vocabulary:
 
     def _material_pairs(self, noun: Noun) -> list[tuple[str, str]]:
         if self._by_noun:
-            pairs = [] if _names_material(noun) else combinations(noun.materials, 2)
-            return [pair for pair in pairs if exchangeable(noun, pair)]
+            # A rubber duck of metal contradicts itself.
+            if not MATERIAL_WORDS.isdisjoint(re.split(r"[^a-z]+", noun.words.noun.lower())):
+                return []
+            return [pair for pair in combinations(noun.materials, 2) if exchangeable(noun, pair)]
         contradicts = set(noun.words.noun.split()) & set(MATERIALS)
-        return (
-            list(combinations(MATERIALS, 2)) if material_colours(noun) and not contradicts else []
-        )
+        if contradicts or not material_colours(noun):
+            return []
+        return list(combinations(MATERIALS, 2))
 
 
-_RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELATIONS, 2))
+RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELATIONS, 2))
 
 
 def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
@@ -276,12 +238,6 @@ MATERIAL_WORDS = frozenset(
     }
 )
 """Words of nouns that say what a thing is made of."""
-
-
-def _names_material(noun: Noun) -> bool:
-    """Return True if a noun names a material: a rubber duck of metal contradicts itself."""
-    words = re.split(r"[^a-z]+", noun.words.noun.lower())
-    return not MATERIAL_WORDS.isdisjoint(words)
 
 
 def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:

@@ -15,9 +15,8 @@ from eqforge.generators.scenes.captions import (
 )
 from eqforge.generators.scenes.contents import (
     PLAIN,
+    RELATION_PAIRS,
     AttributeContent,
-    CountingContent,
-    LocationContent,
     Noun,
     Vocabulary,
     coloured_pairs,
@@ -81,7 +80,8 @@ class Drafter:
             colours=said,
         )
         reference = self._another(content.reference, said, "reference", rng)
-        calls = [_adjectives(content, value) for value in values]
+        # The order of English: a size before a colour. Beside a material no colour is said.
+        colour = () if content.change == "material" or not content.colour else (content.colour,)
         return RelatedDraft(
             change=content.change,
             target=target,
@@ -92,25 +92,28 @@ class Drafter:
                 related_caption(
                     self.mode,
                     "attribute",
-                    _phrase(asset, call),
+                    Phrase(words=asset.naming, adjectives=(value, *colour)),
                     content.relation,
                     label(reference),
                 )
-                for asset, call in zip(assets, calls, strict=True)
+                for asset, value in zip(assets, values, strict=True)
             ),
         )
 
-    def location(self, content: LocationContent, rng: Random) -> RelatedDraft:
-        relations = shuffled(content.relations, rng)
-        asset = rng.choice(content.noun.colours[content.colour])
-        target = _piece(asset, content.colour, "target")
-        reference = self._another(content.reference, (content.colour,), "reference", rng)
-        nouns = (content.noun, content.reference)
+    def location(self, number: int, rng: Random) -> RelatedDraft:
+        """Draft one object beside another, in two places."""
+        number, far = divmod(number, len(self.vocabulary.nouns) - 1)
+        head, pair = divmod(number, len(RELATION_PAIRS))
+        noun, colour = self.vocabulary.coloured[head]
+        other = self.vocabulary.other(noun, far)
+        relations = shuffled(RELATION_PAIRS[pair], rng)
+        target = self.piece(noun, colour, "target", rng)
+        reference = self._another(other, (colour,), "reference", rng)
         return RelatedDraft(
             change="position",
             target=target,
             reference=reference,
-            distractors=self._distractors(nouns, (content.colour,), "", rng),
+            distractors=self._distractors((noun, other), (colour,), "", rng),
             relations=relations,
             captions=_both(
                 related_caption(self.mode, "location", label(target), where, label(reference))
@@ -118,33 +121,32 @@ class Drafter:
             ),
         )
 
-    def counting(self, content: CountingContent, rng: Random) -> CountedDraft:
-        counts = shuffled(content.counts, rng)
-        asset = rng.choice(content.noun.colours[content.colour])
+    def counting(self, number: int, rng: Random) -> CountedDraft:
+        """Draft two numbers of copies of one object on a support."""
+        head, pair = divmod(number, len(self.vocabulary.counts))
+        noun, colour, support = self.vocabulary.countable[head]
+        counts = shuffled(self.vocabulary.counts[pair], rng)
+        asset = rng.choice(noun.colours[colour])
         names = [f"copy{number}" for number in range(1, max(counts) + 1)]
         width, depth, height = (side / max(asset.extent) for side in asset.extent)
         across = math.hypot(width, depth)
         bulk = max((across + height) / 2, 0.9 * across) * asset.naming.size
         factor = min(COPY_FACTOR, self.crowd_m / math.sqrt(max(counts)) / bulk)
-        copies = tuple(_piece(asset, content.colour, name, factor) for name in names)
-        words = content.support.naming
-        side = max(content.support.extent[:2])
+        copies = tuple(_piece(asset, colour, name, factor) for name in names)
+        on = support.naming.noun
         carrier = SceneObject(
             name="support",
-            asset=content.support.asset_id,
+            asset=support.asset_id,
             position=(0.0, 0.0, 0.0),
-            scale=round(SUPPORT_SIDE_M / side, DECIMALS),
-        )
-        distractors = self._distractors(
-            (content.noun,), (content.colour,), words.noun, rng, max(factor, LEAST_FACTOR)
+            scale=round(SUPPORT_SIDE_M / max(support.extent[:2]), DECIMALS),
         )
         return CountedDraft(
             copies=copies,
             counts=counts,
-            support=Piece(asset=content.support, variants=(carrier, carrier), colours=()),
-            distractors=distractors,
+            support=Piece(asset=support, variants=(carrier, carrier), colours=()),
+            distractors=self._distractors((noun,), (colour,), on, rng, max(factor, LEAST_FACTOR)),
             captions=_both(
-                counting_caption(self.mode, label(copies[0]), count, words.noun) for count in counts
+                counting_caption(self.mode, label(copies[0]), count, on) for count in counts
             ),
         )
 
@@ -161,10 +163,10 @@ class Drafter:
         found: list[Piece] = []
         for noun, name in zip(nouns, names, strict=True):
             used = [colour for piece in found for colour in piece.colours]
-            colour = first if first is not None and not found else None
-            if colour is None:
-                colour = rng.choice(far_colours(noun, used) or list(noun.colours))
-            found.append(self.piece(noun, colour, name, rng))
+            if first is not None and not found:
+                found.append(self.piece(noun, first, name, rng))
+            else:
+                found.append(self._another(noun, used, name, rng))
         return found
 
     def staged(
@@ -285,16 +287,6 @@ def _able(content: AttributeContent) -> list[tuple[Asset, Asset]]:
     return [(asset, asset) for asset in able]
 
 
-def _adjectives(content: AttributeContent, value: str) -> tuple[str, ...]:
-    """Return the adjectives of a target in the order of English: a size before a colour.
-
-    Beside a material no colour is said.
-    """
-    if content.change == "material" or not content.colour:
-        return (value,)
-    return (value, content.colour)
-
-
 def _painted(asset: Asset, colour: str) -> Vector | None:
     """Return what a scene says of an object's colour: nothing where it is the asset's own."""
     is_own = colour == PLAIN or colour == asset.naming.colour
@@ -302,15 +294,11 @@ def _painted(asset: Asset, colour: str) -> Vector | None:
 
 
 def label(piece: Piece) -> Phrase:
-    return _phrase(piece.asset, piece.colours)
+    return Phrase(words=piece.asset.naming, adjectives=piece.colours)
 
 
 def _words_of(colour: str) -> tuple[str, ...]:
     return () if colour == PLAIN else (colour,)
-
-
-def _phrase(asset: Asset, adjectives: tuple[str, ...]) -> Phrase:
-    return Phrase(words=asset.naming, adjectives=adjectives)
 
 
 def shuffled(values: tuple[T, T], rng: Random) -> tuple[T, T]:

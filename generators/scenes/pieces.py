@@ -46,15 +46,11 @@ class Piece:
     @property
     def height(self) -> float:
         """Its height in metres, where it is the larger."""
-        return max(self._heights)
+        return max(self.heights)
 
     @property
-    def least_height(self) -> float:
-        """The same where it is the smaller."""
-        return min(self._heights)
-
-    @property
-    def _heights(self) -> list[float]:
+    def heights(self) -> list[float]:
+        """Its heights in both scenes, in metres."""
         return [self.asset_in(each).extent[2] * self.variants[each].scale for each in (0, 1)]
 
     def asset_in(self, number: int) -> Asset:
@@ -97,6 +93,10 @@ class RelatedDraft:
     relations: tuple[Relation, Relation]
     captions: tuple[str, str]
 
+    @property
+    def colours(self) -> list[str]:
+        return colours_of((self.target, self.reference, *self.distractors))
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CountedDraft:
@@ -107,6 +107,11 @@ class CountedDraft:
     support: Piece
     distractors: tuple[Piece, ...]
     captions: tuple[str, str]
+    change: str = "count"
+
+    @property
+    def colours(self) -> list[str]:
+        return colours_of((self.copies[0], *self.distractors))
 
     @property
     def by_scene(self) -> list[tuple[Piece, tuple[int, ...]]]:
@@ -149,3 +154,7 @@ class StagedDraft:
     raised: float = 0.3
     least: float = MIN_NAMED
     is_even: bool = False
+
+    @property
+    def colours(self) -> list[str]:
+        return colours_of((*self.pieces, *self.distractors))

@@ -8,7 +8,6 @@ from random import Random
 from eqforge.core.errors import InputError
 from eqforge.core.identity import derive_seed
 from eqforge.generators.scenes.arrange import (
-    Arranged,
     arrange_counted,
     arrange_related,
     arrange_staged,
@@ -29,7 +28,7 @@ from eqforge.generators.scenes.ladders import (
 )
 from eqforge.generators.scenes.looks import NATURAL
 from eqforge.generators.scenes.palette import PALETTE
-from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, StagedDraft
+from eqforge.generators.scenes.pieces import CountedDraft, RelatedDraft, StagedDraft
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import photographed
 from eqforge.schemas.records.books import Reject, Stage
@@ -40,6 +39,7 @@ PUBLISHED_KINDS: tuple[Kind, ...] = ("attribute", "counting", "location")
 Draft = RelatedDraft | CountedDraft | StagedDraft
 DATASET = "eq-kubric"
 NO_ARRANGEMENT = "no_arrangement"
+ROUNDS = 4  # of the permutation of contents
 SCENES_STAGE = Stage(
     "scenes",
     {NO_ARRANGEMENT: "No arrangement of the objects was found that is in view, apart and plain."},
@@ -82,17 +82,18 @@ class SceneProposer:
             min_distractors=settings.min_bystanders,
             crowd_m=settings.crowd_m,
         )
-        self._check_supply()
+        for kind in settings.kinds:
+            if (wanted := settings.pairs_of(kind)) > (most := self.supply[kind]):
+                raise InputError(
+                    f"--pairs {settings.pairs}: {wanted:,} of the kind {kind}, and the "
+                    f"manifest allows {most:,} that differ{self._what_lacks(kind)}"
+                )
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
         """Yield all requested pairs, kind by kind; a reject replaces a pair that was not found."""
-        for kind, number in self.numbers():
-            yield self.pair(kind, number)
-
-    def numbers(self) -> Iterator[tuple[Kind, int]]:
-        """Yield the kind and number of all requested pairs, in order."""
         for kind in self._settings.kinds:
-            yield from ((kind, number) for number in range(self._settings.pairs_of(kind)))
+            for number in range(self._settings.pairs_of(kind)):
+                yield self.pair(kind, number)
 
     def pair(self, kind: Kind, number: int) -> ScenePair | Reject:
         """Return one pair, independent of all others, or a reject if no arrangement was found."""
@@ -105,12 +106,18 @@ class SceneProposer:
         draft = self._draft(kind, base)
         for number_of_try in range(self._settings.tries):
             progress = number_of_try / self._settings.tries
-            found = self._attempt(kind, draft, progress, noise, rng)
+            if isinstance(draft, StagedDraft):
+                spots = (ladder_spots if kind == "graded" else FAMILIES[kind].spots)(draft, rng)
+                found = arrange_staged(draft, spots, self._settings, progress, noise, rng)
+            elif isinstance(draft, CountedDraft):
+                found = arrange_counted(draft, self._settings, progress, noise, rng)
+            else:
+                found = arrange_related(draft, self._settings, progress, noise, rng)
             if found is not None:
                 pair = ScenePair(
                     sample_id=sample_id,
                     kind=kind,
-                    change="count" if isinstance(draft, CountedDraft) else draft.change,
+                    change=draft.change,
                     scenes=found.scenes,
                     captions=draft.captions,
                     claims=found.claims,
@@ -137,20 +144,10 @@ class SceneProposer:
             * len(STEPS),
         }
 
-    def _attempt(
-        self, kind: Kind, draft: Draft, progress: float, noise: int, rng: Random
-    ) -> Arranged | None:
-        if isinstance(draft, StagedDraft):
-            spots = (ladder_spots if kind == "graded" else FAMILIES[kind].spots)(draft, rng)
-            return arrange_staged(draft, spots, self._settings, progress, noise, rng)
-        if isinstance(draft, CountedDraft):
-            return arrange_counted(draft, self._settings, progress, noise, rng)
-        return arrange_related(draft, self._settings, progress, noise, rng)
-
     def _on_stage(self, pair: ScenePair, draft: Draft, base_id: str, step: int) -> ScenePair:
         """Return a pair in its surroundings, and as the step of its ladder that it is."""
         if self._settings.stage == "photo":
-            said = [PALETTE[colour] for piece in _pieces_of(draft) for colour in piece.colours]
+            said = [PALETTE[colour] for colour in draft.colours]
             seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
             made_of = [item.material for scene in pair.scenes for item in scene.objects]
             looks = [NATURAL[each] for each in made_of if each in ("rubber", "wooden")]
@@ -184,10 +181,10 @@ class SceneProposer:
             return family.draft(self._drafter, place, rng)
         if kind == "counting":
             place = self._content(kind, number, vocabulary.countings)
-            return self._drafter.counting(vocabulary.counting(place), rng)
+            return self._drafter.counting(place, rng)
         if kind == "location":
             place = self._content(kind, number, vocabulary.locations)
-            return self._drafter.location(vocabulary.location(place), rng)
+            return self._drafter.location(place, rng)
         changes = self._settings.attributes
         turn, change = number // len(changes), changes[number % len(changes)]
         place = self._content(f"{kind}/{change}", turn, vocabulary.attributes(change))
@@ -197,22 +194,9 @@ class SceneProposer:
         key = derive_seed(self._seed, f"{DATASET}/{space}", "content", VERSION)
         return permuted(number, size, key)
 
-    def _check_supply(self) -> None:
-        for kind in self._settings.kinds:
-            if (wanted := self._settings.pairs_of(kind)) > (most := self.supply[kind]):
-                raise InputError(
-                    f"--pairs {self._settings.pairs}: {wanted:,} of the kind {kind}, and the "
-                    f"manifest allows {most:,} that differ{self._what_lacks(kind)}"
-                )
-
     def _what_lacks(self, kind: Kind) -> str:
-        """Return what is missing where no thing of the manifest can be of two materials."""
-        if kind == "graded" and not self.supply[kind]:
-            return (
-                "; ladders of lightness need assets that may be recoloured (`parts` of their words)"
-            )
         if kind in _NEEDS and not self.supply[kind]:
-            return f"; that needs {_NEEDS[kind]}"
+            return _NEEDS[kind]
         asked = kind == "attribute" and "material" in self._settings.attributes
         if not asked or self._vocabulary.of_materials:
             return ""
@@ -244,12 +228,15 @@ class SceneProposer:
 
 
 _NEEDS: Mapping[Kind, str] = {
-    "posture": "assets whose words say `lies`, with a box 1.2 times as tall as wide",
-    "trim": "assets whose words name `trims`",
-    "facing": "assets whose words say `faces`, with their `front_deg`",
-    "inside": "assets whose words say what room they have (`holds`)",
-    "under": "assets whose words say what room is under them (`shelters`)",
-    "support": "assets with the role `stand`",
+    "graded": (
+        "; ladders of lightness need assets that may be recoloured (`parts` of their words)"
+    ),
+    "posture": "; that needs assets whose words say `lies`, with a box 1.2 times as tall as wide",
+    "trim": "; that needs assets whose words name `trims`",
+    "facing": "; that needs assets whose words say `faces`, with their `front_deg`",
+    "inside": "; that needs assets whose words say what room they have (`holds`)",
+    "under": "; that needs assets whose words say what room is under them (`shelters`)",
+    "support": "; that needs assets with the role `stand`",
 }
 """Of kinds that not every manifest has pairs of."""
 
@@ -261,17 +248,6 @@ def _first_of_ladder(kind: Kind, number: int) -> int:
 
 def sample_id_of(kind: str, number: int) -> str:
     return f"{DATASET}/{kind}/{number:06d}"
-
-
-def _pieces_of(draft: Draft) -> tuple[Piece, ...]:
-    if isinstance(draft, StagedDraft):
-        return (*draft.pieces, *draft.distractors)
-    if isinstance(draft, CountedDraft):
-        return (*draft.copies, draft.support, *draft.distractors)
-    return (draft.target, draft.reference, *draft.distractors)
-
-
-ROUNDS = 4
 
 
 def permuted(index: int, size: int, key: int) -> int:
@@ -286,20 +262,13 @@ def permuted(index: int, size: int, key: int) -> int:
     if not 0 <= index < size:
         raise ValueError(f"{index} is not in the range of {size}")
     half = max((size - 1).bit_length() + 1, 2) // 2
+    mask = (1 << half) - 1
     while True:
-        index = _network(index, half, key)
+        left, right = index >> half, index & mask
+        for number in range(ROUNDS):
+            text = f"{key}/{number}/{right}".encode()
+            mixed = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
+            left, right = right, left ^ (mixed & mask)
+        index = left << half | right
         if index < size:
             return index
-
-
-def _network(value: int, half: int, key: int) -> int:
-    mask = (1 << half) - 1
-    left, right = value >> half, value & mask
-    for number in range(ROUNDS):
-        left, right = right, left ^ (_mix(right, number, key) & mask)
-    return left << half | right
-
-
-def _mix(value: int, number: int, key: int) -> int:
-    text = f"{key}/{number}/{value}".encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
