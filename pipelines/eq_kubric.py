@@ -41,7 +41,7 @@ from eqforge.pipelines.base.pipeline import (
     Target,
     expect,
 )
-from eqforge.schemas.records.scenes import RenderSettings, ScenePair
+from eqforge.schemas.records.scenes import RenderSettings
 from eqforge.transforms.dataset.plan import PlanFiles, read_plan
 from eqforge.transforms.filters.faces import FACES
 from eqforge.transforms.filters.pairs import PAIRS_STAGE
@@ -52,7 +52,6 @@ from eqforge.transforms.generated.render import (
     RENDERS_STAGE,
     PlannedPair,
     RenderRules,
-    assets_of,
     render_pair,
 )
 from eqforge.transforms.generated.scene_gates import OFF, SceneGates
@@ -142,19 +141,19 @@ class EqKubric(GeneratedPipeline[Config]):
         kinds = self.config.scenes.kinds
         named = ((kind, number) for kind in kinds for number in numbers.get(kind, ()))
         for kind, number in select_pairs(named, lambda each: self.sample_id(*each), self.run):
-            # Only those that are selected are arranged.
-            yield PlannedPair.of(self.proposer.pair(kind, number))
+            yield PlannedPair.of(self.proposer.pair(kind, number))  # only those are arranged
 
     def measure(self, planned: PlannedPair) -> dict[str, int]:
         return planned.counts
 
     def confirm(self, plan: PlanFiles) -> None:
         """Fetch and unpack the assets that the plan needs, and try the GPU."""
-        self.library.unpack_all(asset for pair in _pairs(plan) for asset in assets_of(pair))
+        planned = read_plan(PlannedPair, plan.files)
+        self.library.unpack_all(asset for each in planned for asset in each.assets)
+        first = next((each.pair for each in read_plan(PlannedPair, plan.files) if each.pair), None)
         # The machine that launches a job need not have the workers' GPU.
-        pair = next(_pairs(plan), None)
-        if pair is not None and device_here(self.config.render.device) == "gpu":
-            with self.rules("").started(pair):
+        if first is not None and device_here(self.config.render.device) == "gpu":
+            with self.rules("").started(first):
                 pass
 
     def make(self, root: "beam.Pipeline", target: Target) -> "beam.PCollection[PairWork]":
@@ -195,11 +194,6 @@ class EqKubric(GeneratedPipeline[Config]):
                 ),
                 rules.generated,
             )
-
-
-def _pairs(plan: PlanFiles) -> Iterator[ScenePair]:
-    planned = read_plan(PlannedPair, plan.files)
-    return (each.pair for each in planned if each.pair is not None)
 
 
 main = Main(EqKubric)

@@ -20,10 +20,8 @@ from tyro.conf import OmitArgPrefixes
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
 from eqforge.core.shell import MediaRoot
-from eqforge.generators.simat.captions import write_caption
-from eqforge.generators.simat.crops import CropSettings
-from eqforge.generators.simat.queries import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
+from eqforge.generators.simat.wording import load_synonyms, write_caption
 from eqforge.pipelines.base.command import Main
 from eqforge.pipelines.base.pipeline import DatasetConfig, Mode, Target
 from eqforge.pipelines.base.text import TextPipeline
@@ -41,7 +39,7 @@ from eqforge.transforms.oracle.judges import (
     prepare_oracle,
     specs_of,
 )
-from eqforge.transforms.simat.crops import Cutter
+from eqforge.transforms.simat.crops import CropSettings, Cutter
 from eqforge.transforms.simat.images import SimatRules
 from eqforge.transforms.simat.plan import PlanRules, SimatFiles, plan_images, select_planned
 from eqforge.transforms.simat.planned import CUT, QUERIES_STAGE, RELATIONS_STAGE, PlannedImage

@@ -2,192 +2,31 @@
 
 from __future__ import annotations
 
-import os
+import functools
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+import unicodedata
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 from xml.etree import ElementTree
 
 from eqforge.core.errors import InputError
-from eqforge.core.files.pictures import why_unreadable
+from eqforge.core.files.checked import load_json
 from eqforge.core.identity import sha256_hex
-from eqforge.generators.scenes import gltf, wavefront
 from eqforge.generators.scenes.assets import packed
-from eqforge.generators.scenes.copies import key_for, words_for
+from eqforge.generators.scenes.copies import GSO_WORDS, Words, checked_words, load_words
 from eqforge.generators.scenes.look_child import Looks
 from eqforge.generators.scenes.manifest import AS_STORED, AssetWords
+from eqforge.generators.scenes.mesh_files import GLTF
 from eqforge.generators.scenes.palette import MAIN_SHARE
-from eqforge.generators.scenes.scan_folders import category_of, mesh_of, pictures_of
-
-SIMULATION, COLLISION = "object.urdf", "collision_geometry.obj"
-"""The body of an asset, and its collision shape."""
-
-_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,90}")
-_TEXTURE = ("texture", "diffuse", "albedo", "basecolor", "base_color", "color")
-"""Stems of pictures that are shown although a library with surfaces does not name them."""
-
-
-@dataclass(kw_only=True, slots=True)
-class ScanFiles:
-    """The files of a scan by name, its mesh, and notes on what was fixed or is to be known."""
-
-    mesh: str
-    data: dict[str, bytes]
-    notes: list[str] = field(default_factory=list)
-
-
-def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
-    """Return a scan's mesh with all that it needs."""
-    try:
-        if mesh.suffix.lower() in gltf.SUFFIXES:
-            return _of_gltf(folder, mesh, axis_up)
-        return _of_obj(folder, mesh)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"{mesh}: a damaged file: {type(error).__name__}: {error}") from error
-
-
-class _Packer:
-    """Finds the files that a mesh names, and gives them names of their own in the archive.
-
-    Args:
-      folder: of the scan.
-      mesh: its file.
-      own: names that other files of the archive have.
-
-    Attributes:
-      paths: of the files, by their names.
-    """
-
-    def __init__(self, folder: Path, mesh: Path, *own: str) -> None:
-        self._folder, self._known = folder, pictures_of(folder, mesh)
-        self._own = {name.lower() for name in (*own, SIMULATION, COLLISION)}
-        self.paths: dict[str, Path] = {}
-
-    def beside(self, path: Path) -> Callable[[str], str]:
-        """Return what packs the file that another one calls so, and tell its packed name."""
-        return lambda said: self.pack(self._found(path, said))
-
-    def pack(self, path: Path) -> str:
-        for name, known in self.paths.items():
-            if known == path:
-                return name
-        name, taken = path.name, self._own | {each.lower() for each in self.paths}
-        if not _PLAIN.fullmatch(name) or name.lower() in taken:
-            name = f"{sha256_hex(os.fsencode(path.relative_to(self._folder)))[:16]}{path.suffix}"
-        self.paths[name] = path
-        return name
-
-    def data(self) -> dict[str, bytes]:
-        return {name: path.read_bytes() for name, path in self.paths.items()}
-
-    def _found(self, path: Path, said: str) -> Path:
-        # By its name alone: what a link in the folder leads to is the user's.
-        there = Path(os.path.normpath(path.parent / said))
-        if there.is_relative_to(self._folder) and wavefront.is_file(there):
-            return there
-        base = said.rpartition("/")[2].lower()
-        for known in self._known:
-            if known.name.lower() == base:
-                return known
-        raise InputError(f"{path}: it names {said[:200]}, which is not there")
-
-
-class _Names:
-    """Names for materials: no two alike, and none that Blender would cut or number."""
-
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
-
-    def __call__(self, said: str) -> str:
-        plain = re.sub(r"\.(\d{3,})$", r"_\1", said).encode()[:50].decode(errors="ignore")
-        name, number = plain, 2
-        while name in self._taken:
-            name, number = f"{plain}_{number}", number + 1
-        self._taken.add(name)
-        return name
-
-
-def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
-    for name, data in pictures.items():
-        if why := why_unreadable(data):
-            raise InputError(f"{mesh}: its texture {name} cannot be read: {why}")
-
-
-def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
-    name = f"model{mesh.suffix.lower()}"
-    packer = _Packer(folder, mesh, name)
-    made = gltf.shown_scene(gltf.read_gltf(mesh.read_bytes(), str(mesh)))
-    made = gltf.renamed(made, _Names(), packer.beside(mesh))
-    made = gltf.stood_up(made) if axis_up == "Y" else made
-    data = packer.data()
-    pictures = {each: data[each] for each in gltf.pictures_named(made)}
-    pictures |= {f"{at} inside it": each for at, each in enumerate(gltf.pictures_inside(made))}
-    _check_pictures(mesh, pictures)
-    return ScanFiles(mesh=name, data={**data, name: made.encoded()})
-
-
-def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
-    name = f"{mesh.stem}.mtl"
-    text, packer = wavefront.read_text(mesh), _Packer(folder, mesh, mesh.name, name)
-    notes: list[str] = []
-    libraries, missing = _libraries(folder, mesh)
-    parts = [
-        wavefront.with_pictures(wavefront.read_text(path), packer.beside(path))
-        for path in libraries
-    ]
-    library = "\n".join(parts) or wavefront.plain_library(text)
-    if not wavefront.pictures_named(library, only_colour=True):
-        others = [each for each in pictures_of(folder, mesh) if each not in packer.paths.values()]
-        shown = _meant(others, mesh, folder, has_library=bool(parts))
-        if shown is not None:
-            library = wavefront.showing(library, packer.pack(shown))
-            notes.append(f"its surfaces show {shown.name}, which no .mtl named")
-        else:
-            notes.append(_why_plain(others, missing, has_library=bool(parts)))
-    text, library = wavefront.with_names(text, library, _Names())
-    files = {mesh.name: wavefront.with_library(text, name, library), name: library}
-    data = packer.data()
-    _check_pictures(mesh, data)
-    own = {key: value.encode() for key, value in files.items()}
-    return ScanFiles(mesh=mesh.name, data={**data, **own}, notes=notes)
-
-
-def _libraries(folder: Path, mesh: Path) -> tuple[list[Path], list[str]]:
-    """Return the libraries of an OBJ file in its scan's folder, and the names of all others."""
-    there, missing = [], []
-    for name, path in wavefront.libraries_of(mesh).items():
-        if path is None or not Path(os.path.normpath(path)).is_relative_to(folder):
-            missing.append(name)
-        else:
-            there.append(path)
-    return there, missing
-
-
-def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:
-    """Return the picture that surfaces without one are to show: the only one there is.
-
-    Beside a library that gives surfaces their colours it has to be called as textures are.
-    """
-    if len(others) != 1:
-        return None
-    called = others[0].stem.lower()
-    plain = (*_TEXTURE, mesh.stem.lower(), folder.name.lower())
-    is_texture = called in plain or others[0].parent.name == "textures"
-    return others[0] if is_texture or not has_library else None
-
-
-def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str:
-    colours = "have the colours of their .mtl" if has_library else "are grey"
-    why = "there is no texture"
-    if missing:
-        why = f"{missing[0][:100]}, which it names, is not there"
-    elif others:
-        names = ", ".join(path.name for path in others[:3])
-        why = f"no .mtl names a texture ({names} lies there)"
-    return f"{why}: its surfaces {colours}"
-
+from eqforge.generators.scenes.scan_files import (
+    COLLISION,
+    SIMULATION,
+    category_of,
+    files_of_scan,
+    mesh_of,
+)
 
 Look: TypeAlias = Callable[[Mapping[str, bytes], str, Mapping[str, str]], Looks]
 Axis = Literal["Y", "Z"]
@@ -237,7 +76,7 @@ def adopt(
     if not folder.name.isprintable():
         raise InputError(f"{folder}: its name has a character that cannot be printed")
     mesh = mesh_of(folder)
-    is_gltf = mesh.suffix.lower() in gltf.SUFFIXES
+    is_gltf = mesh.suffix.lower() in GLTF
     up: Axis = axis_up or ("Y" if is_gltf else "Z")
     files = files_of_scan(folder, mesh, up)
     # A glTF file is turned itself, since importers take no axes for it.
@@ -333,3 +172,75 @@ def _changing(looks: Looks, colour: str) -> list[str] | None:
     if len(found) == len(looks.surfaces):
         return None
     return list(found) if sum(found.values()) >= MAIN_SHARE else []
+
+
+NOUNS = str(Path(__file__).parent / "data" / "gso_nouns.json")
+"""Words for phrases in the names of Google Scanned Objects, and for its categories."""
+
+_EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)")
+
+
+def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Words | None:
+    """Return the words for a scan, as a manifest has them; None where nothing says what it is.
+
+    The words that a user gives count before those of eqforge, a whole name before the longest
+    phrase in it, of equally long ones the last, and a phrase before the category. Capitals do not
+    count in a user's words. In those of eqforge, a dog food can is no dog; and colours are left
+    out, which textures tell.
+    """
+    key = key_for(name, category, own)
+    if key is not None:
+        return own[key]
+    names, phrases, heads, categories = _known_nouns()
+    if name in names:
+        # Colours are told by a scan's surface, not by its name.
+        return {key: it for key, it in names[name].items() if key not in ("colour", "clashes")}
+    phrase = _phrase_in(name, phrases, heads) or categories.get(category or "")
+    return None if phrase is None else names[phrase]
+
+
+def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
+    """Return the key of the user's words that a scan gets; None where it gets none of them."""
+    if name in own:
+        return name
+    phrases = {" ".join(_pieces(key)): key for key in own}
+    phrase = _phrase_in(name, phrases)
+    if phrase is not None:
+        return phrases[phrase]
+    return phrases.get(" ".join(_pieces(category))) if category else None
+
+
+def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = ()) -> str | None:
+    """Return the longest run of words in a name that is a phrase, the last of equally long.
+
+    A run that a head follows says only what that is for or of: a key, of a car key.
+    """
+    pieces = _pieces(name)
+    for length in range(len(pieces), 0, -1):
+        for start in range(len(pieces) - length, -1, -1):
+            run, after = pieces[start : start + length], pieces[start + length : start + length + 1]
+            if after and after[0] in heads:
+                continue
+            last = run[-1][:-1] if run[-1].endswith("s") and len(run[-1]) > 3 else run[-1]
+            for words in (" ".join(run), " ".join((*run[:-1], last))):
+                if words in phrases:
+                    return words
+    return None
+
+
+def _pieces(name: str) -> list[str]:
+    """Return the words of a name in lower case, in whatever letters it is written."""
+    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", name))
+    return [piece.lower() for word in words for piece in _EDGES.split(word)]
+
+
+@functools.cache
+def _known_nouns() -> tuple[
+    Mapping[str, Words], Mapping[str, Words], Collection[str], Mapping[str, str]
+]:
+    """Return words by name and phrase, words by phrase, modified nouns, and phrases by category."""
+    table = load_json(NOUNS)
+    phrases = checked_words(table["phrases"])
+    categories = {name: node.text() for name, node in table["categories"].items()}
+    names = {**phrases, **load_words(GSO_WORDS)}
+    return names, phrases, frozenset(table["modified"].names()), categories

@@ -15,7 +15,6 @@ from eqforge.generators.scenes.compose import (
     compose_related,
     draw_standpoint,
 )
-from eqforge.generators.scenes.framing import Subjects, frame
 from eqforge.generators.scenes.legible import is_shown
 from eqforge.generators.scenes.pieces import (
     CountedDraft,
@@ -36,7 +35,7 @@ from eqforge.generators.scenes.placement import (
 )
 from eqforge.generators.scenes.settings import MAX_STEP_BACK, SceneSettings
 from eqforge.generators.scenes.surroundings import MUTED, draw_backdrop, draw_light, draw_muted
-from eqforge.generators.scenes.view import DECIMALS, corners
+from eqforge.generators.scenes.view import DECIMALS, Subjects, corners, frame
 from eqforge.schemas.records.scenes import (
     Claim,
     Relation,

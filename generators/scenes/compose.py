@@ -7,7 +7,6 @@ from random import Random
 import numpy as np
 
 from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG
-from eqforge.generators.scenes.framing import Standpoint, Subjects, frame
 from eqforge.generators.scenes.legible import is_counted, is_related, share
 from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft
 from eqforge.generators.scenes.placement import (
@@ -21,7 +20,14 @@ from eqforge.generators.scenes.placement import (
     turn_deg,
 )
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.generators.scenes.view import DECIMALS, camera_axes, corners
+from eqforge.generators.scenes.view import (
+    DECIMALS,
+    Standpoint,
+    Subjects,
+    camera_axes,
+    corners,
+    frame,
+)
 from eqforge.schemas.records.scenes import Relation, SceneCamera, SceneObject, Vector
 
 BYSTANDER_SPOTS = 30  # places tried for one of them before it is left out

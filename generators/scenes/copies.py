@@ -1,10 +1,8 @@
 """Copies assets into the user's own folder, pinned, and checks the existing ones."""
 
-import functools
 import re
 import tempfile
-import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from html import unescape
 from pathlib import Path, PurePosixPath
@@ -16,9 +14,13 @@ from eqforge.core.files.checked import Node, load_json
 from eqforge.core.files.pictures import FILE_SUFFIXES, why_unreadable
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import fetch_archive, files_of, unpack_into
-from eqforge.generators.scenes.gltf import files_named, read_gltf
 from eqforge.generators.scenes.manifest import Asset, read_words
-from eqforge.generators.scenes.wavefront import libraries_of, pictures_named, read_text
+from eqforge.generators.scenes.mesh_files import (
+    libraries_of,
+    pictures_named,
+    read_gltf,
+    read_text,
+)
 
 GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
 """Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""
@@ -80,10 +82,10 @@ def is_there(asset: Asset | None, source: Asset) -> bool:
 
 def load_words(path: str) -> dict[str, Mapping[str, Any]]:
     """Read words by the ids, phrases, names or categories of assets, as a manifest has them."""
-    return _checked_words(load_json(path))
+    return checked_words(load_json(path))
 
 
-def _checked_words(table: Node) -> dict[str, Words]:
+def checked_words(table: Node) -> dict[str, Words]:
     found: dict[str, Words] = {}
     for key, node in table.items():
         read_words(node)
@@ -148,7 +150,7 @@ def _named_in(path: Path) -> set[str]:
         found = _URDF_FILE.findall(unescape(read_text(path)))
         return {PurePosixPath(name).name for name in found}
     if path.suffix.lower() == ".gltf":
-        return set(files_named(read_gltf(path.read_bytes(), path.name)))
+        return set(read_gltf(path.read_bytes(), path.name).files_named())
     return _pictures_of(path) if path.suffix.lower() == ".obj" else set()
 
 
@@ -156,75 +158,3 @@ def _pictures_of(mesh: Path) -> set[str]:
     libraries = (path for path in libraries_of(mesh).values() if path is not None)
     named = (name for path in libraries for name in pictures_named(read_text(path)))
     return {PurePosixPath(name).name for name in named}
-
-
-NOUNS = str(Path(__file__).parent / "data" / "gso_nouns.json")
-"""Words for phrases in the names of Google Scanned Objects, and for its categories."""
-
-_EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)")
-
-
-def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Words | None:
-    """Return the words for a scan, as a manifest has them; None where nothing says what it is.
-
-    The words that a user gives count before those of eqforge, a whole name before the longest
-    phrase in it, of equally long ones the last, and a phrase before the category. Capitals do not
-    count in a user's words. In those of eqforge, a dog food can is no dog; and colours are left
-    out, which textures tell.
-    """
-    key = key_for(name, category, own)
-    if key is not None:
-        return own[key]
-    names, phrases, heads, categories = _known_nouns()
-    if name in names:
-        # Colours are told by a scan's surface, not by its name.
-        return {key: it for key, it in names[name].items() if key not in ("colour", "clashes")}
-    phrase = _phrase_in(name, phrases, heads) or categories.get(category or "")
-    return None if phrase is None else names[phrase]
-
-
-def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
-    """Return the key of the user's words that a scan gets; None where it gets none of them."""
-    if name in own:
-        return name
-    phrases = {" ".join(_pieces(key)): key for key in own}
-    phrase = _phrase_in(name, phrases)
-    if phrase is not None:
-        return phrases[phrase]
-    return phrases.get(" ".join(_pieces(category))) if category else None
-
-
-def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = ()) -> str | None:
-    """Return the longest run of words in a name that is a phrase, the last of equally long.
-
-    A run that a head follows says only what that is for or of: a key, of a car key.
-    """
-    pieces = _pieces(name)
-    for length in range(len(pieces), 0, -1):
-        for start in range(len(pieces) - length, -1, -1):
-            run, after = pieces[start : start + length], pieces[start + length : start + length + 1]
-            if after and after[0] in heads:
-                continue
-            last = run[-1][:-1] if run[-1].endswith("s") and len(run[-1]) > 3 else run[-1]
-            for words in (" ".join(run), " ".join((*run[:-1], last))):
-                if words in phrases:
-                    return words
-    return None
-
-
-def _pieces(name: str) -> list[str]:
-    """Return the words of a name in lower case, in whatever letters it is written."""
-    words = re.findall(r"[^\W_]+", unicodedata.normalize("NFC", name))
-    return [piece.lower() for word in words for piece in _EDGES.split(word)]
-
-
-@functools.cache
-def _known_nouns() -> tuple[
-    Mapping[str, Words], Mapping[str, Words], Collection[str], Mapping[str, str]
-]:
-    """Return words by name and phrase, words by phrase, modified nouns, and phrases by category."""
-    table = load_json(NOUNS)
-    phrases = _checked_words(table["phrases"])
-    categories = {name: node.text() for name, node in table["categories"].items()}
-    names = {**phrases, **load_words(GSO_WORDS)}
-    return names, phrases, frozenset(table["modified"].names()), categories

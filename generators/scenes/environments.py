@@ -267,7 +267,6 @@ def _vector(values: NDArray[np.float64]) -> Vector:
 SUFFIXES = (".exr", ".hdr")
 
 _SIZE = re.compile(rb"\n\n-Y (\d{1,5}) \+X (\d{1,5})\n")
-_LONG_LINES = range(8, 0x8000)  # widths whose scan lines may be packed channel by channel
 _MOST_IN_TWO_BYTES = 127  # the longest run of a channel that two bytes stand for
 
 
@@ -305,9 +304,11 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     """Decode a Radiance picture, float32 [height, width, 3].
 
     Raises:
-      ValueError: it is cut off, its rows do not go from the top left to the bottom right, or its
+      ValueError: it is damaged, its rows do not go from the top left to the bottom right, or its
         colours are not red, green and blue.
     """
+    import cv2
+
     head = _SIZE.search(data)
     if not data.startswith(b"#?") or head is None:
         raise ValueError("its header is not that of a Radiance picture from the top left")
@@ -316,32 +317,9 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
     height, width = int(head[1]), int(head[2])
     if len(data) < height * (width // _MOST_IN_TWO_BYTES):
         raise ValueError(f"it is cut off: {len(data):,} bytes of {width} x {height} pixels")
-    shared = np.empty((height, width, 4), np.uint8)
-    at = head.end()
-    for row in range(height):
-        at = _read_line(data, at, shared[row])
-    power = shared[..., 3:].astype(np.int32) - (128 + 8)
-    light: NDArray[np.float32] = np.ldexp(shared[..., :3].astype(np.float32), power)
-    return np.where(shared[..., 3:] == 0, np.float32(0), light)
-
-
-def _read_line(data: bytes, at: int, line: NDArray[np.uint8]) -> int:
-    """Fill a scan line, uint8 [width, 4], from an offset; return the offset of the next."""
-    width = len(line)
-    mark = bytes((2, 2, width >> 8 & 255, width & 255))
-    if width not in _LONG_LINES or data[at : at + 4] != mark:
-        line[:] = np.frombuffer(data, np.uint8, width * 4, at).reshape(width, 4)
-        return at + 4 * width
-    at += 4
-    for channel in range(4):
-        x = 0
-        while x < width:
-            count = data[at]
-            repeats = count > 128
-            count -= 128 if repeats else 0
-            if count == 0 or x + count > width:
-                raise ValueError("a scan line is damaged")
-            taken = 1 if repeats else count
-            line[x : x + count, channel] = np.frombuffer(data, np.uint8, taken, at + 1)
-            at, x = at + 1 + taken, x + count
-    return at
+    # OpenCV would print why it cannot read a picture.
+    cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+    found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    if found is None:
+        raise ValueError("a scan line is damaged or missing, or its header names no format")
+    return np.ascontiguousarray(found[..., ::-1], np.float32)

@@ -7,10 +7,9 @@ its box only in part: nearly all that passes here passes there.
 import numpy as np
 
 from eqforge.generators.scenes.claims import COMPARED, names_of, side_margin
-from eqforge.generators.scenes.framing import FILL
 from eqforge.generators.scenes.pieces import MIN_NAMED, StagedDraft
 from eqforge.generators.scenes.placement import Layout, Placed
-from eqforge.generators.scenes.view import to_camera
+from eqforge.generators.scenes.view import FILL, to_camera
 from eqforge.schemas.records.scenes import Claim, Relation
 
 SIDES = ("left", "right")

@@ -22,9 +22,8 @@ from pathlib import Path
 
 from eqforge.core.errors import InputError
 from eqforge.core.files.checked import Node, load_json
-from eqforge.generators.simat.queries import changes_of
 from eqforge.schemas.records.scores import Rejection
-from eqforge.sources.simat import Region, Triplet
+from eqforge.sources.simat import PARTS, Part, Region, Triplet
 from eqforge.sources.visual_genome import Relation
 
 TRIPLET_REASONS = {
@@ -60,6 +59,37 @@ class TripletSettings:
                 raise InputError(f"--{name.replace('_', '-')} {value}: expected 1 or more")
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change:
+    """A change of one word of a triplet."""
+
+    part: Part
+    source: Triplet
+    target: Triplet
+
+    @property
+    def words(self) -> tuple[str, str]:
+        return self.source.word(self.part), self.target.word(self.part)
+
+
+def changes_of(triplets: Iterable[Triplet]) -> dict[Triplet, tuple[Change, ...]]:
+    """Return each triplet's changes to another one, by part and then alphabetically."""
+    known = tuple(triplets)
+    groups: defaultdict[tuple[Part, Triplet], list[Triplet]] = defaultdict(list)
+    for triplet in known:
+        for part in PARTS:
+            groups[part, triplet.changed(part, "")].append(triplet)
+    return {
+        triplet: tuple(
+            Change(part=part, source=triplet, target=target)
+            for part in PARTS
+            for target in sorted(groups[part, triplet.changed(part, "")])
+            if target != triplet
+        )
+        for triplet in known
+    }
+
+
 def select_triplets(
     regions: Sequence[Region], settings: TripletSettings, *, published: bool
 ) -> tuple[dict[Triplet, int], dict[Triplet, Rejection]]:
@@ -72,27 +102,26 @@ def select_triplets(
         published; else ties are broken alphabetically, the regions of an image count once, and
         what is implausible is rejected.
     """
-    counts = _count(regions, published)
-    refused = {} if published else _implausible(counts)
-    for judge in (_too_few, _one_way, _rare):
+    seen = (
+        (region.triplet, region.region_id if published else region.image_id) for region in regions
+    )
+    counts = Counter(triplet for triplet, _ in dict.fromkeys(seen))
+    refused = {}
+    if not published:
+        counts = Counter(dict(sorted(counts.items())))
+        refused = {t: Rejection(reason="implausible") for t in counts if not is_plausible(t)}
+    least = settings.min_regions
+    refused |= {
+        triplet: Rejection(reason="too_few_regions", value=count, threshold=least)
+        for triplet, count in counts.items()
+        if triplet not in refused and count < least
+    }
+    for judge in (_one_way, _rare):
         refused |= judge({t: n for t, n in counts.items() if t not in refused}, settings)
     left = {triplet: n for triplet, n in counts.items() if triplet not in refused}
     found = changes_of(left)
     refused |= {t: Rejection(reason="no_neighbour") for t in left if not found[t]}
     return {triplet: n for triplet, n in left.items() if triplet not in refused}, refused
-
-
-def _count(regions: Iterable[Region], published: bool) -> dict[Triplet, int]:
-    """Return how often each triplet is shown, in the order that breaks ties."""
-    seen = (
-        (region.triplet, region.region_id if published else region.image_id) for region in regions
-    )
-    counts = Counter(triplet for triplet, _ in dict.fromkeys(seen))
-    return dict(counts) if published else dict(sorted(counts.items()))
-
-
-def _implausible(counts: Mapping[Triplet, int]) -> dict[Triplet, Rejection]:
-    return {t: Rejection(reason="implausible") for t in counts if not is_plausible(t)}
 
 
 def is_plausible(triplet: Triplet) -> bool:
@@ -108,15 +137,6 @@ def is_plausible(triplet: Triplet) -> bool:
     if triplet.subject == triplet.object and triplet.relation == "sitting on a":
         return False
     return triplet.object not in _NO_SUPPORTS or triplet.relation not in _POSTURES
-
-
-def _too_few(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Triplet, Rejection]:
-    least = settings.min_regions
-    return {
-        triplet: Rejection(reason="too_few_regions", value=count, threshold=least)
-        for triplet, count in counts.items()
-        if count < least
-    }
 
 
 def _one_way(counts: Mapping[Triplet, int], settings: TripletSettings) -> dict[Triplet, Rejection]:

@@ -10,13 +10,14 @@ from PIL import Image
 
 from eqforge.commands import assets as command
 from eqforge.core.errors import InputError
+from eqforge.generators.scenes.adopt import words_for
 from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.contents import Vocabulary, coloured_pairs
-from eqforge.generators.scenes.copies import findings_of, words_for
+from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.look_child import Looks
 from eqforge.generators.scenes.manifest import read_manifest
 from eqforge.generators.scenes.propose import SceneProposer
-from eqforge.generators.scenes.scan_folders import scans_in
+from eqforge.generators.scenes.scan_files import scans_in
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.records.scenes import ScenePair
 from eqforge.transforms.engines.exclusive_job import locked

@@ -9,10 +9,19 @@ import numpy as np
 import pytest
 
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
-from eqforge.generators.scenes.framing import FILL, Standpoint, Subjects, frame
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.generators.scenes.view import corners, project, shape_of, silhouette, to_camera
+from eqforge.generators.scenes.view import (
+    FILL,
+    Standpoint,
+    Subjects,
+    corners,
+    frame,
+    project,
+    shape_of,
+    silhouette,
+    to_camera,
+)
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scenes import (
     SceneCamera,

@@ -17,8 +17,8 @@ from eqforge.core.errors import InputError
 from eqforge.generators.scenes.adopt import Adopted, adopt
 from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import parse_asset, read_manifest
-from eqforge.generators.scenes.scan_folders import scans_in
-from eqforge.generators.scenes.wavefront import pictures_named, with_pictures
+from eqforge.generators.scenes.mesh_files import pictures_named, with_pictures
+from eqforge.generators.scenes.scan_files import scans_in
 from eqforge.transforms.generated.scene_renderer import shared_looker
 from tests.renders import needs_blender
 from tests.scans import (

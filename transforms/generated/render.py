@@ -89,6 +89,10 @@ class PlannedPair:
             counts[f"changing {self.pair.change}"] = 1
         return counts
 
+    @property
+    def assets(self) -> set[str]:
+        return set() if self.pair is None else assets_of(self.pair)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RenderRules:

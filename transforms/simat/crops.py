@@ -1,19 +1,23 @@
-"""Crops the regions of a source image into the media store."""
+"""Crops the regions of a source image into the media store.
+
+Source: SIMAT, section 3.2: "crop square regions of images that minimally contain the subject and
+object"; its code cuts out the box of retrieval_db.tsv, which is not square.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from eqforge.core.errors import InputError
 from eqforge.core.files import pictures
 from eqforge.core.files.pictures import BadImage, TooManyPixels, read_pixels
 from eqforge.core.files.source_folder import SourceFolder
 from eqforge.core.identity import sha256_hex, versions_of
-from eqforge.generators.simat.crops import CropSettings, crop_box
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.records.values import CornerBox
@@ -24,12 +28,73 @@ from eqforge.transforms.dataset.image_folder import read_named
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore, encode_image
 from eqforge.transforms.filters import minimality
-from eqforge.transforms.simat.planned import PlannedImage
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 VERSION = "2"
+CROP_REASONS = {
+    "bad_box": "A box is empty, or lies outside the image.",
+    "crop_too_small": "The longer side of the crop is below its minimum.",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CropSettings:
+    """What is cut out of an image."""
+
+    crop: Literal["square", "published"] = "square"
+    """square: the smallest square that holds subject and object, moved and clipped to lie in the
+    image. published: the box of the source, or that of both where it has none."""
+
+    min_crop_px: int = 64
+    """The longer side of a crop has at least so many pixels; the smallest published one has 65."""
+
+    def __post_init__(self) -> None:
+        if self.min_crop_px < 1:
+            raise InputError(f"--min-crop-px {self.min_crop_px}: expected 1 or more")
+
+
+def crop_box(
+    region: Region, size: tuple[int, int] | None, settings: CropSettings
+) -> CornerBox | Rejection:
+    """Return the crop for a region, or why there is none.
+
+    Args:
+      region: with the boxes of subject and object.
+      size: width and height of the image in pixels; None if unknown, so nothing is clipped to them.
+      settings: the crop's shape and minimum size.
+    """
+    for box in (region.subject_box, region.object_box):
+        if box.clip(size).is_empty:
+            return Rejection(reason="bad_box", detail=_text(box))
+    both = region.subject_box.union(region.object_box).clip(size)
+    if settings.crop == "square":
+        # The smallest square around it: centred, moved into the image, then clipped.
+        side = max(both.width, both.height)
+        x0, x1 = _stretch(both.x0, both.x1, side, None if size is None else size[0])
+        y0, y1 = _stretch(both.y0, both.y1, side, None if size is None else size[1])
+        found = CornerBox(x0=x0, y0=y0, x1=x1, y1=y1)
+    else:
+        found = both if region.box is None else region.box.clip(size)
+    if found.is_empty:
+        return Rejection(reason="bad_box", detail=_text(found))
+    longer = max(found.width, found.height)
+    if longer < settings.min_crop_px:
+        return Rejection(reason="crop_too_small", value=longer, threshold=settings.min_crop_px)
+    return found
+
+
+def _stretch(start: int, stop: int, length: int, end: int | None) -> tuple[int, int]:
+    first = start - (length - (stop - start)) // 2
+    if end is not None:
+        first = max(0, min(first, end - length))
+        return first, min(end, first + length)
+    return max(0, first), max(0, first) + length
+
+
+def _text(box: CornerBox) -> str:
+    return f"{box.x0},{box.y0},{box.x1},{box.y1}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,25 +148,33 @@ class Cutter:
         return Ledger(root=self.ledger_root, step="crop", basis=[*basis, versions])
 
 
-def cut_regions(image: PlannedImage, cutter: Cutter) -> tuple[Crop | Rejection, ...]:
-    regions = [planned.region for planned in image.regions]
+def cut_regions(
+    regions: Sequence[Region],
+    size: tuple[int, int] | None,
+    paths: Sequence[str],
+    cutter: Cutter,
+) -> tuple[Crop | Rejection, ...]:
+    """Cut the regions of an image, whose annotated size may be unknown, out of its file.
+
+    The file is the first of the paths that exists.
+    """
     if cutter.root is None:
-        boxes = [crop_box(region, image.size, cutter.settings) for region in regions]
+        boxes = [crop_box(region, size, cutter.settings) for region in regions]
         return tuple(box if isinstance(box, Rejection) else Crop(box=box) for box in boxes)
     if not regions:
         return ()
-    found = _read(cutter.root, image.paths)
+    found = _read(cutter.root, paths)
     if isinstance(found, Rejection):
         return tuple(found for _ in regions)
     path, data = found
     ledger, store = cutter.ledger(), cutter.store
-    inputs = [path, sha256_hex(data), image.size, [asdict(region) for region in regions]]
+    inputs = [path, sha256_hex(data), size, [asdict(region) for region in regions]]
     known = ledger.recall(inputs, Crops)
     if known is not None and all(
         store.exists(row.image_id, row.suffix, row.num_bytes) for row in _rows(known.found)
     ):
         return known.found
-    crops = _cut(regions, image.size, path, data, cutter)
+    crops = _cut(regions, size, path, data, cutter)
     # A failure may be the machine's: another run tries it again.
     if not any(isinstance(c, Rejection) and c.reason.startswith("error:") for c in crops):
         store.sync((row.image_id, row.suffix) for row in _rows(crops))

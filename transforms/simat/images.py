@@ -90,7 +90,8 @@ class SimatWork:
 
 
 def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
-    crops = cut_regions(image, rules.cutter)
+    regions = [planned.region for planned in image.regions]
+    crops = cut_regions(regions, image.size, image.paths, rules.cutter)
     captions = {row.caption_id: row.caption for row in image.captions}
     gallery: list[GalleryRow] = []
     images: dict[str, ImageRow] = {}

@@ -8,15 +8,16 @@ from typing import Any
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import Namer, derive_seed, is_sampled, short_digest
-from eqforge.generators.simat.captions import write_caption
-from eqforge.generators.simat.queries import Change, Synonyms, are_synonyms, changes_of
 from eqforge.generators.simat.triplets import (
+    Change,
     TripletSettings,
+    changes_of,
     clean_name,
     clean_predicate,
     load_vocabulary,
     select_triplets,
 )
+from eqforge.generators.simat.wording import Synonyms, are_synonyms, write_caption
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.simat import CaptionRow

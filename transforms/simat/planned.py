@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-from eqforge.generators.simat.crops import CROP_REASONS
-from eqforge.generators.simat.queries import Change
-from eqforge.generators.simat.triplets import TRIPLET_REASONS
+from eqforge.generators.simat.triplets import TRIPLET_REASONS, Change
 from eqforge.schemas.records.books import Reject, Stage
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.simat import CaptionRow
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS
+from eqforge.transforms.simat.crops import CROP_REASONS
 
 CUT = "cut"  # the progress step that a worker counts for every image whose regions were cut out
 

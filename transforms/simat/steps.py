@@ -6,12 +6,12 @@ counted in the pipeline, and joined by word and by triplet.
 Source: SIMAT, section 3.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import apache_beam as beam
 
-from eqforge.generators.simat.queries import weight_of
 from eqforge.schemas.records.books import Reject
 from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.simat import QueryRow
@@ -36,10 +36,10 @@ def word_key(row: QueryRow, published: bool) -> str:
 
 
 def weigh_query(asked: AskedQuery, counts: Mapping[str, int], published: bool) -> QueryRow:
-    """Return the row of a kept query with its frequency and weight."""
+    """Return the row of a kept query; a score is divided by the sum of its queries' weights."""
     counted = counts[word_key(asked.row, published)]
     frequency = counted if asked.frequency is None else asked.frequency
-    return replace(asked.row, frequency=frequency, weight=weight_of(frequency))
+    return replace(asked.row, frequency=frequency, weight=1 / math.sqrt(frequency))
 
 
 class ShowImages(CountedStep[SimatRules]):
@@ -80,7 +80,7 @@ class WeighQueries(beam.PTransform):
         counts = beam.pvalue.AsDict(words | "CountWords" >> beam.CombinePerKey(sum))
         return (
             kept
-            | "Wanted" >> beam.Filter(_is_wanted)
+            | "Wanted" >> beam.Filter(getattr, "is_wanted")
             | "WeighQuery" >> beam.Map(weigh_query, counts, self.rules.published)
         )
 
@@ -121,10 +121,6 @@ def _is_kept(asked: AskedQuery) -> bool:
     return asked.rejection is None
 
 
-def _is_wanted(asked: AskedQuery) -> bool:
-    return asked.is_wanted
-
-
 def _refusal(asked: AskedQuery) -> Iterator[Reject]:
     if asked.is_wanted and asked.rejection is not None:
         yield QUERIES_STAGE.reject(
@@ -134,12 +130,10 @@ def _refusal(asked: AskedQuery) -> Iterator[Reject]:
 
 def _region_tallies(work: SimatWork) -> Iterator[tuple[str, tuple[int, int]]]:
     yield RELATIONS_STAGE.name, (work.candidates, work.kept)
-    yield (
-        QUERIES_STAGE.name,
-        (sum(reject.stage == QUERIES_STAGE.name for reject in work.rejects), 0),
-    )
+    refused = sum(reject.stage == QUERIES_STAGE.name for reject in work.rejects)
+    yield QUERIES_STAGE.name, (refused, 0)
 
 
 def _query_tally(asked: AskedQuery) -> Iterator[tuple[str, tuple[int, int]]]:
     if asked.is_wanted:
-        yield QUERIES_STAGE.name, (1, int(_is_kept(asked)))
+        yield QUERIES_STAGE.name, (1, int(asked.rejection is None))

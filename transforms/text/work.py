@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from eqforge.generators.simat.crops import CROP_REASONS
 from eqforge.generators.text.caption_lint import CAPTION_REASONS, CaptionSettings, lint_caption
 from eqforge.generators.text.language import Language, refuse_language
 from eqforge.schemas.records.books import Reject, Stage, Tally
@@ -16,6 +15,7 @@ from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
 from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, FoundImage, ImageFolder, bad_box
 from eqforge.transforms.dataset.plan import is_wanted
+from eqforge.transforms.simat.crops import CROP_REASONS
 
 CAPTIONS_STAGE = Stage(
     "captions",

@@ -225,7 +225,7 @@ def _fetch(arguments: Fetch, assets: list[Asset]) -> int:
 
 def _adopt(arguments: Adopt) -> int:
     from eqforge.generators.scenes.adopt import adopt
-    from eqforge.generators.scenes.scan_folders import scans_in
+    from eqforge.generators.scenes.scan_files import scans_in
     from eqforge.transforms.generated.scene_renderer import kept_look
 
     nouns = {} if arguments.nouns is None else load_words(str(arguments.nouns))

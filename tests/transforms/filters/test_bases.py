@@ -8,14 +8,13 @@ from types import ModuleType
 import pytest
 
 from eqforge.core.files import pictures
-from eqforge.generators.simat.crops import CropSettings
 from eqforge.generators.text import words
 from eqforge.schemas.records.frames import FrameSettings
 from eqforge.transforms.dataset.media import MediaStore
 from eqforge.transforms.filters import cuts, minimality
 from eqforge.transforms.filters.images import ImageFilters
 from eqforge.transforms.oracle.judges import Oracle
-from eqforge.transforms.simat.crops import Cutter
+from eqforge.transforms.simat.crops import CropSettings, Cutter
 from eqforge.transforms.video.extract import PairFilters
 
 IMAGES = ImageFilters()

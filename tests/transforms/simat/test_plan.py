@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.simat.queries import load_synonyms
 from eqforge.generators.simat.triplets import TripletSettings
+from eqforge.generators.simat.wording import load_synonyms
 from eqforge.schemas.records.values import CornerBox
 from eqforge.sources.simat import PublishedQuery, Region, Triplet
 from eqforge.sources.visual_genome import ImageData

@@ -1,4 +1,4 @@
-"""Writes a triplet as a sentence, such as "A man sitting on a chair".
+"""Words of triplets: their captions, such as "A man sitting on a chair", and synonyms.
 
 The published captions were written by hand. Where a template reads badly, the user can replace the
 caption in a file. The published wording keeps the names of relations where it can ("a bear laying
@@ -7,8 +7,14 @@ in a wall"); the other one says what annotators meant by them ("a bear lying aga
 Source: SIMAT, section 3.2, "Writing captions for OSCAR".
 """
 
+from collections.abc import Iterable
+from itertools import combinations
+from pathlib import Path
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.typed_json import read_lines
 from eqforge.generators.text.articles import article_for
-from eqforge.sources.simat import Triplet
+from eqforge.sources.simat import Part, Triplet
 
 # Objects that take no article, or the definite one.
 _BARE = frozenset(
@@ -124,3 +130,64 @@ def _with_article(name: str) -> str:
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
+
+
+Synonyms = frozenset[frozenset[str]]
+
+# Words of the published triplets that a picture cannot tell apart.
+_GROUPS = (
+    ("couch", "sofa"),
+    ("bike", "bicycle"),
+    ("motorcycle", "motorbike"),
+    ("tv", "television"),
+    ("computer", "laptop"),
+    ("cell phone", "phone", "cellphone"),
+    ("surfboard", "board"),
+    ("skateboard", "board"),
+    ("snowboard", "board"),
+    ("suitcase", "luggage"),
+    ("rug", "carpet"),
+    ("chair", "seat"),
+    ("beach", "sand"),
+    ("ground", "dirt"),
+    ("field", "grass"),
+    ("street", "road"),
+    ("window sill", "windowsill", "sill"),
+    ("railing", "rail"),
+    ("laying in", "sleeping on"),
+)
+
+
+def load_synonyms(path: str | Path | None = None) -> Synonyms:
+    """Return the pairs of words that mean the same.
+
+    Args:
+      path: a user's file, with words of one meaning on a line, separated by commas; None takes the
+        built-in pairs of nouns and relations.
+    """
+    groups = _GROUPS if path is None else tuple(_read(path))
+    return frozenset(frozenset(pair) for group in groups for pair in combinations(group, 2))
+
+
+def _read(path: str | Path) -> Iterable[tuple[str, ...]]:
+    for number, line in read_lines(path):
+        try:
+            text = line.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{Path(path).name}: line {number}: not UTF-8: {error}") from error
+        words = tuple(word for part in text.split(",") if (word := part.strip()))
+        if len(set(words)) < 2:
+            raise InputError(f"{Path(path).name}: line {number}: expected two words or more")
+        yield words
+
+
+def are_synonyms(part: Part, one: str, other: str, synonyms: Synonyms) -> bool:
+    """Return True if two words mean the same: by the list, or as singular and plural objects."""
+    if frozenset((one, other)) in synonyms:
+        return True
+    return part == "object" and (_is_plural(one, other) or _is_plural(other, one))
+
+
+def _is_plural(one: str, many: str) -> bool:
+    endings = (f"{one}s", f"{one}es", f"{one[:-1]}ies" if one.endswith("y") else f"{one}s")
+    return many in endings

@@ -1,0 +1,291 @@
+"""Finds scanned objects in folders, in the layouts that they come in, and packs their files.
+
+Known are those of Google Scanned Objects for Gazebo (`NAME/meshes/model.obj`,
+`NAME/materials/textures/texture.png`, `NAME/metadata.pbtxt`) and for MuJoCo (`NAME/model.obj`,
+`NAME/texture.png`), and any folder with one OBJ, GLB or glTF file.
+
+Source: Downs et al. 2022, "Google Scanned Objects: A High-Quality Dataset of 3D Scanned Household
+  Items", section III.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eqforge.core.errors import InputError
+from eqforge.core.files.pictures import FILE_SUFFIXES, why_unreadable
+from eqforge.core.identity import sha256_hex
+from eqforge.generators.scenes.mesh_files import (
+    GLTF,
+    is_file,
+    libraries_of,
+    pictures_named,
+    plain_library,
+    read_gltf,
+    read_text,
+    showing,
+    with_library,
+    with_names,
+    with_pictures,
+)
+
+MESHES = (".obj", *GLTF)
+OTHER_MESHES = (".ply", ".stl", ".dae", ".fbx", ".usd", ".usda", ".usdc", ".usdz", ".blend", ".3ds")
+_MAIN = ("model", "visual_geometry")
+_OWN = ("meshes", "materials")
+_CATEGORY = re.compile(r'categor\w{0,9}\s{0,9}\{[^}]{0,400}?first:\s{0,9}"([^"]{1,400})"')
+
+
+def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the folders of scans within a folder, by name, or itself where it is one.
+
+    Returns:
+      Those with a mesh, be it one that cannot be taken; and what else there is, folders without
+      one and loose files.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: {'a file: name its' if folder.exists() else 'no such'} folder")
+    folder = folder.resolve()
+    folders = [each for each in _files(folder) if each.is_dir() and each.name not in _OWN]
+    scans = [each for each in folders if _below(each, (*MESHES, *OTHER_MESHES))]
+    own = _meshes(folder)
+    if own and scans:
+        raise InputError(
+            f"{folder}: it holds {own[0].name}, and folders with meshes as well, such as "
+            f"{scans[0].name}: move the one or the others out of it"
+        )
+    loose = [each for each in _files(folder) if each.is_file() and _ends(each, OTHER_MESHES)]
+    if own or (loose and not scans):
+        return [folder], []
+    if not scans:
+        raise InputError(
+            f"{folder}: no folder in it holds a mesh: expected NAME/model.obj or "
+            "NAME/meshes/model.obj, as Google Scanned Objects have them, or one .glb or .gltf"
+        )
+    return scans, [*(each for each in folders if each not in scans), *loose]
+
+
+def mesh_of(folder: Path) -> Path:
+    """Return the mesh of a scan's folder: the one in it, or else the only one below."""
+    found = _meshes(folder) or _below(folder, MESHES)
+    if not found:
+        others = [path.name for path in _below(folder, OTHER_MESHES)] or ["nothing but collisions"]
+        raise InputError(f"{folder}: it holds {others[0]}, and only .obj, .glb and .gltf are read")
+    if len(found) > 1:
+        names = ", ".join(path.relative_to(folder).as_posix() for path in found[:4])
+        raise InputError(f"{folder}: expected one mesh, or one called model: there are {names}")
+    return found[0]
+
+
+def pictures_of(folder: Path, mesh: Path) -> list[Path]:
+    """Return the pictures where a scan may have its textures, in the order of their places."""
+    places = (folder, mesh.parent, folder / "materials" / "textures", folder / "textures")
+    found = (path for place in dict.fromkeys(places) for path in _files(place))
+    return [path for path in found if path.is_file() and _ends(path, FILE_SUFFIXES)]
+
+
+def category_of(folder: Path) -> str | None:
+    """Return the category that a scan's metadata names, as Gazebo's files have it."""
+    path = folder / "metadata.pbtxt"
+    found = _CATEGORY.search(read_text(path)) if path.is_file() else None
+    return None if found is None else found[1]
+
+
+def _meshes(folder: Path) -> list[Path]:
+    """Return the meshes to render that a scan's folder holds; those of collisions are not."""
+    found = [
+        path
+        for place in (folder, folder / "meshes")
+        for path in _files(place)
+        if path.is_file() and _ends(path, MESHES) and not _is_collision(path, folder)
+    ]
+    named = [path for path in found if path.stem in _MAIN]
+    return named[:1] or found
+
+
+def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    """Return the meshes in a folder and in those below it, but for those of collisions."""
+    found = (path for path in sorted(folder.rglob("*")) if _ends(path, suffixes))
+    return [path for path in found if path.is_file() and not _is_collision(path, folder)]
+
+
+def _is_collision(path: Path, folder: Path) -> bool:
+    return "collision" in path.relative_to(folder).as_posix().lower()
+
+
+def _files(place: Path) -> Iterator[Path]:
+    entries: Iterable[Path] = sorted(place.iterdir()) if place.is_dir() else ()
+    yield from (path for path in entries if not path.name.startswith("."))
+
+
+def _ends(path: Path, suffixes: tuple[str, ...]) -> bool:
+    return path.suffix.lower() in suffixes
+
+
+SIMULATION, COLLISION = "object.urdf", "collision_geometry.obj"
+"""The body of an asset, and its collision shape."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.-]{1,90}")
+_TEXTURE = ("texture", "diffuse", "albedo", "basecolor", "base_color", "color")
+"""Stems of pictures that are shown although a library with surfaces does not name them."""
+
+
+@dataclass(kw_only=True, slots=True)
+class ScanFiles:
+    """The files of a scan by name, its mesh, and notes on what was fixed or is to be known."""
+
+    mesh: str
+    data: dict[str, bytes]
+    notes: list[str] = field(default_factory=list)
+
+
+def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
+    """Return a scan's mesh with all that it needs."""
+    try:
+        if mesh.suffix.lower() in GLTF:
+            return _of_gltf(folder, mesh, axis_up)
+        return _of_obj(folder, mesh)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{mesh}: a damaged file: {type(error).__name__}: {error}") from error
+
+
+class _Packer:
+    """Finds the files that a mesh names, and gives them names of their own in the archive.
+
+    Args:
+      folder: of the scan.
+      mesh: its file.
+      own: names that other files of the archive have.
+
+    Attributes:
+      paths: of the files, by their names.
+    """
+
+    def __init__(self, folder: Path, mesh: Path, *own: str) -> None:
+        self._folder, self._known = folder, pictures_of(folder, mesh)
+        self._own = {name.lower() for name in (*own, SIMULATION, COLLISION)}
+        self.paths: dict[str, Path] = {}
+
+    def beside(self, path: Path) -> Callable[[str], str]:
+        """Return what packs the file that another one calls so, and tell its packed name."""
+        return lambda said: self.pack(self._found(path, said))
+
+    def pack(self, path: Path) -> str:
+        for name, known in self.paths.items():
+            if known == path:
+                return name
+        name, taken = path.name, self._own | {each.lower() for each in self.paths}
+        if not _PLAIN.fullmatch(name) or name.lower() in taken:
+            name = f"{sha256_hex(os.fsencode(path.relative_to(self._folder)))[:16]}{path.suffix}"
+        self.paths[name] = path
+        return name
+
+    def data(self) -> dict[str, bytes]:
+        return {name: path.read_bytes() for name, path in self.paths.items()}
+
+    def _found(self, path: Path, said: str) -> Path:
+        # By its name alone: what a link in the folder leads to is the user's.
+        there = Path(os.path.normpath(path.parent / said))
+        if there.is_relative_to(self._folder) and is_file(there):
+            return there
+        base = said.rpartition("/")[2].lower()
+        for known in self._known:
+            if known.name.lower() == base:
+                return known
+        raise InputError(f"{path}: it names {said[:200]}, which is not there")
+
+
+class _Names:
+    """Names for materials: no two alike, and none that Blender would cut or number."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def __call__(self, said: str) -> str:
+        plain = re.sub(r"\.(\d{3,})$", r"_\1", said).encode()[:50].decode(errors="ignore")
+        name, number = plain, 2
+        while name in self._taken:
+            name, number = f"{plain}_{number}", number + 1
+        self._taken.add(name)
+        return name
+
+
+def _check_pictures(mesh: Path, pictures: Mapping[str, bytes]) -> None:
+    for name, data in pictures.items():
+        if why := why_unreadable(data):
+            raise InputError(f"{mesh}: its texture {name} cannot be read: {why}")
+
+
+def _of_gltf(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
+    name = f"model{mesh.suffix.lower()}"
+    packer = _Packer(folder, mesh, name)
+    made = read_gltf(mesh.read_bytes(), str(mesh)).shown_scene()
+    made = made.renamed(_Names(), packer.beside(mesh))
+    made = made.stood_up() if axis_up == "Y" else made
+    data = packer.data()
+    pictures = {each: data[each] for each in made.pictures_named()}
+    pictures |= {f"{at} inside it": each for at, each in enumerate(made.pictures_inside())}
+    _check_pictures(mesh, pictures)
+    return ScanFiles(mesh=name, data={**data, name: made.encoded()})
+
+
+def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
+    name = f"{mesh.stem}.mtl"
+    text, packer = read_text(mesh), _Packer(folder, mesh, mesh.name, name)
+    notes: list[str] = []
+    libraries, missing = _libraries(folder, mesh)
+    parts = [with_pictures(read_text(path), packer.beside(path)) for path in libraries]
+    library = "\n".join(parts) or plain_library(text)
+    if not pictures_named(library, only_colour=True):
+        others = [each for each in pictures_of(folder, mesh) if each not in packer.paths.values()]
+        shown = _meant(others, mesh, folder, has_library=bool(parts))
+        if shown is not None:
+            library = showing(library, packer.pack(shown))
+            notes.append(f"its surfaces show {shown.name}, which no .mtl named")
+        else:
+            notes.append(_why_plain(others, missing, has_library=bool(parts)))
+    text, library = with_names(text, library, _Names())
+    files = {mesh.name: with_library(text, name, library), name: library}
+    data = packer.data()
+    _check_pictures(mesh, data)
+    own = {key: value.encode() for key, value in files.items()}
+    return ScanFiles(mesh=mesh.name, data={**data, **own}, notes=notes)
+
+
+def _libraries(folder: Path, mesh: Path) -> tuple[list[Path], list[str]]:
+    """Return the libraries of an OBJ file in its scan's folder, and the names of all others."""
+    there, missing = [], []
+    for name, path in libraries_of(mesh).items():
+        if path is None or not Path(os.path.normpath(path)).is_relative_to(folder):
+            missing.append(name)
+        else:
+            there.append(path)
+    return there, missing
+
+
+def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:
+    """Return the picture that surfaces without one are to show: the only one there is.
+
+    Beside a library that gives surfaces their colours it has to be called as textures are.
+    """
+    if len(others) != 1:
+        return None
+    called = others[0].stem.lower()
+    plain = (*_TEXTURE, mesh.stem.lower(), folder.name.lower())
+    is_texture = called in plain or others[0].parent.name == "textures"
+    return others[0] if is_texture or not has_library else None
+
+
+def _why_plain(others: list[Path], missing: list[str], has_library: bool) -> str:
+    colours = "have the colours of their .mtl" if has_library else "are grey"
+    why = "there is no texture"
+    if missing:
+        why = f"{missing[0][:100]}, which it names, is not there"
+    elif others:
+        names = ", ".join(path.name for path in others[:3])
+        why = f"no .mtl names a texture ({names} lies there)"
+    return f"{why}: its surfaces {colours}"
