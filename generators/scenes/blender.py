@@ -75,7 +75,11 @@ def renderer_class() -> Any:
             return super().add_asset(asset)
 
         def set_exr_output_path(self, path_prefix: Any) -> None:
-            _write_into(self.exr_output_node, Path(path_prefix).parent)
+            output, folder = self.exr_output_node, Path(path_prefix).parent
+            if hasattr(output, "directory"):  # since Blender 5.0
+                output.directory, output.file_name = f"{folder}/", "frame_"
+            else:
+                output.base_path = f"{folder}/frame_"
 
         def postprocess(self, from_dir: Any, return_layers: Any) -> dict[str, NDArray[Any]]:
             # kubric reads PNG files with a decoder written in Python: 1 s at 1024 x 1024 pixels.
@@ -89,6 +93,8 @@ def renderer_class() -> Any:
 
 def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
     """Render the image with some layers, and write these to kubric's EXR file."""
+    import bpy
+
     scene = renderer.blender_scene
     scene.render.image_settings.color_mode = "RGB"
     scene.render.image_settings.compression = 0  # the file is read again at once
@@ -96,49 +102,30 @@ def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
     layer.use_pass_cryptomatte_object = True
     layer.pass_cryptomatte_depth = CRYPTOMATTE_OBJECTS
     layer.use_pass_z = False
-    tree = _compositor(scene)
+    if hasattr(scene, "compositing_node_group"):  # since Blender 5.0
+        tree = bpy.data.node_groups.new("Layers", "CompositorNodeTree")
+        scene.compositing_node_group = tree
+    else:
+        scene.use_nodes = True
+        tree = scene.node_tree
+        tree.nodes.clear()
     layers = tree.nodes.new("CompositorNodeRLayers")
     output = tree.nodes.new("CompositorNodeOutputFile")
     if hasattr(output.format, "media_type"):  # since Blender 5.0
         output.format.media_type = "MULTI_LAYER_IMAGE"
     output.format.file_format = "OPEN_EXR_MULTILAYER"
     output.format.color_depth = "32"  # a cryptomatte holds hashes, not colours
-    _name_slots(output, names)
-    for name in names:
-        tree.links.new(layers.outputs[name], output.inputs[name])
-    renderer.exr_output_node = output
-
-
-def _compositor(scene: Any) -> Any:
-    """Return the scene's empty tree of compositor nodes; since Blender 5.0 it is a node group."""
-    import bpy
-
-    if hasattr(scene, "compositing_node_group"):
-        scene.compositing_node_group = bpy.data.node_groups.new("Layers", "CompositorNodeTree")
-        return scene.compositing_node_group
-    scene.use_nodes = True
-    scene.node_tree.nodes.clear()
-    return scene.node_tree
-
-
-def _name_slots(output: Any, names: Sequence[str]) -> None:
-    """Give a File Output node one slot for each layer; Blender 5.0 renamed them."""
-    if hasattr(output, "file_output_items"):
+    if hasattr(output, "file_output_items"):  # since Blender 5.0
         output.file_output_items.clear()
         for name in names:
             output.file_output_items.new("RGBA", name)
-        return
-    output.file_slots.clear()
-    for name in names:
-        output.file_slots.new(name)
-
-
-def _write_into(output: Any, folder: Path) -> None:
-    """Have a File Output node write into a folder; Blender 5.0 split its path in two."""
-    if hasattr(output, "directory"):
-        output.directory, output.file_name = f"{folder}/", "frame_"
     else:
-        output.base_path = f"{folder}/frame_"
+        output.file_slots.clear()
+        for name in names:
+            output.file_slots.new(name)
+    for name in names:
+        tree.links.new(layers.outputs[name], output.inputs[name])
+    renderer.exr_output_node = output
 
 
 def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
@@ -146,9 +133,16 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
 
     A layer holds two objects with the share of the pixel that each covers, the largest first.
     """
+    import OpenEXR
     from kubric.renderer import blender_utils
 
-    found = _channels(exr)
+    with OpenEXR.File(str(exr), separate_channels=True) as file:
+        # Blender 4.2 writes CryptoObject00.R, 4.5 CryptoObject00.r, and 5.0 a part for each layer.
+        found = {
+            name.lower(): channel.pixels
+            for part in file.parts
+            for name, channel in part.channels.items()
+        }
     names = [f"{layer}.{channel}".lower() for layer in _LAYERS for channel in "RGBA"]
     channels = np.stack([found[name] for name in names], axis=-1)
     largest, shares = channels[..., :1].view(np.uint32), channels[..., 1::2]
@@ -157,19 +151,6 @@ def _segmentation(exr: Path, scene: Any) -> NDArray[np.uint32]:
         np.where((shares[..., 0] > sky)[..., None], largest, 0), scene.assets
     )
     return numbers
-
-
-def _channels(exr: Path) -> dict[str, NDArray[Any]]:
-    """Return the channels of all layers by their names in lower case."""
-    import OpenEXR
-
-    with OpenEXR.File(str(exr), separate_channels=True) as file:
-        # Blender 4.2 writes CryptoObject00.R, 4.5 CryptoObject00.r, and 5.0 a part for each layer.
-        return {
-            name.lower(): channel.pixels
-            for part in file.parts
-            for name, channel in part.channels.items()
-        }
 
 
 def _link_object(renderer: Any, asset: Any, made: Any) -> Any:
@@ -217,14 +198,11 @@ GPU_KINDS = ("OPTIX", "CUDA")
 
 def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:
     """Set a Blender scene to render on the CPU, or on all GPUs of one kind."""
-    scene.cycles.device = device.upper()
-    if device == "gpu":
-        _enable_cards()
-
-
-def _enable_cards() -> None:
     import bpy
 
+    scene.cycles.device = device.upper()
+    if device == "cpu":
+        return
     preferences = bpy.context.preferences.addons["cycles"].preferences
     preferences.refresh_devices()
     found: list[str] = []
@@ -233,8 +211,8 @@ def _enable_cards() -> None:
         devices = preferences.get_devices_for_type(kind)
         if devices:
             preferences.compute_device_type = kind
-            for device in devices:
-                device.use = device.type == kind
+            for card in devices:
+                card.use = card.type == kind
             return
     raise InputError(
         f"device gpu: Cycles finds no graphics card of the kinds {' or '.join(GPU_KINDS)}; it "
@@ -264,7 +242,10 @@ def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
     meshes = [made for made in bpy.context.selected_objects if made.type == "MESH"]
     if not meshes:
         raise InputError(f"{path}: it holds no mesh")
-    return _joined(meshes)
+    bpy.context.view_layer.objects.active = meshes[0]
+    if len(meshes) > 1:
+        bpy.ops.object.join()
+    return bpy.context.view_layer.objects.active
 
 
 def _import_obj(path: str, import_kwargs: Mapping[str, Any]) -> None:
@@ -306,12 +287,3 @@ def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
         if made.data.users > 1:
             made.data = made.data.copy()
         made.data.transform(places[made.name])
-
-
-def _joined(meshes: list[Any]) -> Any:
-    import bpy
-
-    bpy.context.view_layer.objects.active = meshes[0]
-    if len(meshes) > 1:
-        bpy.ops.object.join()
-    return bpy.context.view_layer.objects.active

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.generators.scenes.looks import GLASS_PATHS, Graph
@@ -134,8 +133,17 @@ def add_floor(
     linear = decoded(np.arange(256) / 255).astype(np.float32)
     distance = math.dist(camera.position, camera.look_at)
     pixel_m = distance * camera.sensor_width_mm / camera.focal_length_mm / resolution
-    texels = _reduced(linear[read_pixels(picture.read_bytes())], pixel_m / floor.tile_m)
-    image = _image(texels)
+    texels = linear[read_pixels(picture.read_bytes())]
+    height, width, _ = texels.shape
+    # Blender does not filter: the texture is halved until its texels are about as large as pixels.
+    pixel_tiles = pixel_m / floor.tile_m
+    while width % 2 == height % 2 == 0 and width > 16 and 1 / width < 0.6 * pixel_tiles:
+        height, width = height // 2, width // 2
+        texels = texels.reshape(height, 2, width, 2, 3).mean(axis=(1, 3))
+    image = bpy.data.images.new("floor", width, height, float_buffer=True)
+    image.colorspace_settings.name = "Linear Rec.709"
+    opaque = np.concatenate([texels[::-1], np.ones_like(texels[..., :1])], axis=-1)
+    image.pixels.foreach_set(opaque.ravel())
     turn, radius = np.arange(DOME_SIDES) / DOME_SIDES * 2 * np.pi, rim_m(floor, camera)
     mesh = bpy.data.meshes.new("floor")
     rim = [(radius * np.cos(angle), radius * np.sin(angle), 0.0) for angle in turn]
@@ -183,7 +191,14 @@ def _untiled(graph: Graph, floor: FloorTexture, image: Any, place: Any) -> Any:
     tiles = graph.scaled(graph.turned(place, -math.radians(floor.turn_deg)), 1 / floor.tile_m)
     facts = floor_facts().get(floor.asset)
     if facts is not None and facts.laid is not None:
-        return _exchanged(graph, facts.laid, image, tiles)
+        # Its pieces change places, each by lot.
+        laid = facts.laid
+        pieces = graph.vector("FLOOR", graph.vector("MULTIPLY", tiles, (*laid, 0.0)))
+        lot = graph.node("TexWhiteNoise", {"Vector": pieces}).outputs["Color"]
+        steps = [each or FINE_STEPS for each in (*laid, 1)]
+        moves = graph.vector("FLOOR", graph.vector("MULTIPLY", lot, steps))
+        moved = graph.vector("ADD", tiles, graph.vector("DIVIDE", moves, steps))
+        return _texel(graph, image, moved)
     turn, offset = _SECOND
     turned = graph.vector("ADD", graph.turned(tiles, turn), offset)
     copies = [_texel(graph, image, each) for each in (tiles, turned)]
@@ -191,39 +206,10 @@ def _untiled(graph: Graph, floor: FloorTexture, image: Any, place: Any) -> Any:
     return graph.mixed(graph.ramp(patches, 0.45, 0.55), *copies)
 
 
-def _exchanged(graph: Graph, laid: tuple[int, int], image: Any, tiles: Any) -> Any:
-    """Return a texture's colour after its pieces have changed places, each by lot."""
-    pieces = graph.vector("FLOOR", graph.vector("MULTIPLY", tiles, (*laid, 0.0)))
-    lot = graph.node("TexWhiteNoise", {"Vector": pieces}).outputs["Color"]
-    steps = [each or FINE_STEPS for each in (*laid, 1)]
-    moves = graph.vector("FLOOR", graph.vector("MULTIPLY", lot, steps))
-    return _texel(graph, image, graph.vector("ADD", tiles, graph.vector("DIVIDE", moves, steps)))
-
-
 def _texel(graph: Graph, image: Any, place: Any) -> Any:
     node = graph.node("TexImage", {"Vector": place})
     node.image = image
     return node.outputs["Color"]
-
-
-def _reduced(texels: NDArray[np.float32], pixel_tiles: float) -> NDArray[np.float32]:
-    """Halve a texture until its texels are about as large as pixels: Blender does not filter."""
-    height, width, _ = texels.shape
-    while width % 2 == height % 2 == 0 and width > 16 and 1 / width < 0.6 * pixel_tiles:
-        height, width = height // 2, width // 2
-        texels = texels.reshape(height, 2, width, 2, 3).mean(axis=(1, 3))
-    return texels
-
-
-def _image(texels: NDArray[np.float32]) -> Any:
-    import bpy
-
-    height, width, _ = texels.shape
-    image = bpy.data.images.new("floor", width, height, float_buffer=True)
-    image.colorspace_settings.name = "Linear Rec.709"
-    opaque = np.concatenate([texels[::-1], np.ones_like(texels[..., :1])], axis=-1)
-    image.pixels.foreach_set(opaque.ravel())
-    return image
 
 
 _CYCLES: Mapping[str, Any] = {

@@ -26,8 +26,6 @@ PRIMITIVES: dict[str, tuple[Vector, Vector]] = {
 
 FLOOR_THICKNESS = 0.2
 
-Quaternion = tuple[float, float, float, float]
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Placed:
@@ -64,7 +62,7 @@ class Placed:
         return (x, y, z + self.spec.scale * (z1 - z0) / 2)
 
     @property
-    def quaternion(self) -> Quaternion:
+    def quaternion(self) -> tuple[float, float, float, float]:
         """Its rotation as a unit quaternion, real part first."""
         half = math.radians(self.spec.yaw_deg) / 2
         real, up = math.cos(half), math.sin(half)
@@ -107,7 +105,14 @@ class Stage:
 
         # Resets the counter in names, so that a scene's names do not depend on earlier scenes.
         kubric.utils.next_global_count("", reset=True)
-        self.scene = _empty_scene(spec, settings.resolution)
+        sky = kubric.Color(*(spec.light.ambient,) * 3)
+        self.scene = kubric.Scene(
+            frame_start=1,
+            frame_end=1,
+            resolution=(settings.resolution, settings.resolution),
+            ambient_illumination=sky,
+            background=sky,
+        )
         wanted = settings.of_stage(spec.stage)
         self._renderer = renderer_class()(self.scene, scratch, wanted, spec.seed)
         self._objects = tuple(
@@ -173,19 +178,6 @@ class Stage:
                 )
             override_surface(made, trim, "rubber", (part,))  # a colour that shines looks another
         return thing
-
-
-def _empty_scene(spec: SceneSpec, resolution: int) -> Any:
-    import kubric
-
-    sky = kubric.Color(*(spec.light.ambient,) * 3)
-    return kubric.Scene(
-        frame_start=1,
-        frame_end=1,
-        resolution=(resolution, resolution),
-        ambient_illumination=sky,
-        background=sky,
-    )
 
 
 def _kubric_object(name: str, placed: Placed) -> Any:

@@ -62,11 +62,15 @@ def override_surface(
     parts: Collection[str] | None = None,
 ) -> None:
     """Replace an object's colour, material or both; None keeps the asset's own."""
-    if not made.material_slots:
-        made.data.materials.append(_principled("surface", NEUTRAL))
+    slots = changed_slots(made, parts)
     if colour is None and material is None:
         return
-    for slot, inputs in _inputs(made, parts):
+    for slot in slots:
+        shader = None if slot.material is None else _shader(slot.material)
+        if shader is None:
+            slot.material = _principled(_name_of(slot) or "surface")
+            shader = _shader(slot.material)
+        inputs = shader.inputs
         if colour is not None:
             _paint(made, slot, inputs["Base Color"], colour)
         for name, value in _SURFACES[material].items() if material is not None else ():
@@ -76,7 +80,7 @@ def override_surface(
 def changed_slots(made: Any, parts: Collection[str] | None) -> list[Any]:
     """Return the slots of an object's materials that are among its parts, or all for None."""
     if not made.material_slots:
-        made.data.materials.append(_principled("surface", NEUTRAL))
+        made.data.materials.append(_principled("surface"))
     return [slot for slot in made.material_slots if parts is None or _name_of(slot) in parts]
 
 
@@ -170,6 +174,8 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
 
 def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
     """Give a surface a colour, or its texture another main colour where it has one."""
+    import bpy
+
     texture = _texture_of(socket)
     if texture is None:
         _set(socket, (*colour, 1.0))
@@ -188,7 +194,12 @@ def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
         painted = recoloured_pixels(np.rint(255 * seen).astype(np.uint8), shown, colour)
     result = texels.copy()
     result[..., :3] = painted if _is_encoded(image) else decoded(painted)
-    texture.image = _image_like(image, result[::-1])
+    changed = bpy.data.images.new(image.name, *image.size, alpha=True, float_buffer=image.is_float)
+    changed.colorspace_settings.name = image.colorspace_settings.name
+    changed.alpha_mode = image.alpha_mode
+    changed.pixels.foreach_set(np.ascontiguousarray(result[::-1], np.float32).ravel())
+    changed.update()
+    texture.image = changed
 
 
 def _texels(image: Any) -> Any:
@@ -285,28 +296,6 @@ def _unwrapped(made: Any, slot: int, texture: Any) -> tuple[Any, Any]:
     return corners, areas
 
 
-def _image_like(image: Any, texels: Any) -> Any:
-    """Return a new picture in Blender; the texels' first row is below."""
-    import bpy
-
-    made = bpy.data.images.new(image.name, *image.size, alpha=True, float_buffer=image.is_float)
-    made.colorspace_settings.name = image.colorspace_settings.name
-    made.alpha_mode = image.alpha_mode
-    made.pixels.foreach_set(np.ascontiguousarray(texels, np.float32).ravel())
-    made.update()
-    return made
-
-
-def _inputs(made: Any, parts: Collection[str] | None) -> Iterator[tuple[Any, Any]]:
-    """Yield each part's slot, and the inputs of its shader."""
-    for slot in changed_slots(made, parts):
-        shader = None if slot.material is None else _shader(slot.material)
-        if shader is None:
-            slot.material = _principled(_name_of(slot) or "surface", NEUTRAL)
-            shader = _shader(slot.material)
-        yield slot, shader.inputs
-
-
 def _name_of(slot: Any) -> str:
     return "" if slot.material is None else name_in_file(slot.material.name)
 
@@ -321,12 +310,12 @@ def _shader(material: Any) -> Any:
     return next((node for node in nodes if node.type == "BSDF_PRINCIPLED"), None)
 
 
-def _principled(name: str, colour: Vector) -> Any:
+def _principled(name: str) -> Any:
     import bpy
 
     material = bpy.data.materials.new(name)
     material.use_nodes = True
-    _set(_shader(material).inputs["Base Color"], (*colour, 1.0))
+    _set(_shader(material).inputs["Base Color"], (*NEUTRAL, 1.0))
     return material
 
 
