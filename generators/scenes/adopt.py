@@ -41,13 +41,9 @@ _AXES: Mapping[Axis, Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adopted:
-    """A scan as an asset.
+    """A scan as an asset: its packed files, its entry in the manifest, and notes on it.
 
-    Attributes:
-      archive: its files, packed.
-      entry: of the manifest.
-      key: of the user's words that it has; None where it has others, or none.
-      notes: what was fixed in its files, or is to be known of it.
+    `key` is that of the user's words that it has; None where it has others, or none.
     """
 
     archive: bytes
@@ -63,15 +59,15 @@ def adopt(
     licence: str,
     look: Look,
 ) -> Adopted:
-    """Make an asset of a scan's folder.
+    """Make an asset of a scan's folder, whose name becomes the asset's id.
 
     Args:
-      folder: of one scan; its name becomes the asset's id.
-      nouns: words by a word of the folder's name or a category, besides those that eqforge knows.
-      axis_up: which axis of the file points up; None for Z in an OBJ file and Y in a glTF file,
-        as that format's standard says.
-      licence: of the scan.
-      look: tells what a mesh looks like, given its files, its name and the importer's arguments.
+      nouns: words by a word of the folder's name or a category, besides those that eqforge
+        knows.
+      axis_up: which axis of the file points up; None for Z in an OBJ file and Y in a glTF
+        file, as that format's standard says.
+      look: returns what a mesh looks like, given its files, its name and the importer's
+        arguments.
     """
     if not folder.name.isprintable():
         raise InputError(f"{folder}: its name has a character that cannot be printed")
@@ -137,10 +133,7 @@ def _unknown(words: Mapping[str, Any], looks: Looks) -> list[str]:
 
 
 def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | None:
-    """Return the words of a manifest for a scan; None where nothing says what it is.
-
-    A colour is named that most of the surface shows; such a thing may be recoloured.
-    """
+    """Return the words for a scan, with the colour that most of its surface shows."""
     if words is None:
         return None
     said = dict(words)
@@ -159,11 +152,7 @@ def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | No
 
 
 def _changing(looks: Looks, colour: str) -> list[str] | None:
-    """Return the materials that get another colour: those that mostly have the main one.
-
-    Returns:
-      None where all have it, and none where those that have it are too little of the surface.
-    """
+    """Return the materials that mostly have the main colour: None for all, none if too few."""
     found = {
         name: surface.share
         for name, surface in looks.surfaces.items()
@@ -183,10 +172,8 @@ _EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])
 def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Words | None:
     """Return the words for a scan, as a manifest has them; None where nothing says what it is.
 
-    The words that a user gives count before those of eqforge, a whole name before the longest
-    phrase in it, of equally long ones the last, and a phrase before the category. Capitals do not
-    count in a user's words. In those of eqforge, a dog food can is no dog; and colours are left
-    out, which textures tell.
+    A user's words count before those of eqforge, a whole name before the longest phrase in it, and
+    a phrase before the category.
     """
     key = key_for(name, category, own)
     if key is not None:
@@ -200,7 +187,7 @@ def words_for(name: str, category: str | None, own: Mapping[str, Words]) -> Word
 
 
 def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | None:
-    """Return the key of the user's words that a scan gets; None where it gets none of them."""
+    """Return the key of the user's words that a scan gets, if any."""
     if name in own:
         return name
     phrases = {" ".join(_pieces(key)): key for key in own}
@@ -211,9 +198,9 @@ def key_for(name: str, category: str | None, own: Mapping[str, Words]) -> str | 
 
 
 def _phrase_in(name: str, phrases: Mapping[str, Any], heads: Collection[str] = ()) -> str | None:
-    """Return the longest run of words in a name that is a phrase, the last of equally long.
+    """Return the longest phrase in a name, the last of equally long ones.
 
-    A run that a head follows says only what that is for or of: a key, of a car key.
+    A phrase before a head says only what that is for: a key, of a car key.
     """
     pieces = _pieces(name)
     for length in range(len(pieces), 0, -1):

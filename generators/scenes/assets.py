@@ -37,17 +37,14 @@ _LISTING = ".listing.json"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AssetFiles:
-    """An asset on this machine's disk.
+    """An asset on this machine's disk; its files must not be changed.
 
     Attributes:
-      folder: where its files are; they must not be changed.
       render: the file to render: a mesh (`.obj`, `.glb`), or the image of an HDRI.
       simulation: the URDF file, which names the collision mesh; None if there is none.
-      import_kwargs: arguments of kubric's importer, such as `axis_up`.
-      bounds: the corners of its box with the smallest and the largest coordinates, in its own
-        units, z up. A scene places the middle of the lower face.
-      parts: names of the materials of the mesh that a scene's colour and material replace; None
-        for all, empty for none.
+      bounds: the corners of its box, in its own units, z up. A scene places the middle of the
+        lower face.
+      parts: names of the materials that a scene's colour and material replace; None for all.
     """
 
     folder: Path
@@ -60,18 +57,14 @@ class AssetFiles:
 
 @functools.cache
 def stage_assets() -> Mapping[str, Asset]:
-    """Return the environment pictures and floor textures that eqforge brings, by id."""
+    """Read the environment pictures and floor textures that eqforge ships, by id."""
     return read_manifest(STAGE_MANIFEST).assets
 
 
 class AssetLibrary:
-    """The assets of a manifest, and those of the photographic stage.
+    """The assets of a manifest, or of eqforge for `builtin`, and those of the photographic stage.
 
-    Any number of processes may share the cache; one may be killed at any moment.
-
-    Args:
-      manifest: path or URL of a manifest, or `builtin` for the assets that eqforge brings.
-      cache: a folder on this machine that unpacked assets are kept in.
+    Any number of processes may share the cache of unpacked assets; one may be killed at any time.
     """
 
     def __init__(self, manifest: str, cache: str) -> None:
@@ -84,7 +77,6 @@ class AssetLibrary:
         return self.manifest.assets
 
     def __contains__(self, asset_id: str) -> bool:
-        """Return True if the manifest or the photographic stage has an asset of that id."""
         return asset_id in self.assets or asset_id in stage_assets()
 
     def asset(self, asset_id: str) -> Asset:
@@ -96,7 +88,7 @@ class AssetLibrary:
         return self.assets[asset_id]
 
     def unpack(self, asset_id: str) -> AssetFiles:
-        """Return an asset's files, fetched and unpacked into the cache if need be."""
+        """Return an asset's files, fetched and unpacked into the cache if necessary."""
         asset = self.asset(asset_id)
         if asset.sha256 is None:
             raise InputError(
@@ -129,7 +121,7 @@ def is_remote(manifest: str) -> bool:
 
 
 def fetch_archive(asset: Asset) -> bytes:
-    """Read an asset's archive and check it against the manifest, where that pins it."""
+    """Read an asset's archive and check it against the digest in the manifest, if any."""
     address, copy = public(asset.archive), io.BytesIO()
     try:
         info = stat(asset.archive)
@@ -230,11 +222,7 @@ def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
 
 
 class _Unzipped:
-    """What a gzipped archive unpacks to, read once from its beginning to its end.
-
-    Attributes:
-      in_content: whether a file's content is being read, not a header.
-    """
+    """What a gzipped archive unpacks to, read once from its beginning to its end."""
 
     def __init__(self, data: bytes, max_bytes: int) -> None:
         self._stream = gzip.GzipFile(fileobj=io.BytesIO(data))
@@ -273,9 +261,9 @@ def archive_files(
     Reading a content raises various errors if the archive is damaged; see one_error.
 
     Raises:
-      BadArchive: it cannot be read, or has a link, a device, a name that leads elsewhere, a folder
-        below the allowed one, the same name twice, or more than the limits allow. Damage may show
-        only after the last file: gzip's sum is over all of them.
+      BadArchive: it cannot be read, or has a link, a device, a name that leads elsewhere, the
+        same name twice, or too much. Damage may show only after the last file: gzip's sum is
+        over all.
     """
     unzipped: Any = _Unzipped(data, max_bytes)  # tarfile needs only this much of the file interface
     names: set[str] = set()

@@ -36,9 +36,8 @@ a surface in the colour that the caption names."""
 def renderer_class() -> Any:
     """Return the class `Renderer(scene, scratch_dir, settings, seed)`, a `kubric` view.
 
-    Constructing one resets Blender: an earlier renderer must no longer be used. Its
-    `render_still` returns `rgb`, uint8 [height, width, 3], and `segmentation`, uint32 [height,
-    width, 1], the number of the asset in the scene, from 1, and 0 for none.
+    Constructing one resets Blender. Its `render_still` returns `rgb`, uint8 [height, width, 3], and
+    `segmentation`, uint32 [height, width, 1]: the number of the asset, from 1, or 0 for none.
     """
     import bpy
     from kubric import core
@@ -183,7 +182,6 @@ def _add_material(renderer: Any, asset: Any) -> Any:
 
 
 def _add_mesh(renderer: Any, asset: Any) -> Any:
-    """Add an object from a file, with importers that Blender 4 has."""
     from kubric.renderer.blender import AttributeSetter, register_object3d_setters
 
     made = import_mesh(asset.render_filename, asset.render_import_kwargs)
@@ -224,11 +222,9 @@ _AXES = {"axis_forward": "forward_axis", "axis_up": "up_axis"}
 
 
 def import_mesh(path: str, import_kwargs: Mapping[str, Any]) -> Any:
-    """Import a file into the current Blender scene as one mesh object, which is returned.
+    """Import an OBJ, glTF or GLB file into the current Blender scene as one mesh object.
 
-    Args:
-      path: an OBJ, glTF or GLB file.
-      import_kwargs: arguments of the importers of Blender 2.93, as manifests of kubric have them.
+    The arguments are those of the importers of Blender 2.93, as manifests of kubric have them.
     """
     import bpy
 
@@ -266,8 +262,7 @@ def _import_obj(path: str, import_kwargs: Mapping[str, Any]) -> None:
 def _import_gltf(path: str, import_kwargs: Mapping[str, Any]) -> None:
     """Import the meshes of a glTF file in the file's own coordinates, as kubric does.
 
-    Blender turns them from y up to z up; its importer has no arguments for other axes. Nodes
-    without a mesh only carry transformations.
+    Blender turns them from y up to z up; its importer has no arguments for other axes.
     """
     import bpy
 

@@ -71,7 +71,6 @@ class Phrase:
 def related_caption(
     mode: Mode, kind: Kind, target: Phrase, relation: Relation, reference: Phrase
 ) -> str:
-    """Return a caption that says where an object is, seen by the camera."""
     if mode == "paper":
         where = _PAPER[kind][relation]
         return f"The {target.singular} is {where} the {reference.singular}."
@@ -79,33 +78,26 @@ def related_caption(
 
 
 def sentence(target: Phrase, what: str) -> str:
-    """Return a caption that says what an object is: "The red mug is on the blue stool."."""
     return f"The {target.singular} {'are' if target.words.is_plural else 'is'} {what}."
 
 
 def row_caption(row: Sequence[Phrase]) -> str:
-    """Return a caption that says in which order objects stand, from left to right."""
     *others, last = (f"the {phrase.singular}" for phrase in row)
     named = f"{', '.join(others)} and {last}"
     return f"{named[0].upper()}{named[1:]} are lined up from left to right."
 
 
 def facing_caption(target: Phrase, facing: Facing) -> str:
-    """Return a caption that says where a thing's front is: "The red toy car is facing left."."""
     return sentence(target, "facing away from the camera" if facing == "facing away" else facing)
 
 
 def posture_caption(target: Phrase, posture: Posture) -> str:
-    """Return a caption that says how a thing is placed: "The mug is lying on its side."."""
     side = "their sides" if target.words.is_plural else "its side"
     return sentence(target, "standing upright" if posture == "upright" else f"lying on {side}")
 
 
 def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:
-    """Return a caption that says a part's colour: "The white toy house has a green roof.".
-
-    What follows the noun elsewhere, such as "with red straps", is left out: it may be that part.
-    """
+    """Say a part's colour, without the noun's detail, which may be that part."""
     verb = "have" if target.words.is_plural else "has"
     article = "an " if colour[0] in "aeiou" else "a "
     named = " ".join((*target.adjectives, target.words.noun))
@@ -113,7 +105,6 @@ def trim_caption(target: Phrase, trim: Trim, colour: str) -> str:
 
 
 def counting_caption(mode: Mode, counted: Phrase, count: int, support: str) -> str:
-    """Return a caption that says how many copies of an object are on a support."""
     if mode == "paper":
         if count == 1:
             return f"1 {counted.singular} is on the {support}."

@@ -38,10 +38,8 @@ def relation_margin_deg(scene: SceneSpec, claim: Claim) -> float:
     """Return the margin, in degrees, by which the claimed relation holds as seen by the camera.
 
     Behind is the direction from the camera through the reference, and right is at a right angle to
-    it. A relation holds in the 90 degrees around its direction.
-
-    Returns:
-      45 exactly in the relation's direction, 0 halfway to the next, negative if it is false.
+    it. The margin is 45 exactly in the relation's direction, 0 halfway to the next, negative if it
+    is false.
 
     Raises:
       ValueError: the claim names no relation.
@@ -73,7 +71,8 @@ def side_margin(claim: Claim, middles: dict[str, float]) -> float:
     """Return the least distance between what a claim orders from left to right.
 
     Args:
-      claim: `left` or `right` of all that it names, `between` two, or a `row` from left to right.
+      claim: `left` or `right` of all that it names, `between` two, or a `row` from left to
+        right.
       middles: of the objects, in any unit, growing to the right.
 
     Returns:
@@ -101,9 +100,8 @@ def side_margin(claim: Claim, middles: dict[str, float]) -> float:
 def difference(first: SceneSpec, second: SceneSpec) -> tuple[str, ...]:
     """Return the fields in which two scenes differ, sorted.
 
-    They are named `camera`, `light`, `backdrop`, `seed`; `NAME.FIELD` for an object that both have;
-    `+NAME` and `-NAME` for one that only the second or the first has; `order` where the objects
-    that both have come in another order.
+    They are named `camera`, `light`, `backdrop`, `seed`; `NAME.FIELD` for an object in both scenes;
+    `+NAME` and `-NAME` for one only in the second or the first; `order` where the order differs.
     """
     found = [
         field.name
@@ -140,10 +138,8 @@ _CHANGED = {
 def differs_as_declared(pair: ScenePair) -> bool:
     """Return True if two scenes differ only as the pair declares.
 
-    An attribute or the place of the target, or of all copies of it, changes, of a colour by another
-    scan of as large a thing as well; or two that are compared change roles; or two of what is named
-    change places; or copies are added, or taken away, behind all other objects, so that the rest
-    keep their numbers in the instance mask.
+    Copies are added, or taken away, behind all other objects, so that the rest keep their numbers
+    in the instance mask.
     """
     found = difference(*pair.scenes)
     if pair.kind == "graded":
@@ -172,7 +168,6 @@ _GRADED = {"size": "scale", "lightness": "colour", "place": "position"}
 
 
 def _have_changed_roles(pair: ScenePair, found: tuple[str, ...]) -> bool:
-    """Return True if only what is compared differs, in the way that it is compared."""
     first, second = pair.claims
     if pair.change == "count":
         sides = [set(names_of(claim)) for claim in pair.claims]
@@ -183,7 +178,7 @@ def _have_changed_roles(pair: ScenePair, found: tuple[str, ...]) -> bool:
 
 
 def _have_changed_places(pair: ScenePair, found: tuple[str, ...]) -> bool:
-    """Return True if two of the named objects stand where the other one stood, and no more."""
+    """Return True if two named objects have exchanged places, and nothing else differs."""
     named = names_of(pair.claims[0])
     moved = [name for name in named if f"{name}.position" in found]
     before, after = (
@@ -209,14 +204,10 @@ from another one (Ono 1967, Weber's law for length; Mahy et al. 1994, Color Rese
 
 
 def step_size(scene: SceneSpec, claim: Claim) -> float:
-    """Return by how much what a claim compares differs the way it says.
+    """Return by how much what a claim compares differs the way it says; negative where it is false.
 
-    Returns:
-      Percent by which a length is greater, steps of L*, degrees by which a thing is nearer to one
-      than to another as the camera sees it, or a number of copies; negative where it is false.
-
-    Raises:
-      ValueError: the claim compares nothing.
+    The unit is percent of a length, steps of L*, degrees by which a thing is nearer to one than to
+    another as the camera sees it, or a number of copies.
     """
     items = {item.name: item for item in scene.objects}
     target = items[claim.target]

@@ -45,7 +45,7 @@ AHEAD = (0.7, 2.6)
 def add_bystanders(
     layout: Layout, pieces: tuple[Piece, ...], ground: Ground | None, progress: float, rng: Random
 ) -> bool:
-    """Add bystanders, fewer in later tries; return True if most of them found room."""
+    """Add bystanders, fewer in later tries; return False if most of them found no room."""
     named = [placed for placed in layout.placed if not placed.is_support]
     added = [_add(layout, piece, named, ground, rng) for piece in pieces]
     return sum(added) >= (1 - 8 * progress) * len(added) / 2
@@ -81,7 +81,7 @@ def _draw_spot(camera: SceneCamera, rng: Random) -> Vector:
 
 
 def _is_aside(layout: Layout, new: Placed) -> bool:
-    """Return True if an object hides none of those that are placed, and they not much of it."""
+    """Return True if an object hides none of those placed, and they hide little of it."""
     for other in layout.placed:
         if other.is_support:
             is_clear = new.item.position[2] > 0 or _is_off(layout, new, other)
@@ -93,7 +93,6 @@ def _is_aside(layout: Layout, new: Placed) -> bool:
 
 
 def _is_off(layout: Layout, new: Placed, support: Placed) -> bool:
-    """Return True if an object on the floor is clear of a support, on the floor and in view."""
     is_clear = new.footprint.gap(support.footprint) >= layout.settings.min_clearance_m
     return is_clear and _are_apart(new, support)
 
@@ -129,7 +128,6 @@ SUPPORT_TURN_DEG = 15.0  # how far the nearest side of a support is turned from 
 def compose_related(
     draft: RelatedDraft, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Try once to place a target beside a reference, a camera before them, others around."""
     is_deep = any(relation in ("front", "behind") for relation in draft.relations)
     standpoint = draw_standpoint(settings, RAISED * is_deep, progress, rng)
     moves = _draw_moves(draft, standpoint, settings, progress, rng)
@@ -153,7 +151,6 @@ def compose_related(
 def compose_counted(
     draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Try once to place copies on a support, a camera before them, others around."""
     draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
     number = len(draft.copies)
     standpoint = draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
@@ -179,7 +176,6 @@ def compose_counted(
 
 
 def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Subjects:
-    """Return the top of a support and the room above it; a copy in its middle sets the size."""
     copy = draft.copies[0]
     top = corners(stand, draft.support.asset.bounds)[4:]
     raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
@@ -252,11 +248,7 @@ def _draw_moves(
 def _apart(
     draft: RelatedDraft, relation: Relation, standpoint: Standpoint, most_hidden: float
 ) -> float:
-    """Return about how far apart two objects are if the nearer is to hide little of the other.
-
-    The line of sight over the nearer one's top meets the other one at the share of its height that
-    may be hidden.
-    """
+    """Return a distance, in metres, at which the nearer object hides little of the other."""
     near, far = draft.target, draft.reference
     if relation == "behind":
         near, far = far, near
@@ -285,12 +277,12 @@ def _in_place(
 
 
 def camera_before(standpoint: Standpoint) -> SceneCamera:
-    """Return a camera in the direction of the standpoint, at a distance that does not matter."""
+    """Return a camera in the direction of the standpoint, at any distance."""
     return SceneCamera(position=standpoint.position(USUAL_M), look_at=standpoint.pivot)
 
 
 def _pivot(standpoint: Standpoint, moves: Moves) -> Vector:
-    """Return a point of the reference, such that the objects are around the scene's middle."""
+    """Return a point of the reference with the objects around the scene's middle."""
     camera = camera_before(standpoint)
     places = [beside(camera, (0.0, 0.0, 0.0), *move) for move in moves]
     x, y = (-sum(place[k] for place in places) / 4 for k in (0, 1))

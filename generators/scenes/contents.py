@@ -30,12 +30,10 @@ PLAIN = ""  # instead of a colour: the asset as it is, if no word names its colo
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Noun:
-    """All assets with the same noun in captions.
+    """All assets with the same noun in captions, and their words.
 
-    Attributes:
-      words: of the first of them.
-      colours: by colour, the assets that can have it; PLAIN for those whose colour has no name.
-      materials: by material, the assets that can be made of it.
+    `colours` and `materials` hold the assets that can have each; PLAIN stands for a colour without
+    a name.
     """
 
     words: AssetWords
@@ -47,12 +45,8 @@ class Noun:
 class AttributeContent:
     """One object beside another, with two values of one attribute, in no order.
 
-    Attributes:
-      change: the attribute.
-      noun, colour: the target's; the colour is None where it is what changes, or is drawn and not
-        said, and PLAIN where materials look as they do by themselves.
-      values: the two values.
-      relation, reference: what both captions say of its place.
+    The colour is None where it changes, or is drawn and not named, and PLAIN where materials keep
+    their own.
     """
 
     change: Attribute
@@ -64,13 +58,10 @@ class AttributeContent:
 
 
 class Vocabulary:
-    """The contents that the assets of a manifest allow.
+    """The contents that the assets of a manifest allow; assets without words are left out.
 
-    Args:
-      assets: the assets; those without words are left out.
-      max_count: maximum number of copies in a counting scene.
-      by_noun: whether only what words of assets name as their materials changes; else all that can
-        be recoloured is of rubber, metal or glass, as on the plain stage.
+    With `by_noun` only materials that the words of an asset name may change; else everything that
+    can be recoloured is of rubber, metal or glass, as on the plain stage.
     """
 
     def __init__(self, assets: Iterable[Asset], max_count: int, by_noun: bool = False) -> None:
@@ -104,7 +95,7 @@ class Vocabulary:
 
     @property
     def of_materials(self) -> int:
-        """How many of the nouns have pairs of materials."""
+        """Number of nouns that have pairs of materials."""
         return len({noun.words.noun for noun, _, _ in self._heads["material"]})
 
     @property
@@ -116,7 +107,7 @@ class Vocabulary:
         return len(self.countable) * len(self.counts)
 
     def other(self, noun: Noun, far: int) -> Noun:
-        """Return another noun: the one that stands so far behind the next one."""
+        """Return the noun that is `far` places behind the next one."""
         return self.nouns[(self._places[noun.words.noun] + 1 + far) % len(self.nouns)]
 
     @cached_property
@@ -126,7 +117,6 @@ class Vocabulary:
 
     @cached_property
     def stands(self) -> list[Noun]:
-        """The nouns of things with a flat top on which another may stand, without other things."""
         return self.of_those(lambda asset: "stand" in asset.naming.roles)
 
     def with_room(self, inside: bool) -> list[Noun]:
@@ -199,11 +189,7 @@ def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
 
 
 def coloured_pairs(noun: Noun, colours: tuple[str, str]) -> list[tuple[Asset, Asset]]:
-    """Return what may show a thing in two colours: the same asset twice, or two of one noun.
-
-    Two scans are exchanged where they have the colours by themselves, are nearly of one shape, and
-    the same words follow their noun.
-    """
+    """Return what may show a thing in two colours: the same asset twice, or two similar scans."""
     first, second = (
         [each for each in noun.colours.get(colour, ()) if _own_colour(each) == colour]
         for colour in colours
@@ -221,10 +207,9 @@ def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
 
 
 def material_colours(noun: Noun) -> list[str]:
-    """Return the colours in which a thing may change its material; none where it may not.
+    """Return the colours in which a thing may change its material; captions do not name them.
 
-    Captions do not say them: glass in the shade is black and metal mirrors, whatever their colour.
-    Black rubber and black metal look alike.
+    Black rubber and black metal look the same.
     """
     return [colour for colour in noun.colours if colour != "black" and recolourable(noun, [colour])]
 
@@ -241,7 +226,7 @@ MATERIAL_WORDS = frozenset(
 
 
 def far_colours(noun: Noun, others: Iterable[str]) -> list[str]:
-    """Return the colours of a noun that cannot be mistaken for one of the others."""
+    """Return the colours of a noun that look different from all others."""
     named = [colour for colour in others if colour in PALETTE]
     return [
         colour
@@ -292,7 +277,7 @@ def _own_colour(asset: Asset) -> str:
 
 
 def _are_alike(first: Asset, second: Asset) -> bool:
-    """Return True if two assets have nearly the same proportions and, but for a colour, words."""
+    """Return True if two assets have nearly the same proportions, and the same words but colour."""
     one, two = first.naming, second.naming
     sides = [[side / max(asset.extent) for side in asset.extent] for asset in (first, second)]
     return (

@@ -38,7 +38,7 @@ class Finding:
 
 
 def findings_of(asset: Asset) -> Iterator[Finding]:
-    """Yield what is to be said of an asset; fetches and unpack it, and leaves nothing behind."""
+    """Yield what is wrong with an asset."""
     if asset.sha256 is None:
         yield Finding(text=f"asset {asset.asset_id!r}: its archive is not pinned: no sha256")
     try:
@@ -49,7 +49,7 @@ def findings_of(asset: Asset) -> Iterator[Finding]:
 
 
 def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> Asset:
-    """Copy an asset's archive into a folder, and return the asset as its manifest has it."""
+    """Copy an asset's archive into a folder, and return the asset with its digest."""
     data = fetch_archive(asset)
     for finding in _findings_inside(asset, data):
         if finding.is_wrong:
@@ -73,7 +73,7 @@ def fetch_asset(asset: Asset, folder: str, words: Mapping[str, Any] | None) -> A
 
 
 def is_there(asset: Asset | None, source: Asset) -> bool:
-    """Return True if a copy is whole, and still what the source pins if it pins anything."""
+    """Return True if a copy is complete, and still what the source pins, if it pins anything."""
     if asset is None or asset.sha256 is None or source.sha256 not in (None, asset.sha256):
         return False
     found = storage.exists(asset.archive) and storage.digest(asset.archive)
@@ -81,7 +81,7 @@ def is_there(asset: Asset | None, source: Asset) -> bool:
 
 
 def load_words(path: str) -> dict[str, Mapping[str, Any]]:
-    """Read words by the ids, phrases, names or categories of assets, as a manifest has them."""
+    """Read words by the ids, phrases, names or categories of assets."""
     return checked_words(load_json(path))
 
 
@@ -94,7 +94,7 @@ def checked_words(table: Node) -> dict[str, Words]:
 
 
 def with_words(asset: Asset, words: Mapping[str, Any] | None) -> Asset:
-    """Return a copied asset with other words; None leaves those it has."""
+    """Return a copied asset with other words; None keeps its own."""
     if words is None:
         return asset
     read = read_words(Node(asset.asset_id, "words", words))
@@ -127,8 +127,8 @@ def _why_not_shown(path: Path) -> str | None:
 def plain_surfaces(render: Path) -> Iterator[str]:
     """Yield why Blender renders an OBJ file without a texture that seems to belong to it.
 
-    A picture that a library names and that is missing is rendered in magenta, and is an error; a
-    library that is missing, or names no picture, makes a grey surface.
+    A missing picture is rendered in magenta, and is an error; a missing library makes a grey
+    surface.
     """
     if render.suffix.lower() != ".obj":
         return

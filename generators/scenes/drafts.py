@@ -51,12 +51,8 @@ SUPPORT_SIDE_M = 2.9
 class Drafter:
     """Turns contents into drafts; what a content leaves open is drawn at random.
 
-    Args:
-      vocabulary: what the assets allow.
-      mode: how captions are worded.
-      max_distractors, min_distractors: maximum and minimum number of distractors in a scene.
-      crowd_m: bulk that one copy may have where all are seen apart: about the mean of its height
-        and of its width across corners. It falls with the root of their number.
+    `crowd_m` is the bulk that one copy may have where all are seen apart: about the mean of its
+    height and of its width across corners. It falls with the root of their number.
     """
 
     vocabulary: Vocabulary
@@ -156,10 +152,7 @@ class Drafter:
     def pieces(
         self, nouns: Sequence[Noun], names: Sequence[str], first: str | None, rng: Random
     ) -> list[Piece]:
-        """Draw things in colours that are not mistaken for each other, if there are such colours.
-
-        The first thing has the colour `first`, or a drawn one if that is None.
-        """
+        """Draw things in colours that look different, if possible; `first` is that of the first."""
         found: list[Piece] = []
         for noun, name in zip(nouns, names, strict=True):
             used = [colour for piece in found for colour in piece.colours]
@@ -178,7 +171,7 @@ class Drafter:
         captions: Sequence[str],
         rng: Random,
     ) -> StagedDraft:
-        """Return a draft of things that are turned alike, with bystanders no caption names."""
+        """Return a draft of things that all face the same way, with bystanders."""
         return StagedDraft(
             change=change,
             pieces=tuple(pieces),
@@ -196,7 +189,7 @@ class Drafter:
         rng: Random,
         stand: Piece | None = None,
     ) -> StagedDraft:
-        """Draft things of which the first moves between two relations; both captions name all."""
+        """Draft things of which the first moves between two relations."""
         first, second = words
         relations = shuffled((first, second), rng)
         target, reference, *others = pieces
@@ -237,7 +230,6 @@ class Drafter:
 
 
 def usual_scale(asset: Asset, factor: float = 1.0) -> float:
-    """Return the scale at which an asset has its usual size, times a factor."""
     return round(asset.naming.size * factor / max(asset.extent), DECIMALS)
 
 
@@ -288,7 +280,7 @@ def _able(content: AttributeContent) -> list[tuple[Asset, Asset]]:
 
 
 def _painted(asset: Asset, colour: str) -> Vector | None:
-    """Return what a scene says of an object's colour: nothing where it is the asset's own."""
+    """Return the colour that a scene gives an object; None for the asset's own."""
     is_own = colour == PLAIN or colour == asset.naming.colour
     return None if is_own else PALETTE[colour]
 

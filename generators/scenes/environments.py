@@ -68,10 +68,7 @@ class Measured:
 
     @property
     def exposure(self) -> float:
-        """The factor at which a grey card of 18 % on the floor has a radiance of 0.18.
-
-        That is L* 50 in sRGB, where nothing else is done to the picture.
-        """
+        """Factor at which a grey card of 18 % on the floor has L* 50 in sRGB."""
         sun = 0.0 if self.sun is None else luminance(self.sun.strength) * self.sun.direction[2]
         return math.pi / (luminance(self.irradiance) + sun)
 
@@ -81,13 +78,10 @@ def luminance(colour: Vector) -> float:
 
 
 def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> Measured:
-    """Measure an environment picture.
+    """Measure an environment picture, float32 [height, 2 * height, 3], equirectangular.
 
-    Args:
-      picture: linear red, green and blue, float32 [height, 2 * height, 3], equirectangular, the
-        highest row first; its middle column is the direction of the x axis, that left of it is
-        counter-clockwise.
-      name: for error messages.
+    The highest row is first; the middle column is the direction of the x axis, and left of it is
+    counter-clockwise.
     """
     upper = _upper_half(picture, name)
     angles, card, directions = _sphere(upper.shape[0], picture.shape[0])
@@ -112,7 +106,7 @@ def measure_environment(picture: NDArray[np.float32], name: str = "picture") -> 
 
 
 def _upper_half(picture: NDArray[np.float32], name: str) -> NDArray[np.float32]:
-    """Return the rows above the horizon, without what is no light."""
+    """Return the rows above the horizon, clipped to finite light."""
     height, width = picture.shape[:2]
     if width != 2 * height:
         raise InputError(
@@ -179,7 +173,7 @@ def place_of(asset_id: str) -> Place | None:
 
 
 def check_environments(settings: SceneSettings, library: AssetLibrary) -> None:
-    """Check the environment pictures that the settings name; the photographic stage reads them."""
+    """Check the environment pictures that the settings name; measure them for the photo stage."""
     for asset_id in settings.hdri:
         if asset_id not in library:
             own = (key for key, each in library.assets.items() if each.kind == "hdri")
@@ -211,10 +205,8 @@ def draw_environment(
 ) -> Environment:
     """Draw an environment picture, and turn and expose it.
 
-    Its bright side comes to the camera's left or right, with a sun there that throws shadows on
-    the floor: where the picture has a sun, at its height, as far as HEIGHT_DEG allows. The picture
-    is exposed so that a grey card on the floor gets the same light in all of them.
-
+    Its bright side comes to the camera's left or right, with a sun there, at its own height as far
+    as HEIGHT_DEG allows. A grey card on the floor gets the same light in all pictures.
     """
     asset_id = rng.choice(settings.hdri or environment_ids())
     measured = measured_of(library, asset_id)
@@ -271,10 +263,7 @@ _MOST_IN_TWO_BYTES = 127  # the longest run of a channel that two bytes stand fo
 
 
 def read_high_range(path: Path) -> NDArray[np.float32]:
-    """Read an environment picture.
-
-    Args:
-      path: an OpenEXR file with the channels R, G and B, or a Radiance file, by its suffix.
+    """Read an OpenEXR file with the channels R, G and B, or a Radiance file, by its suffix.
 
     Returns:
       Linear red, green and blue, float32 [height, width, 3], the highest row first.
@@ -301,12 +290,7 @@ def _read_exr(path: Path) -> NDArray[np.float32]:
 
 
 def read_radiance(data: bytes) -> NDArray[np.float32]:
-    """Decode a Radiance picture, float32 [height, width, 3].
-
-    Raises:
-      ValueError: it is damaged, its rows do not go from the top left to the bottom right, or its
-        colours are not red, green and blue.
-    """
+    """Decode a Radiance picture, float32 [height, width, 3]; raise ValueError for a damaged one."""
     import cv2
 
     head = _SIZE.search(data)

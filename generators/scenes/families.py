@@ -181,10 +181,9 @@ class Carried:
     """A thing on another, in it or under it, or on the floor next to it.
 
     Attributes:
-      relation: `on`, `in` or `under`.
-      larger: how much larger than usual the other one is, as it has room for a thing.
-      raised: share of the camera's elevations that is left out: one looks into a container from
-        above.
+      larger: scale of the other one relative to its usual size, so that there is room.
+      raised: share of the camera's elevations that is left out: one looks into a container
+        from above.
       least: least share of the picture that one of them covers.
     """
 
@@ -229,7 +228,6 @@ class Carried:
         )
 
     def _heads(self, vocabulary: Vocabulary) -> list[tuple[Noun, str, Noun]]:
-        """Return every thing in every colour with every carrier, which is none of the things."""
         is_on = self.relation == "on"
         carriers = vocabulary.stands if is_on else vocabulary.with_room(self.relation == "in")
         names = {carrier.words.noun for carrier in carriers}
@@ -241,7 +239,6 @@ class Carried:
         ]
 
     def _room(self, piece: Piece) -> Room:
-        """Return the room of a thing as it stands in a scene, in metres."""
         words = piece.asset.naming
         room = words.holds if self.relation == "in" else words.shelters
         assert room is not None
@@ -286,7 +283,6 @@ class Turned(_Single):
         return drafter.staged("orientation", (noun,), (piece,), claims, captions, rng)
 
     def _heads(self, vocabulary: Vocabulary) -> Sequence[tuple[Noun, str]]:
-        """Return the things whose every asset has a front that shows where it faces."""
         return [
             (noun, colour)
             for noun, colour in vocabulary.coloured
@@ -349,7 +345,7 @@ class Trimmed(_Single):
         return drafter.staged("trim", (noun,), (piece,), (claim, claim), captions, rng)
 
     def _heads(self, vocabulary: Vocabulary) -> list[tuple[Noun, str, Trim, tuple[str, str]]]:
-        """Return things in their own colour, a part of theirs, and two colours unlike that."""
+        """Return things with a part, and two colours for it that differ from their own."""
         trims = {
             trim
             for noun in vocabulary.nouns

@@ -52,12 +52,7 @@ def no_blender() -> str:
 
 
 def import_kubric(scratch: str) -> None:
-    """Import Blender and kubric; afterwards any module may import them by name.
-
-    Args:
-      scratch: folder for Blender's temporary files, until the next call.
-
-    """
+    """Import Blender and kubric; `scratch` takes temporary files until the next call."""
     check_installed()
     if "kubric" not in sys.modules:
         _import_blender(scratch)
@@ -81,10 +76,7 @@ def _import_blender(scratch: str) -> None:
 
 
 def stand_in_for_tensorflow() -> None:
-    """Provide `tf.io.gfile.GFile` and `copy` for local files; TensorFlow need not be installed.
-
-    It is all that kubric 2023.12.27 calls.
-    """
+    """Provide the `GFile` and `copy` of TensorFlow for local files: all that kubric calls."""
     tensorflow, files, gfile = (
         _put_module(name) for name in ("tensorflow", "tensorflow.io", "tensorflow.io.gfile")
     )

@@ -29,12 +29,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Surface(msgspec.Struct, frozen=True, kw_only=True):
-    """What one material of a mesh shows.
+    """What one material of a mesh shows: its share of the area, and shares of that by colour.
 
-    Attributes:
-      share: of the area of the mesh.
-      colours: shares of that by the names of the palette's colours, the greatest first; none where
-        it cannot be told or changed, as where a texture is mixed with other colours.
+    There are no colours where they cannot be told or changed, as where a texture is mixed with
+    others.
     """
 
     share: float
@@ -120,7 +118,6 @@ def _surface(parts: list[Seen], total: float) -> Surface:
 
 
 def _shares(parts: list[Seen], total: float) -> dict[str, float]:
-    """Return the shares of an area that look like the colours of the palette."""
     areas = np.concatenate([each.areas for each in parts] or [np.zeros(0)])
     if not areas.sum() > 0:
         return {}

@@ -18,11 +18,7 @@ from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 
 
 class Graph:
-    """The node graph of a material or a world, emptied.
-
-    Args:
-      owner: the material or world in Blender.
-    """
+    """The emptied node graph of a material or a world in Blender."""
 
     def __init__(self, owner: Any) -> None:
         owner.use_nodes = True
@@ -30,7 +26,6 @@ class Graph:
         self.tree.nodes.clear()
 
     def node(self, kind: str, inputs: Mapping[Any, Any], **properties: Any) -> Any:
-        """Add a node and return it."""
         node = self.tree.nodes.new(f"ShaderNode{kind}")
         for name, value in properties.items():
             setattr(node, name, value)
@@ -53,12 +48,12 @@ class Graph:
         return self.node("VectorMath", inputs, operation="SCALE").outputs[0]
 
     def turned(self, vector: Any, angle: float) -> Any:
-        """Return a vector turned about the vertical, in radians, counter-clockwise from above."""
+        """Turn a vector about the vertical, in radians, counter-clockwise from above."""
         inputs = {"Vector": vector, "Angle": angle}
         return self.node("VectorRotate", inputs, rotation_type="Z_AXIS").outputs[0]
 
     def mixed(self, share: Any, first: Any, second: Any) -> Any:
-        """Return a colour, which for a share of 1 is the second one."""
+        """Mix two colours: a share of 1 gives the second."""
         inputs = {"Factor": share, "A": first, "B": second}
         node = self.node("Mix", {}, data_type="RGBA")
         for name, value in inputs.items():
@@ -96,7 +91,6 @@ _GLASS_INDEX = 1.5
 def give_look(
     made: Any, colour: Vector | None, material: SurfaceMaterial, parts: Collection[str] | None
 ) -> None:
-    """Replace the surface of an object's parts."""
     import bpy
 
     surface = bpy.data.materials.new(material)
@@ -108,7 +102,7 @@ def give_look(
 def _glass(graph: Graph, colour: Vector, _: Any) -> None:
     """Make thin glass: clear where it is looked at squarely, darker and shining at its rims.
 
-    Light that lights, not what is seen, passes without a reflection, which would be all noise.
+    Light that lights passes without a reflection, which would be all noise.
     """
     clear, thick = (*colour, 1.0), (*(_THICK * value**2 for value in colour), 1.0)
     facing = graph.node("LayerWeight", {"Blend": 0.5}).outputs["Facing"]
@@ -128,12 +122,12 @@ def _glass(graph: Graph, colour: Vector, _: Any) -> None:
 
 
 def _rounded(graph: Graph) -> Any:
-    """Returns, in a shader, the normal of a thing whose edges are rounded."""
+    """Return the normal of a thing whose edges are rounded, in a shader."""
     return graph.node("Bevel", {"Radius": EDGE_M}, samples=4).outputs[0]
 
 
 def _edge(graph: Graph) -> Any:
-    """Returns, in a shader, how near a sharp edge is: 1 on it, 0 on a face or a smooth curve."""
+    """Return how near a sharp edge is, in a shader: 1 on it, 0 on a face or a smooth curve."""
     rounded = _rounded(graph)
     true = graph.node("NewGeometry", {}).outputs["Normal"]
     bent = graph.node("VectorMath", {0: rounded, 1: true}, operation="DOT_PRODUCT").outputs["Value"]

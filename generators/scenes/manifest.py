@@ -35,10 +35,9 @@ class Room:
     """Room that a thing has for another one, in shares of its own largest extent.
 
     Attributes:
-      radius: of the other one's footprint, at most.
-      height: of the other one, at most.
-      floor: how high the other one stands at least.
-      rim: height of the rim above which it has to be seen; 0 where there is none.
+      radius, height: largest footprint and height of the other one.
+      floor: least height at which the other one stands.
+      rim: height of the rim above which it has to be visible; 0 where there is none.
     """
 
     radius: float
@@ -63,30 +62,26 @@ class AssetWords:
     """How captions name an asset, and how scenes use it.
 
     Attributes:
-      noun: its name in the singular, such as `gift box`.
-      plural: its name in the plural, such as `gift boxes`.
-      is_plural: whether even one of it takes the plural, as gloves and stairs do; then noun and
-        plural are the same.
+      is_plural: whether even one of it takes the plural, as gloves do; noun and plural are
+        the same.
       detail: what follows the noun, such as `with a red ribbon`; usually empty.
       plural_detail: what follows the plural, such as `with red ribbons`; None for `detail`.
       colour: its own colour, a name of the palette; None if none fits.
-      parts: names of the materials in its file that can be recoloured; empty if it must not be
-        recoloured, None for all of them.
-      clashes: colours of its other parts, which it is not recoloured to.
-      roles: an `object` may be named in captions; on a `support` copies stand that are counted; a
-        `stand` is an object with a flat top on which another one may stand.
-      size: its largest extent in a scene, in metres; real sizes differ too much for one picture.
-      front_deg: direction of its most recognisable side, in degrees from its x axis towards its y
-        axis; scenes turn that side roughly to the camera. None allows any turn.
-      materials: what such a thing may be made of; with less than two, it has no pairs of materials
-        on the photographic stage.
-      stages: on which stages it stands.
-      holds, shelters: the room in it, as in a basket, and under it, as under a table; None where
-        there is none.
+      parts: names of the materials in its file that can be recoloured; None for all of them.
+      clashes: colours of its other parts, to which it is not recoloured.
+      roles: captions name an `object`; counted copies stand on a `support`; a `stand` is an
+        object with a flat top for another one.
+      size: its largest extent in a scene, in metres; real sizes differ too much for one
+        picture.
+      front_deg: direction of its most recognisable side, from its x axis towards its y axis,
+        which scenes turn roughly to the camera. None allows any turn.
+      materials: what it may be made of; pairs of materials on the photographic stage need
+        two.
+      holds, shelters: the room in it, as in a basket, and under it, as under a table.
       faces: whether its front shows where it faces, as that of a car does.
-      lies: whether it rests on its side when it is tipped over about its y axis, as a bottle does.
-      trims: parts that captions may name by their colour, by the names of materials that `parts`
-        leaves out; those with the same words are one part.
+      lies: whether it rests on its side when tipped over about its y axis, as a bottle does.
+      trims: parts that captions may name by their colour, by the names of materials that
+        `parts` leaves out.
     """
 
     noun: str
@@ -110,7 +105,6 @@ class AssetWords:
 
     @property
     def is_recolourable(self) -> bool:
-        """Whether a scene may give it another colour or material."""
         return self.parts != ()
 
 
@@ -119,15 +113,11 @@ class Asset:
     """One asset of a manifest.
 
     Attributes:
-      asset_id: its name in the manifest.
       kind: `object` stands in a scene, `hdri` is an environment picture around one.
       archive: path or URL of its archive (`.tar.gz`), or of the picture itself.
       sha256, num_bytes: of that file; None if the manifest does not pin them.
-      bounds: the corners of its box with the smallest and the largest coordinates, in metres, z up;
-        all 0 for a picture.
+      bounds: the lowest and highest corner of its box, in metres, z up; all 0 for a picture.
       render, simulation: the file in the archive to render, and the URDF file or None.
-      import_kwargs: arguments for kubric's importer.
-      category, licence: as in the manifest; empty if missing there.
       words: how captions name it; None if missing in the manifest.
       entry: its whole entry, for writing it back.
     """
@@ -148,7 +138,7 @@ class Asset:
 
     @property
     def naming(self) -> AssetWords:
-        """Its words; only for an asset that has some."""
+        """Its words, for an asset that has some."""
         assert self.words is not None
         return self.words
 
@@ -172,7 +162,7 @@ class Manifest:
 
 
 def tipped(bounds: tuple[Vector, Vector]) -> tuple[Vector, Vector]:
-    """Return the box around a thing that was turned about its y axis, its top to its x axis."""
+    """Return a thing's box after a turn about its y axis, its top to its x axis."""
     (x0, y0, z0), (x1, y1, z1) = bounds
     return ((z0, y0, -x1), (z1, y1, -x0))
 
@@ -199,7 +189,7 @@ def read_manifest(url: str) -> Manifest:
 
 
 def manifest_to_grow(url: str, name: str) -> Manifest:
-    """Return the manifest at a path or URL, or an empty one where there is none."""
+    """Read the manifest at a path or URL, or return an empty one where there is none."""
     if not storage.exists(url):
         return Manifest(name=name, version="1", assets={})
     known = read_manifest(url)
@@ -214,7 +204,6 @@ def manifest_to_grow(url: str, name: str) -> Manifest:
 
 
 def write_manifest(url: str, manifest: Manifest) -> None:
-    """Write a manifest, to be kept beside its archives; it is written whole or not at all."""
     assets = manifest.assets
     entries = {asset_id: dict(assets[asset_id].entry) for asset_id in sorted(assets)}
     document = {"name": manifest.name, "version": manifest.version, "assets": entries}
@@ -312,7 +301,6 @@ def _read_trims(parts: tuple[str, ...] | None, node: Node) -> Mapping[str, Trim]
 
 
 def optional(node: Node, key: str, read: Callable[[Node], T], default: D) -> T | D:
-    """Return a member of a JSON object, or the default if it is absent or null."""
     member = node.get(key)
     return default if member is None else read(member)
 

@@ -43,7 +43,7 @@ GREY = "Kd 0.2 0.2 0.2\nNs 50\nillum 2\n"
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text: in UTF-8, or else in Latin-1, which takes all bytes."""
+    """Read a file in UTF-8, or else in Latin-1, which takes all bytes."""
     data = path.read_bytes()
     try:
         text = data.decode("utf-8-sig")
@@ -55,7 +55,7 @@ def read_text(path: Path) -> str:
 def libraries_of(mesh: Path) -> dict[str, Path | None]:
     """Return the libraries that an OBJ file names, with their paths; None for a missing one.
 
-    A line may name several, and a name may have blanks, as Blender reads it.
+    Blender reads a line with blanks as one name or several.
     """
     found: dict[str, Path | None] = {}
     for line in _LIBRARY.findall(read_text(mesh)):
@@ -67,7 +67,7 @@ def libraries_of(mesh: Path) -> dict[str, Path | None]:
 
 
 def pictures_named(library: str, only_colour: bool = False) -> list[str]:
-    """Return the pictures that a library's text names, in its order, with slashes; none twice."""
+    """Return the pictures that a library's text names, with slashes, without repeats."""
     names = (
         _plain(name)
         for _, keyword, name in _PICTURE.findall(library)
@@ -77,7 +77,7 @@ def pictures_named(library: str, only_colour: bool = False) -> list[str]:
 
 
 def with_pictures(library: str, name_of: Callable[[str], str]) -> str:
-    """Return a library's text with other names of its pictures; their options are kept.
+    """Return a library's text with other names of its pictures.
 
     Blender reads keywords only as they are usually written, `map_Kd` and not `map_kd`.
     """
@@ -91,7 +91,6 @@ def with_pictures(library: str, name_of: Callable[[str], str]) -> str:
 
 
 def showing(library: str, picture: str) -> str:
-    """Return a library's text in which every surface shows a picture."""
     return _SURFACE.sub(lambda found: f"{found[0]}\nmap_Kd {picture}", library)
 
 
@@ -111,7 +110,6 @@ def with_library(mesh: str, name: str, library: str) -> str:
 
 
 def with_names(mesh: str, library: str, name_of: Callable[[str], str]) -> tuple[str, str]:
-    """Return the texts of an OBJ file and its library with other names of their surfaces."""
     names = {
         each: name_of(each)
         for each in dict.fromkeys((*_SURFACE.findall(library), *_USED.findall(mesh)))
@@ -165,7 +163,7 @@ class Gltf:
         return header + text + self.rest
 
     def stood_up(self) -> Gltf:
-        """Return a file with y up as one with z up: its roots hang below a node that turns them."""
+        """Turn y up to z up: the roots of the scene hang below a node that turns them."""
         document = self.document
         nodes = list(document.get("nodes", ()))
         scene = document["scenes"][document.get("scene", 0)]
@@ -175,7 +173,7 @@ class Gltf:
         return replace(self, document=document)
 
     def shown_scene(self) -> Gltf:
-        """Return a file as its scene stands still, without the meshes that it does not show.
+        """Return a file without animations and the meshes that its scene does not show.
 
         Blender would import these, too. A file without scenes shows all that it has.
         """
@@ -195,7 +193,6 @@ class Gltf:
         return replace(self, document=document)
 
     def renamed(self, material_name: Callable[[str], str], file_name: Callable[[str], str]) -> Gltf:
-        """Return a file with other names of its materials and of the files that it names."""
         document = json.loads(json.dumps(self.document))
         for material in document.get("materials", ()):
             material["name"] = material_name(str(material.get("name") or "surface"))
@@ -204,11 +201,10 @@ class Gltf:
         return replace(self, document=document)
 
     def files_named(self) -> list[str]:
-        """Return the files beside it that it names, in its order; none twice."""
+        """Return the files beside it that it names, without repeats."""
         return list(dict.fromkeys(unquote(each["uri"]) for each in _outside(self.document)))
 
     def pictures_named(self) -> list[str]:
-        """Return the pictures beside it that it names; none twice."""
         found = _outside({"images": self.document.get("images", ())})
         return list(dict.fromkeys(unquote(each["uri"]) for each in found))
 
@@ -228,10 +224,9 @@ class Gltf:
 
 
 def read_gltf(data: bytes, file: str) -> Gltf:
-    """Read a glTF or GLB file.
+    """Read a glTF or GLB file of version 2 without skeleton or compression.
 
     Raises:
-      InputError: it is none of version 2, has a skeleton, is compressed, or its nodes are no trees.
       ValueError, LookupError, TypeError, AttributeError: it is damaged.
     """
     rest = None

@@ -22,9 +22,8 @@ CYLINDER_SIDES = 128
 class Part:
     """A convex body: all points that are no farther from the hull of its corners than a radius.
 
-    Attributes:
-      corners: float64 [corners, 3], in metres or in the asset's units; of a ball its centre alone.
-      radius: of a ball, in the same unit; 0 for all others.
+    The corners are float64 [corners, 3]. A ball is its centre and a radius, which is 0 for all
+    others.
     """
 
     corners: NDArray[np.float64]
@@ -142,9 +141,8 @@ EXACT_M, EXACT_SHARE = 1e-6, 1e-3
 def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
     """Return the pairs of objects that overlap, in the order of the scene.
 
-    The depth is the shortest way by which two parts come apart, of those parts that need the
-    longest. An asset without a collision mesh overlaps nothing, and one that stands on another only
-    touches it.
+    The depth is the shortest way by which two parts come apart, for the parts that need the
+    longest.
     """
     found = []
     bodies = [(each.spec.name, _body(each)) for each in placed]
@@ -156,7 +154,6 @@ def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
 
 
 def _body(placed: Placed) -> list[Part]:
-    """Return an object's parts where they stand in the scene, in metres."""
     from trimesh.transformations import quaternion_matrix
 
     turn = placed.spec.scale * quaternion_matrix(placed.quaternion)[:3, :3]
@@ -205,8 +202,8 @@ def _from_hull(points: NDArray[np.float64]) -> float:
 def _penetration(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     """Return the penetration depth of the convex hulls of two sets of points.
 
-    It is the distance of the origin from the surface of their Minkowski difference. That is
-    approached from inside: the face nearest to the origin is moved out until it is a real one.
+    It is the distance of the origin from the surface of their Minkowski difference, approached from
+    inside: the face nearest to the origin is moved out until it is a real one.
 
     Source: van den Bergen, Proximity queries and penetration depth computation on 3D game objects
     (2001), section 3.2, the expanding polytope algorithm.

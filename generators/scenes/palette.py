@@ -96,11 +96,9 @@ _LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Shown:
-    """What colours a surface shows.
+    """What colours a surface shows: shares of its area by palette colour, the greatest first.
 
-    Attributes:
-      shares: by name of the palette, the share of the area that looks like it, the greatest first.
-      colour: mean linear red, green and blue of what has the first of them, float64 of shape (3,).
+    `colour` is the mean linear colour of what has the first of them, float64 of shape (3,).
     """
 
     shares: Mapping[str, float]
@@ -112,14 +110,11 @@ class Shown:
 
 
 def shown_colours(texels: Floats, areas: Floats) -> Shown:
-    """Report what colours a surface shows.
+    """Report what colours a surface shows, and how much of it.
 
     Args:
       texels: of shape (points, 3), sRGB in [0, 1], at points of the surface.
       areas: of shape (points,), how much of the surface each stands for.
-
-    Returns:
-      The shares of the palette's colours, and the main one.
     """
     linear = decoded(texels)
     names = list(PALETTE)
@@ -134,17 +129,11 @@ def shown_colours(texels: Floats, areas: Floats) -> Shown:
 
 
 def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float32]:
-    """Return a texture whose main colour is another one.
+    """Return a texture, of shape (..., 3), sRGB in [0, 1], with another main colour, in float32.
 
-    Args:
-      texels: of shape (..., 3), sRGB in [0, 1].
-      shown: what the surface shows of it.
-      colour: linear red, green and blue in [0, 1].
-
-    Returns:
-      The same in float32: target times the cube of the clamped root of each texel's luminance by
-      the mean of the main colour. What has another colour is as it was, unless less than
-      MAIN_SHARE of the surface has the main one: then all of it gets the colour.
+    It is the target times the cube of the clamped root of each texel's luminance by the mean of the
+    main colour. Other colours stay, unless less than MAIN_SHARE of the surface has the main one:
+    then all of it gets the colour.
     """
     linear = decoded(texels)
     mean = float(shown.colour @ _LUMINANCE)
@@ -161,7 +150,7 @@ def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float
 def recoloured_pixels(
     pixels: NDArray[np.uint8], shown: Shown, colour: Vector
 ) -> NDArray[np.float32]:
-    """Return a texture of 8 bits as `recoloured` does, each of its colours but once."""
+    """Recolour a texture of 8 bits, each of its colours once."""
     packed = pixels.astype(np.uint32) @ np.array((1 << 16, 1 << 8, 1), np.uint32)
     known, place = np.unique(packed, return_inverse=True)
     colours = np.stack((known >> 16, known >> 8 & 255, known & 255), axis=-1) / 255
@@ -181,8 +170,7 @@ def sampled(
       corners: texture coordinates of shape (triangles, 3, 2), (0, 0) is below on the left.
       areas: of the triangles, of shape (triangles,).
       texture: of shape (height, width, channels), the first row on top.
-      wrap: what is seen beyond [0, 1], as Blender calls it: the texture again, its rim, the texture
-        mirrored, or nothing, which is 0.
+      wrap: what is seen beyond [0, 1], as Blender calls it.
 
     Returns:
       Texels of shape (points, channels), and areas of shape (points,).

@@ -29,7 +29,7 @@ class Surround:
     image: Any
 
     def seen(self, graph: Graph, direction: Any) -> Any:
-        """Returns, in a shader, the radiance from a direction."""
+        """Return the radiance from a direction, in a shader."""
         environment = self.environment
         turned = graph.turned(direction, -math.radians(environment.turn_deg))
         found = graph.node("TexEnvironment", {"Vector": turned})
@@ -38,13 +38,13 @@ class Surround:
         return graph.scaled(clamped, environment.exposure)
 
     def projected(self, graph: Graph) -> Any:
-        """Returns, in the shader of a surface, the radiance that the picture shows there."""
+        """Return the radiance that the picture shows at a surface, in its shader."""
         place = graph.node("NewGeometry", {}).outputs["Position"]
         return self.seen(graph, graph.vector("SUBTRACT", place, (0.0, 0.0, VIEWPOINT_M)))
 
 
 def light_world(scene: Any, environment: Environment, picture: Path, radius_m: float) -> Surround:
-    """Light a Blender scene by an environment picture and its sun, and put the dome around it."""
+    """Light a Blender scene by an environment picture and its sun, with a dome around it."""
     import bpy
 
     image = bpy.data.images.load(str(picture), check_existing=True)
@@ -127,7 +127,6 @@ def add_floor(
     camera: SceneCamera,
     resolution: int,
 ) -> None:
-    """Add the floor to a Blender scene."""
     import bpy
 
     linear = decoded(np.arange(256) / 255).astype(np.float32)
@@ -161,9 +160,9 @@ def _shade(
 ) -> None:
     """Make the floor's shader: from the middle outwards, texture, lit ground, and shining ground.
 
-    The scene is exposed so that the light on the floor shows white as 1: the radiance of the
-    ground in the picture is about its colour. Where no shadow falls any more it just shines, which
-    is quicker and has no noise. Light that comes by way of the floor meets one colour.
+    The scene is exposed so that the light on the floor shows white as 1: the radiance of the ground
+    in the picture is about its colour. Where no shadow falls any more it just shines, without
+    noise.
     """
     radius = floor.radius_m
     place = graph.node("NewGeometry", {}).outputs["Position"]
@@ -237,11 +236,7 @@ and would keep it in the picture."""
 def photograph(scene: Any, spec: SceneSpec, pictures: Mapping[str, Path], resolution: int) -> None:
     """Add light, surroundings and floor of a photographic scene to a Blender scene.
 
-    Args:
-      scene: the scene in Blender, with its objects.
-      spec: the scene.
-      pictures: files of the environment picture and the floor's texture, by asset id.
-      resolution: width of the picture in pixels.
+    `pictures` are the files of the environment picture and the floor's texture, by asset id.
     """
     environment, floor = spec.backdrop.environment, spec.backdrop.floor
     assert environment is not None

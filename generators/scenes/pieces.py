@@ -23,10 +23,9 @@ class Piece:
     """An object of a draft.
 
     Attributes:
-      asset: its asset.
       variants: as the first and the second scene have it, but for place and turn.
       colours: words for the colours it has in the scenes; none where it has no such word.
-      other: its asset in the second scene, where two scans are exchanged; None for the same.
+      other: its asset in the second scene, where two scans are exchanged.
     """
 
     asset: Asset
@@ -77,7 +76,6 @@ class Piece:
         return replace(self, variants=(first, second))
 
     def painted(self, colour: Vector) -> SceneObject:
-        """Return it in a colour, if it may have another than its own."""
         allowed = self.asset.naming.is_recolourable
         return replace(self.variants[0], colour=colour if allowed else None)
 
@@ -115,7 +113,7 @@ class CountedDraft:
 
     @property
     def by_scene(self) -> list[tuple[Piece, tuple[int, ...]]]:
-        """The copies, and the scenes that each is in, those in both first."""
+        """The copies, and the scenes that each is in; copies in both come first."""
         fewer = min(self.counts)
         fuller = (self.counts.index(max(self.counts)),)
         return [
@@ -135,14 +133,12 @@ class StagedDraft:
     Attributes:
       change: `position` where the first thing moves, `order` where two change places.
       pieces: what the captions name, in the order of the claims.
-      stand: what others stand on, if anything, which is one of the pieces.
-      distractors: what they do not name.
-      claims, captions: of both scenes.
-      raised: share of the camera's elevations that is left out: from low down, one thing hides what
-        is beside it.
+      stand: the piece on which others stand, if any.
+      raised: share of the camera's elevations that is left out: from low down, one thing
+        hides another.
       least: least share of the picture that one of the things covers.
-      is_even: whether all are turned alike, in the middle of the picture, so that where a thing
-        stands does not change how large or light it looks, or where it faces.
+      is_even: whether all are turned the same way, in the middle of the picture, so that
+        where a thing stands does not change how large or light it looks.
     """
 
     change: str

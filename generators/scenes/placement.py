@@ -35,12 +35,10 @@ class Placed:
     """An object in its place, in one or both scenes of a pair.
 
     Attributes:
-      item: the object as in the scenes.
       scenes: the scenes it is in: 0, 1 or both.
       footprint: the floor below it, in metres.
       silhouette: the part of the picture that its box covers, in picture widths.
       middle: the centre of its box.
-      distance_m: from there to the camera.
       is_support: whether others stand on it.
     """
 
@@ -64,14 +62,7 @@ class Layout:
     def add(
         self, item: SceneObject, asset: Asset, scenes: Collection[int] = BOTH, gap: float = -1.0
     ) -> bool:
-        """Add an object if it is in view and stands clear of all others.
-
-        Args:
-          item: the object.
-          asset: its asset.
-          scenes: the scenes it is in: 0, 1 or both.
-          gap: minimum distance to the others in the picture, in picture widths; negative for none.
-        """
+        """Add an object if it is in view and clear of all others, as `fit` says."""
         new = self.fit(item, asset, scenes, gap)
         if new is not None:
             self.placed.append(new)
@@ -80,7 +71,11 @@ class Layout:
     def fit(
         self, item: SceneObject, asset: Asset, scenes: Collection[int] = BOTH, gap: float = -1.0
     ) -> Placed | None:
-        """Return an object as `add` would add it; None if it is not in view or not clear."""
+        """Return an object in its place; None if it is not in view or not clear.
+
+        `gap` is the least distance to the others in the picture, in picture widths; negative for
+        none.
+        """
         box = corners(item, asset.bounds)
         seen = project(self.camera, box)
         if not _is_in_view(seen, self.settings.image_margin):
@@ -112,11 +107,7 @@ class Layout:
         return tuple(placed.item for placed in self.placed if scene in placed.scenes)
 
     def is_plain(self, names: Collection[str]) -> bool:
-        """Return True if no object's box is hidden too much in either scene.
-
-        Args:
-          names: of the objects that captions name; of the others less has to be visible.
-        """
+        """Return True if no object's box is hidden too much in either scene."""
         return all(
             self.hidden(placed, scene)
             <= (self.settings.most_hidden if placed.item.name in names else MAX_HIDDEN_OF_OTHERS)
@@ -171,7 +162,6 @@ def _is_in_view(seen: Points, margin: float) -> bool:
 def draw_camera(
     settings: SceneSettings, rng: Random, height_m: float, farther: float
 ) -> SceneCamera:
-    """Draw a camera that looks at the scene's centre from any side."""
     elevation = math.radians(rng.uniform(*settings.elevations_deg))
     azimuth = rng.uniform(0.0, 2 * math.pi)
     distance = rng.uniform(*(settings.distance_m or DISTANCE_M)) * farther
@@ -194,7 +184,7 @@ def beside(camera: SceneCamera, place: Vector, heading_deg: float, distance_m: f
 
 
 def turn_deg(camera: SceneCamera, place: Vector, front_deg: float | None, rng: Random) -> float:
-    """Draw an object's yaw in degrees; a front, if it has one, is roughly towards the camera."""
+    """Draw an object's yaw in degrees; a front is roughly towards the camera."""
     if front_deg is None:
         return round(rng.uniform(0.0, 360.0), 2)
     towards = math.atan2(camera.position[1] - place[1], camera.position[0] - place[0])
@@ -222,7 +212,7 @@ class Ground:
         return cls(sides_m=support.sides(), top_m=top, yaw_deg=yaw_deg)
 
     def draw_place(self, radius: float, rng: Random) -> Vector:
-        """Draw a place at which all within a radius, in metres, is on the support."""
+        """Draw a place with all within a radius, in metres, on the support."""
         turn = math.radians(self.yaw_deg)
         x, y = (rng.uniform(-1, 1) * max(side / 2 - radius, 0.0) for side in self.sides_m)
         return (

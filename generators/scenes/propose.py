@@ -50,12 +50,8 @@ VERSION = 1  # version of the proposals; part of every seed
 class SceneProposer:
     """Proposes pairs of scenes, each determined by its kind and number alone.
 
-    Args:
-      settings: what to propose.
-      library: the assets; they are looked up, not unpacked, but for environment pictures that the
-        settings name, which the photographic stage measures.
-      mode: how captions are worded.
-      seed: of the run.
+    Assets are looked up, not unpacked, except environment pictures that the settings name, which
+    the photographic stage measures.
     """
 
     def __init__(
@@ -90,13 +86,13 @@ class SceneProposer:
                 )
 
     def __iter__(self) -> Iterator[ScenePair | Reject]:
-        """Yield all requested pairs, kind by kind; a reject replaces a pair that was not found."""
+        """Yield all requested pairs, kind by kind, with rejects among them."""
         for kind in self._settings.kinds:
             for number in range(self._settings.pairs_of(kind)):
                 yield self.pair(kind, number)
 
     def pair(self, kind: Kind, number: int) -> ScenePair | Reject:
-        """Return one pair, independent of all others, or a reject if no arrangement was found."""
+        """Return one pair, or a reject if no arrangement was found."""
         sample_id = sample_id_of(kind, number)
         base = _first_of_ladder(kind, number)
         base_id = sample_id_of(kind, base)
@@ -145,7 +141,7 @@ class SceneProposer:
         }
 
     def _on_stage(self, pair: ScenePair, draft: Draft, base_id: str, step: int) -> ScenePair:
-        """Return a pair in its surroundings, and as the step of its ladder that it is."""
+        """Return a pair in its surroundings; of a ladder, its step."""
         if self._settings.stage == "photo":
             said = [PALETTE[colour] for colour in draft.colours]
             seen = [item.colour for scene in pair.scenes for item in scene.objects if item.colour]
@@ -210,7 +206,6 @@ class SceneProposer:
         )
 
     def warnings(self) -> Iterator[str]:
-        """Yield what is known of pairs of materials: how often they are wrong, what has none."""
         settings, number = self._settings, len(self._vocabulary.nouns)
         if "material" not in settings.attributes or "attribute" not in settings.kinds:
             return
@@ -253,8 +248,8 @@ def sample_id_of(kind: str, number: int) -> str:
 def permuted(index: int, size: int, key: int) -> int:
     """Return the image of an index under a permutation of 0 ... size - 1 chosen by the key.
 
-    Any index can be asked for alone. It is a Feistel network over the next power of four, walked
-    until it lands inside the range (Black and Rogaway, Ciphers with Arbitrary Finite Domains).
+    It is a Feistel network over the next power of four, walked until it lands inside the range
+    (Black and Rogaway, Ciphers with Arbitrary Finite Domains).
 
     Raises:
       ValueError: the index is not in the range.

@@ -35,13 +35,9 @@ from eqforge.schemas.records.values import PixelBox
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A request to render scenes.
+    """A request to render scenes, in their order.
 
-    Attributes:
-      scenes: the scenes, rendered in this order.
-      settings: how to render them.
-      assets, cache: arguments of `AssetLibrary`.
-      output: an empty folder for the pictures and all other files; the parent deletes it.
+    `output` is an empty folder for the pictures and all other files; the parent deletes it.
     """
 
     scenes: tuple[SceneSpec, ...]
@@ -52,12 +48,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def render(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
-    """Yield one answer per scene of a request.
+    """Yield one answer per scene of a request, the last one with `input_error` if it fails.
 
-    An answer is {"image": path, "mask": path, "objects": [...], "overlaps":
-    [...]}, or
-    {"input_error": message} if the user's input or machine is at fault; that one is the last.
-
+    An answer is {"image": path, "mask": path, "objects": [...], "overlaps": [...]}, or
+    {"input_error": message} if the user's input or machine is at fault.
     """
     wanted = msgspec.convert(request, Request)
     output = Path(wanted.output)
@@ -172,20 +166,15 @@ def to_camera(points: NDArray[np.float64], camera: SceneCamera) -> NDArray[np.fl
 
 
 def depth_of(point: Vector, camera: SceneCamera) -> float:
-    """Return the depth of a point, its distance from the camera along the view, in metres."""
+    """Return a point's distance from the camera along the view, in metres."""
     return -float(to_camera(np.array(point), camera)[2])
 
 
 def full_px(triangles: NDArray[np.float64], camera: SceneCamera, resolution: int) -> int:
     """Count the pixels that a surface covers if nothing hides it, up to `BORDER` beyond the edges.
 
-    A pixel is covered if its centre is. Rasterising the triangles takes a few milliseconds;
-    rendering the object alone would take Cycles at least 50, and end at the picture's edges.
-
-    Args:
-      triangles: float64 [triangles, 3 corners, 3], scene coordinates in metres.
-      camera: the camera.
-      resolution: width and height of the picture in pixels.
+    A pixel is covered if its centre is. Rasterising the triangles, float64 [triangles, 3 corners,
+    3], takes a few milliseconds; rendering the object alone would take Cycles at least 50.
     """
     seen = _before_the_camera(to_camera(triangles, camera))
     focal_px = camera.focal_length_mm / camera.sensor_width_mm * resolution
@@ -231,7 +220,6 @@ def covered_px(triangles: NDArray[np.float64], width: int, height: int) -> int:
 
     Every triangle covers one run of pixels in a row; the cumulative sum of +1 where a run begins
     and -1 after its end is the number of triangles over a pixel.
-
     """
     y = triangles[..., 1]
     first = np.clip(np.ceil(y.min(axis=1) - 0.5), 0, height).astype(np.intp)

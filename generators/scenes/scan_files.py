@@ -41,12 +41,7 @@ _CATEGORY = re.compile(r'categor\w{0,9}\s{0,9}\{[^}]{0,400}?first:\s{0,9}"([^"]{
 
 
 def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the folders of scans within a folder, by name, or itself where it is one.
-
-    Returns:
-      Those with a mesh, be it one that cannot be taken; and what else there is, folders without
-      one and loose files.
-    """
+    """Return the folders of scans within a folder, or itself, and all other folders and files."""
     if not folder.is_dir():
         raise InputError(f"{folder}: {'a file: name its' if folder.exists() else 'no such'} folder")
     folder = folder.resolve()
@@ -70,7 +65,7 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def mesh_of(folder: Path) -> Path:
-    """Return the mesh of a scan's folder: the one in it, or else the only one below."""
+    """Return the one mesh of a scan's folder."""
     found = _meshes(folder) or _below(folder, MESHES)
     if not found:
         others = [path.name for path in _below(folder, OTHER_MESHES)] or ["nothing but collisions"]
@@ -82,7 +77,7 @@ def mesh_of(folder: Path) -> Path:
 
 
 def pictures_of(folder: Path, mesh: Path) -> list[Path]:
-    """Return the pictures where a scan may have its textures, in the order of their places."""
+    """Return the pictures where a scan may have its textures."""
     places = (folder, mesh.parent, folder / "materials" / "textures", folder / "textures")
     found = (path for place in dict.fromkeys(places) for path in _files(place))
     return [path for path in found if path.is_file() and _ends(path, FILE_SUFFIXES)]
@@ -96,7 +91,7 @@ def category_of(folder: Path) -> str | None:
 
 
 def _meshes(folder: Path) -> list[Path]:
-    """Return the meshes to render that a scan's folder holds; those of collisions are not."""
+    """Return the meshes to render in a scan's folder."""
     found = [
         path
         for place in (folder, folder / "meshes")
@@ -108,7 +103,6 @@ def _meshes(folder: Path) -> list[Path]:
 
 
 def _below(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
-    """Return the meshes in a folder and in those below it, but for those of collisions."""
     found = (path for path in sorted(folder.rglob("*")) if _ends(path, suffixes))
     return [path for path in found if path.is_file() and not _is_collision(path, folder)]
 
@@ -144,7 +138,6 @@ class ScanFiles:
 
 
 def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
-    """Return a scan's mesh with all that it needs."""
     try:
         if mesh.suffix.lower() in GLTF:
             return _of_gltf(folder, mesh, axis_up)
@@ -156,13 +149,7 @@ def files_of_scan(folder: Path, mesh: Path, axis_up: str) -> ScanFiles:
 class _Packer:
     """Finds the files that a mesh names, and gives them names of their own in the archive.
 
-    Args:
-      folder: of the scan.
-      mesh: its file.
-      own: names that other files of the archive have.
-
-    Attributes:
-      paths: of the files, by their names.
+    `own` are names that other files of the archive have.
     """
 
     def __init__(self, folder: Path, mesh: Path, *own: str) -> None:
@@ -171,7 +158,7 @@ class _Packer:
         self.paths: dict[str, Path] = {}
 
     def beside(self, path: Path) -> Callable[[str], str]:
-        """Return what packs the file that another one calls so, and tell its packed name."""
+        """Return a function that packs a file named in another one, and returns its packed name."""
         return lambda said: self.pack(self._found(path, said))
 
     def pack(self, path: Path) -> str:
@@ -270,7 +257,7 @@ def _libraries(folder: Path, mesh: Path) -> tuple[list[Path], list[str]]:
 def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:
     """Return the picture that surfaces without one are to show: the only one there is.
 
-    Beside a library that gives surfaces their colours it has to be called as textures are.
+    Beside a library with colours it needs the name of a texture.
     """
     if len(others) != 1:
         return None

@@ -32,7 +32,6 @@ class Placed:
     """An object in its place.
 
     Attributes:
-      spec: the object as the scene describes it.
       files: its asset's files; None for a primitive.
       bounds: of its asset, in the asset's own units, tipped over where it lies.
     """
@@ -43,10 +42,7 @@ class Placed:
 
     @property
     def origin(self) -> Vector:
-        """The position of the asset's origin in the scene, in metres.
-
-        The spec has that of the middle of the footprint, which may be another point.
-        """
+        """The position of the asset's origin in the scene; the spec has the footprint's middle."""
         (x0, y0, z0), (x1, y1, _) = self.bounds
         x, y, yaw = (x0 + x1) / 2, (y0 + y1) / 2, math.radians(self.spec.yaw_deg)
         turned_x = x * math.cos(yaw) - y * math.sin(yaw)
@@ -81,15 +77,10 @@ def place(spec: SceneObject, library: AssetLibrary) -> Placed:
 
 
 class Stage:
-    """A scene in kubric and in Blender, ready to be rendered.
-
-    Creating one invalidates any other: Blender has one scene at a time.
+    """A scene in kubric and in Blender, ready to be rendered; Blender has one at a time.
 
     Args:
-      spec: the scene.
-      placed: its objects.
       pictures: the files of the environment picture and of the floor's texture, by asset id.
-      settings: how it is rendered.
       scratch: an empty folder for the renderer's files; the caller deletes it.
     """
 
@@ -129,11 +120,9 @@ class Stage:
             self._renderer._set_background_hdri(picture)
 
     def render(self) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
-        """Render the picture.
+        """Render the picture, uint8 [size, size, 3], and the objects' numbers, intp [size, size].
 
-        Returns:
-          The picture, uint8 [size, size, 3], and the number of the object in each pixel, intp
-          [size, size]: from 1 in the order of the scene, 0 for none.
+        Numbers count from 1 in the order of the scene; 0 is no object.
         """
         import kubric
 
@@ -204,7 +193,6 @@ def _kubric_object(name: str, placed: Placed) -> Any:
 
 
 def _surroundings(spec: SceneSpec) -> list[Any]:
-    """Return the floor, the sun, if there is one, and the camera."""
     import kubric
 
     side = spec.backdrop.floor_size / 2

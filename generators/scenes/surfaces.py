@@ -78,7 +78,7 @@ def override_surface(
 
 
 def changed_slots(made: Any, parts: Collection[str] | None) -> list[Any]:
-    """Return the slots of an object's materials that are among its parts, or all for None."""
+    """Return the slots of the materials that are among an object's parts, or all for None."""
     if not made.material_slots:
         made.data.materials.append(_principled("surface"))
     return [slot for slot in made.material_slots if parts is None or _name_of(slot) in parts]
@@ -86,12 +86,11 @@ def changed_slots(made: Any, parts: Collection[str] | None) -> list[Any]:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Seen:
-    """What a surface shows.
+    """What a surface shows: its area, and its colours at some points.
 
     Attributes:
-      area: of the surface.
-      texels: its colours at some points, sRGB in [0, 1], of shape (points, 3); none where it cannot
-        be told what it shows, as it mixes a texture with other colours, shines or is transparent.
+      texels: sRGB in [0, 1], of shape (points, 3); none where it cannot be told what it
+        shows, as it mixes a texture with other colours, shines or is transparent.
       areas: of shape (points,), how much of the surface each stands for.
     """
 
@@ -101,7 +100,6 @@ class Seen:
 
 
 def seen_colours(made: Any) -> Iterator[tuple[str, Seen]]:
-    """Yield the names of an object's materials, and what their surfaces show."""
     for slot in made.material_slots:
         _, areas = _triangles(made, slot.slot_index)
         texels, stands_for = np.zeros((0, 3)), np.zeros(0)
@@ -173,7 +171,7 @@ def _seen(made: Any, slot: Any, base: Any, areas: Any) -> tuple[Any, Any]:
 
 
 def _paint(made: Any, slot: Any, socket: Any, colour: Vector) -> None:
-    """Give a surface a colour, or its texture another main colour where it has one."""
+    """Give a surface a colour, or its texture another main colour."""
     import bpy
 
     texture = _texture_of(socket)
@@ -210,10 +208,7 @@ def _texels(image: Any) -> Any:
 
 
 def _is_encoded(image: Any) -> bool:
-    """Return True if Blender holds a picture in sRGB.
-
-    One of more than 8 bits is held in linear light, whatever its colour space is called.
-    """
+    """Return True if Blender holds a picture in sRGB; more than 8 bits are linear light."""
     return not image.is_float and image.colorspace_settings.name == "sRGB"
 
 
@@ -233,12 +228,7 @@ def _texture_of(socket: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class _Layout:
-    """How a picture lies on a mesh.
-
-    Attributes:
-      layer: of texture coordinates; None for the active one.
-      steps: how these are scaled and turned, and then moved, one after the other.
-    """
+    """How a picture lies on a mesh: a layer of coordinates, scaled, turned and moved in steps."""
 
     layer: str | None
     steps: tuple[tuple[Any, Any], ...]

@@ -45,14 +45,13 @@ FLOOR_SIZE_M = 400.0  # so large that the floor's edges look like a horizon
 
 
 def draw_muted(rng: Random, colours: Collection[str], avoid: str = "") -> str:
-    """Draw the name of a muted colour that is close to the fewest of the objects' colours."""
+    """Draw a muted colour that is close to the fewest of the objects' colours."""
     names = [name for name in MUTED if name != avoid]
     rng.shuffle(names)
     return min(names, key=lambda name: len(MUTED[name][1].intersection(colours)))
 
 
 def draw_backdrop(settings: SceneSettings, rng: Random, floor: str) -> Backdrop:
-    """Return a floor of a muted colour with one of the environment pictures, if there are any."""
     hdri = rng.choice(settings.hdri) if settings.hdri else None
     return Backdrop(floor_colour=MUTED[floor][0], floor_size=FLOOR_SIZE_M, hdri=hdri)
 
@@ -60,7 +59,7 @@ def draw_backdrop(settings: SceneSettings, rng: Random, floor: str) -> Backdrop:
 def draw_light(rng: Random, camera: SceneCamera, backdrop: Backdrop) -> SceneLight:
     """Draw a sun high in the sky, on the camera's side, so that visible sides are lit.
 
-    There is no sun with an environment picture, which has its own light.
+    An environment picture has its own light.
     """
     elevation = math.radians(rng.uniform(45.0, 70.0))
     azimuth = math.atan2(camera.position[1], camera.position[0]) + rng.uniform(-1.6, 1.6)
@@ -85,7 +84,7 @@ def photographed(
     library: AssetLibrary,
     rng: Random,
 ) -> tuple[SceneSpec, SceneSpec]:
-    """Return both scenes of a pair in an environment and on a floor that are drawn for them."""
+    """Return both scenes of a pair in an environment and on a floor drawn for them."""
     environment = draw_environment(rng, library, settings, scenes[0].camera)
     floor = draw_floor(rng, colours, place_of(environment.asset))
     backdrop = Backdrop(environment=environment, floor=floor)
@@ -108,9 +107,8 @@ class FloorFacts:
     Attributes:
       colour: mean of its linear red, green and blue.
       tile_m: least and greatest side of one tile.
-      places: where there are such floors.
-      laid: how many pieces lie across it and down it, which may change places; 0 for one that may
-        be moved by any length; None for grain without a direction, which may be turned.
+      laid: how many pieces lie across it and down it, which may change places; 0 for any
+        length; None for grain without a direction, which may be turned.
     """
 
     colour: Vector
@@ -133,9 +131,7 @@ def draw_floor(
 ) -> FloorTexture:
     """Draw a floor texture on which objects of some colours stand out, and how it lies.
 
-    Returns:
-      One of the place's floors that are FAR_ENOUGH from all colours; where there is none, the
-      farthest.
+    It is one of the place's floors that are FAR_ENOUGH from all colours, or else the farthest.
     """
     names = [name for name, each in floor_facts().items() if place in (None, *each.places)]
     rng.shuffle(names)

@@ -82,27 +82,19 @@ def corners(item: SceneObject, bounds: Bounds) -> Points:
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Shape:
-    """A convex flat shape, given by its extent along each of `directions()`.
-
-    Attributes:
-      low, high: ends of the extents, [32] each.
-    """
+    """A convex flat shape, given by its extent along each of `directions()`, [32] each."""
 
     low: Points
     high: Points
 
     def gap(self, other: Shape) -> float:
-        """Return the distance between two shapes; negative if they may overlap.
-
-        It never exceeds the true distance.
-        """
+        """Return a lower bound of the distance between two shapes; negative if they may overlap."""
         return float(np.maximum(other.low - self.high, self.low - other.high).max())
 
     def area(self) -> float:
         """Return the area, in squares of the unit of its extents; that of a circle exactly.
 
-        The tangents at right angles to the directions bound a polygon: its area is the sum, over
-        its sides, of half a side times its distance from the origin (Minkowski).
+        The tangents at right angles to the directions bound a polygon (Minkowski).
         """
         reach = np.concatenate([self.high, -self.low, self.high[:1]])
         step = math.pi / len(self.high)
@@ -164,12 +156,7 @@ SLACK = 0.9  # how much of what the picture has left beside the objects they may
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standpoint:
-    """Where the camera is but for its distance.
-
-    Attributes:
-      pivot: a point in the scene, in metres.
-      azimuth_deg, elevation_deg: where the camera is, seen from there.
-    """
+    """Where the camera is, seen from the pivot in the scene, but for its distance."""
 
     pivot: Vector
     azimuth_deg: float
@@ -214,7 +201,7 @@ def frame(
     progress: float,
     rng: Random,
 ) -> SceneCamera:
-    """Return a camera so near that the subjects are as large as drawn, or as there is room for."""
+    """Return a camera that shows the subjects as large as drawn, or as there is room for."""
     room = max(1 - 2 * (settings.image_margin + RESERVE), RESERVE)
     area = rng.uniform(*settings.target_area) / FILL
     farther = rng.uniform(*FARTHER) + rng.uniform(0.0, STEP_BACK) * progress
@@ -235,8 +222,7 @@ def frame(
 def _nearest(subjects: Subjects, standpoint: Standpoint, room: float, area: float) -> float:
     """Return about the least distance at which all is in view and the subjects are no larger.
 
-    Sizes in the picture fall with the distance from the objects' middle: each step goes where they
-    would be as large as they may.
+    Sizes fall with the distance from the objects' middle: each step goes where they would just fit.
     """
     ahead = (subjects.points - np.array(standpoint.pivot)) @ np.array(standpoint.towards)
     nearest, middle = float(ahead.max()) + NEAREST_M, float(ahead.mean())

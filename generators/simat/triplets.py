@@ -95,12 +95,9 @@ def select_triplets(
 ) -> tuple[dict[Triplet, int], dict[Triplet, Rejection]]:
     """Return the kept triplets with their numbers of regions, and why the others are rejected.
 
-    Args:
-      regions: in the order of the source.
-      settings: the limits.
-      published: whether ties go to the triplet that comes first, and every region counts, as
-        published; else ties are broken alphabetically, the regions of an image count once, and
-        what is implausible is rejected.
+    As published, ties go to the triplet that comes first, and every region counts. Otherwise ties
+    are broken alphabetically, the regions of an image count once, and implausible triplets are
+    rejected.
     """
     seen = (
         (region.triplet, region.region_id if published else region.image_id) for region in regions
@@ -127,8 +124,7 @@ def select_triplets(
 def is_plausible(triplet: Triplet) -> bool:
     """Return True if a triplet may be shown as it reads, whatever its annotators meant.
 
-    They wrote "woman laying in head" of a head on a pillow, and "giraffe eating from woman" of one
-    that is fed.
+    They wrote "woman laying in head" of a head on a pillow.
     """
     if triplet.object in _BODY_PARTS and triplet.relation in _POSTURES:
         return triplet.subject == "bird"
@@ -204,12 +200,13 @@ _HELPER = re.compile(r"^(?:is|are|was|were|that is|who is)\s+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vocabulary:
-    """Maps the names in annotations to canonical names.
+    """Maps the cleaned names in annotations to canonical names.
 
     Attributes:
-      subjects, relations: the canonical name, by cleaned name.
-      objects: aliases of objects, and of subjects not in `subjects`; other objects keep their name.
-      predicates: aliases of relations not in `relations`, mapped to names that are looked up there.
+      objects: aliases of objects, and of subjects not in `subjects`; other objects keep their
+        name.
+      predicates: aliases of relations not in `relations`, mapped to names that are looked up
+        there.
     """
 
     subjects: Mapping[str, str]
@@ -230,7 +227,6 @@ class Vocabulary:
         return Triplet(subject=found, relation=relation, object=self.objects.get(other, other))
 
     def regions(self, relations: Iterator[Relation]) -> Iterator[Region]:
-        """Yield the regions of the relations whose triplets are in the vocabulary."""
         for relation in relations:
             triplet = self.triplet(relation.subject, relation.predicate, relation.object)
             if triplet is not None:
@@ -250,7 +246,7 @@ def clean_name(text: str) -> str:
 
 
 def clean_predicate(text: str) -> str:
-    """Return a relation's cleaned name, without articles at the ends or a leading auxiliary."""
+    """Return a relation's name without articles at the ends or a leading auxiliary."""
     return _HELPER.sub("", _ARTICLE.sub("", clean_name(text)))
 
 

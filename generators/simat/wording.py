@@ -159,11 +159,9 @@ _GROUPS = (
 
 
 def load_synonyms(path: str | Path | None = None) -> Synonyms:
-    """Return the pairs of words that mean the same.
+    """Return the pairs of words that mean the same: a user's, or the built-in ones.
 
-    Args:
-      path: a user's file, with words of one meaning on a line, separated by commas; None takes the
-        built-in pairs of nouns and relations.
+    A file has words of one meaning on a line, separated by commas.
     """
     groups = _GROUPS if path is None else tuple(_read(path))
     return frozenset(frozenset(pair) for group in groups for pair in combinations(group, 2))

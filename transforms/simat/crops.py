@@ -60,10 +60,7 @@ def crop_box(
 ) -> CornerBox | Rejection:
     """Return the crop for a region, or why there is none.
 
-    Args:
-      region: with the boxes of subject and object.
-      size: width and height of the image in pixels; None if unknown, so nothing is clipped to them.
-      settings: the crop's shape and minimum size.
+    Without the image's size in pixels nothing is clipped.
     """
     for box in (region.subject_box, region.object_box):
         if box.clip(size).is_empty:
@@ -102,9 +99,8 @@ class Crop:
     """A region that was cut out.
 
     Attributes:
-      box: what was cut out, in pixels of the source image.
-      image: the crop; None where no folder of images was named.
-      source_path, source_sha256: the source image's file and digest; None likewise.
+      box: in pixels of the source image.
+      image, source_path, source_sha256: None where no folder of images was named.
     """
 
     box: CornerBox
@@ -128,12 +124,7 @@ class Crops:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cutter:
-    """How regions are cut out.
-
-    Attributes:
-      root: the folder of the source images; None where only boxes are wanted.
-      ledger_root: the folder in which finished work is remembered.
-    """
+    """How regions are cut out; without a folder of source images there are only boxes."""
 
     root: SourceFolder | None
     store: MediaStore
@@ -154,10 +145,7 @@ def cut_regions(
     paths: Sequence[str],
     cutter: Cutter,
 ) -> tuple[Crop | Rejection, ...]:
-    """Cut the regions of an image, whose annotated size may be unknown, out of its file.
-
-    The file is the first of the paths that exists.
-    """
+    """Cut the regions of an image out of its file: the first of the paths that exists."""
     if cutter.root is None:
         boxes = [crop_box(region, size, cutter.settings) for region in regions]
         return tuple(box if isinstance(box, Rejection) else Crop(box=box) for box in boxes)

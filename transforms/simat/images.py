@@ -36,10 +36,9 @@ class SimatRules:
     """How planned images become rows.
 
     Attributes:
-      oracle: the models that judge; none keeps every query.
       ledger_root: the folder in which the oracle's answers are remembered.
-      published: whether a weight counts the source word over both splits, as published; else over
-        the queries of the split that change the same part.
+      published: whether a weight counts the source word over both splits, as published; else
+        over the queries of the split that change the same part.
       only: ids of the regions and queries whose rows are written; empty writes all.
     """
 
@@ -56,11 +55,9 @@ class SimatRules:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AskedQuery:
-    """A query on its way.
+    """A query whose row has no frequency and weight yet.
 
-    Attributes:
-      row: without frequency and weight, while these are not counted.
-      frequency: as published; None where it is to be counted.
+    The frequency is None where it has to be counted.
     """
 
     row: QueryRow
@@ -74,9 +71,9 @@ class SimatWork:
     """What was made of one source image.
 
     Attributes:
-      gallery, images, captions, rejects: rows that are written.
-      shown: the triplets of the crops that could be made, whether or not their rows are written.
-      candidates, kept: the books of its regions.
+      shown: the triplets of the crops that could be made, whether or not their rows are
+        written.
+      candidates, kept: counts of its regions.
     """
 
     gallery: tuple[GalleryRow, ...] = ()
@@ -150,7 +147,7 @@ def _gallery_row(planned: PlannedRegion, crop: Crop, scores: tuple[Score, ...]) 
 def _scores(
     planned: PlannedRegion, crop: Crop, captions: Mapping[str, str], rules: SimatRules
 ) -> dict[str, Answer]:
-    """Return the oracle's answers by caption; none where no oracle is asked for."""
+    """Return the oracle's answers by caption; none without an oracle."""
     if not rules.oracle.judges:
         return {}
     asked = [query.change.target for query in planned.queries if query.rejection is None]

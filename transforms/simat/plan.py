@@ -96,7 +96,6 @@ class SimatFiles:
             )
 
     def regions(self) -> Iterator[Region]:
-        """Yield the regions of the source whose subject and relation are in the vocabulary."""
         words = load_vocabulary(self.vocabulary)
         if self.retrieval_db is not None:
             yield from read_retrieval_db(self.retrieval_db)
@@ -112,7 +111,7 @@ class SimatFiles:
             yield from words.regions(read_scene_graphs(self.scene_graphs))
 
     def read(self) -> dict[str, Any]:
-        """Read what the files choose of the source, for the rules of a plan."""
+        """Read what the files choose of the source."""
         chosen = None if self.triplets is None else read_triplets(self.triplets)
         order = () if chosen is None else tuple(dict.fromkeys(chosen.values()))
         captions = None if self.captions is None else read_simat_captions(self.captions, order)
@@ -129,13 +128,11 @@ class PlanRules:
     """How a plan is made.
 
     Attributes:
-      published: whether regions are counted and split as published, and relations keep their
-        published names in captions.
+      published: whether regions are counted and split, and relations named, as published.
       chosen: the regions of triplets.csv with their triplets; None chooses by `triplets`.
       queries: those of transfos.csv; None takes every change to another triplet.
       captions: a user's, by triplet; the others are written by template.
       synonyms: words that mean the same and are not asked for; None asks for all.
-      seed: of the run; decides the split.
     """
 
     triplets: TripletSettings
@@ -149,12 +146,11 @@ class PlanRules:
 
 
 def region_name(region_id: str) -> str:
-    """Return the id under which a region's reject stands, and that `--only` takes."""
+    """Return the id of a region's reject, which `--only` takes."""
     return f"{NAME}/{region_id}"
 
 
 def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedImage]:
-    """Yield the source images in the order of the source, each with all that is known of it."""
     first, again = _unique(source)
     regions = first | again
     shown, counts, rejects = _choose(first, rules)
@@ -194,10 +190,7 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
 
 
 def _unique(source: Iterable[Region]) -> tuple[dict[str, Region], dict[str, Region]]:
-    """Return the regions by name, and others of the same id by names of their own.
-
-    The order of several depends on their content, not on the order of the source.
-    """
+    """Return the regions by name, and others of the same id by names from their content."""
     named: dict[str, list[Region]] = {}
     for region in source:
         named.setdefault(region_name(region.region_id), []).append(region)
@@ -335,8 +328,7 @@ def _caption(triplet: Triplet, counts: Mapping[Triplet, int], rules: PlanRules) 
 def select_planned(images: Iterable[PlannedImage], selection: Selection) -> Iterator[PlannedImage]:
     """Yield the selected images; the limit counts regions, and the last image is taken whole.
 
-    A weight is counted over the whole dataset, so `only` leaves no image out here: all are
-    processed, and the rows of the others are not written.
+    A weight is counted over the whole dataset, so `only` leaves no image out here.
     """
     missing, number = set(selection.only), 0
     known: set[Triplet] = set()

@@ -44,9 +44,8 @@ class PlannedQuery:
     """One change of a region's triplet.
 
     Attributes:
-      split: `dev` or `test`.
       frequency: as published; None where it is to be counted.
-      rejection: why it is not asked, whatever the images show; None where it may be.
+      rejection: why it is not asked, whatever the images show.
     """
 
     sample_id: str
@@ -69,11 +68,11 @@ class PlannedImage:
     """A source image with its regions.
 
     Attributes:
-      paths: where the file may lie below the images folder, the first that is there counts.
+      paths: where the file may lie below the images folder; the first that exists counts.
       size: width and height by image_data.json; None where that was not given.
       captions: of the triplets of the regions and of what their queries ask for.
-      rejects: regions and queries that are refused without looking at any image.
-      new_triplets: how many triplets its regions show that no image before it in the plan shows.
+      rejects: regions and queries that are rejected without looking at any image.
+      new_triplets: number of triplets that no earlier image of the plan shows.
     """
 
     image_id: str
@@ -86,5 +85,5 @@ class PlannedImage:
 
     @property
     def refused_regions(self) -> int:
-        """How many of its regions are refused without looking at it."""
+        """Number of its regions that are rejected without looking at it."""
         return sum(each.stage == RELATIONS_STAGE.name for each in self.rejects)
