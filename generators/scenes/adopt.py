@@ -108,7 +108,12 @@ def adopt(
     }
     if words is not None:
         entry["words"] = words
-        files.notes += _unknown(words, looks)
+        named = {*words.get("parts", ()), *words.get("trims", {})}
+        there = ", ".join(looks.surfaces)
+        files.notes += (
+            f"no material of it is called {name!r}; it has {there[:300]}"
+            for name in sorted(named - looks.surfaces.keys())
+        )
     key = key_for(folder.name, category, nouns)
     return Adopted(archive=archive, entry=entry, key=key, notes=tuple(files.notes))
 
@@ -121,15 +126,6 @@ def _body(name: str, mesh: str) -> bytes:
         shape = ElementTree.SubElement(ElementTree.SubElement(link, kind), "geometry")
         ElementTree.SubElement(shape, "mesh", filename=file)
     return ElementTree.tostring(robot)
-
-
-def _unknown(words: Mapping[str, Any], looks: Looks) -> list[str]:
-    named = {*words.get("parts", ()), *words.get("trims", {})}
-    there = ", ".join(looks.surfaces)
-    return [
-        f"no material of it is called {name!r}; it has {there[:300]}"
-        for name in sorted(named - looks.surfaces.keys())
-    ]
 
 
 def _words(words: Mapping[str, Any] | None, looks: Looks) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from random import Random
 
 import numpy as np
 
-from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG, relation_holds
+from eqforge.generators.scenes.claims import HALF_SECTOR_DEG, HEADING_DEG, relation_margin_deg
 from eqforge.generators.scenes.compose import (
     PIVOT_M,
     add_bystanders,
@@ -70,7 +70,7 @@ def arrange_related(
     )
     margin = settings.min_relation_margin_deg
     is_plain = layout.is_plain(("target", "reference")) and all(
-        relation_holds(scene, claim, margin)
+        relation_margin_deg(scene, claim) >= margin
         for scene, claim in zip(scenes, (one, two), strict=True)
     )
     return Arranged(scenes=scenes, claims=(one, two)) if is_plain else None
@@ -136,7 +136,13 @@ def scatter_related(
     layout = Layout(camera=draw_camera(settings, rng, 0.35, farther), settings=settings)
     target, reference = draft.target, draft.reference
     moves = _draw_moves(draft, settings, rng)
-    middle = _middle(layout, moves, rng)
+    # The reference stands such that the objects are near the image centre.
+    x = y = 0.0
+    for heading, distance in moves:
+        there = beside(layout.camera, (0.0, 0.0, 0.0), heading, distance)
+        x, y = x - 0.25 * there[0], y - 0.25 * there[1]
+    x, y = x + rng.uniform(-0.4, 0.4), y + rng.uniform(-0.4, 0.4)
+    middle = (round(x, DECIMALS), round(y, DECIMALS), 0.0)
     if not layout.add(put(layout.camera, reference, middle, rng), reference.asset):
         return None
     yaw = turn_deg(layout.camera, middle, target.front_deg, rng)
@@ -167,16 +173,6 @@ def scatter_counted(
     ordered = [*both, *others, *draft.by_scene[len(both) :]]
     is_full = all(_add_on(layout, ground, piece, where, rng) for piece, where in ordered)
     return layout if is_full else None
-
-
-def _middle(layout: Layout, moves: Moves, rng: Random) -> Vector:
-    """Return a place for the reference such that the objects are near the image centre."""
-    x = y = 0.0
-    for heading, distance in moves:
-        there = beside(layout.camera, (0.0, 0.0, 0.0), heading, distance)
-        x, y = x - 0.25 * there[0], y - 0.25 * there[1]
-    x, y = x + rng.uniform(-0.4, 0.4), y + rng.uniform(-0.4, 0.4)
-    return (round(x, DECIMALS), round(y, DECIMALS), 0.0)
 
 
 def _add_somewhere(layout: Layout, piece: Piece, rng: Random) -> bool:

@@ -224,9 +224,9 @@ def packed(files: Mapping[str, bytes], level: int = 0) -> bytes:
 class _Unzipped:
     """What a gzipped archive unpacks to, read once from its beginning to its end."""
 
-    def __init__(self, data: bytes, max_bytes: int) -> None:
+    def __init__(self, data: bytes) -> None:
         self._stream = gzip.GzipFile(fileobj=io.BytesIO(data))
-        self._room, self._header_room = max_bytes, MAX_HEADER_BYTES
+        self._room, self._header_room = MAX_UNPACKED_BYTES, MAX_HEADER_BYTES
         self.in_content = False
 
     def tell(self) -> int:
@@ -253,9 +253,7 @@ class _Unzipped:
             raise BadArchive("the archive is too large")
 
 
-def archive_files(
-    data: bytes, folder_name: str, max_bytes: int = MAX_UNPACKED_BYTES
-) -> Iterator[tuple[str, IO[bytes]]]:
+def archive_files(data: bytes, folder_name: str) -> Iterator[tuple[str, IO[bytes]]]:
     """Yield the files of a gzipped tar archive: names without folders, and their contents.
 
     Reading a content raises various errors if the archive is damaged; see one_error.
@@ -265,7 +263,7 @@ def archive_files(
         same name twice, or too much. Damage may show only after the last file: gzip's sum is
         over all.
     """
-    unzipped: Any = _Unzipped(data, max_bytes)  # tarfile needs only this much of the file interface
+    unzipped: Any = _Unzipped(data)  # tarfile needs only this much of the file interface
     names: set[str] = set()
     with one_error(), tarfile.open(fileobj=unzipped, mode="r:") as archive:
         for number, member in enumerate(archive):

@@ -57,11 +57,6 @@ def relation_margin_deg(scene: SceneSpec, claim: Claim) -> float:
     return HALF_SECTOR_DEG - apart
 
 
-def relation_holds(scene: SceneSpec, claim: Claim, min_margin_deg: float = 0.0) -> bool:
-    """Return True if a claimed relation holds by a margin; a claim without one always does."""
-    return claim.relation is None or relation_margin_deg(scene, claim) >= min_margin_deg
-
-
 def names_of(claim: Claim) -> tuple[str, ...]:
     reference = () if claim.reference is None else (claim.reference,)
     return tuple(dict.fromkeys((claim.target, *claim.copies, *reference, *claim.others)))

@@ -84,17 +84,15 @@ def _is_aside(layout: Layout, new: Placed) -> bool:
     """Return True if an object hides none of those placed, and they hide little of it."""
     for other in layout.placed:
         if other.is_support:
-            is_clear = new.item.position[2] > 0 or _is_off(layout, new, other)
+            gap = new.footprint.gap(other.footprint)
+            is_clear = new.item.position[2] > 0 or (
+                gap >= layout.settings.min_clearance_m and _are_apart(new, other)
+            )
         else:
             is_clear = other.distance_m < new.distance_m or _are_apart(new, other)
         if not is_clear:
             return False
     return all(layout.hidden(new, scene) <= MAX_HIDDEN for scene in BOTH)
-
-
-def _is_off(layout: Layout, new: Placed, support: Placed) -> bool:
-    is_clear = new.footprint.gap(support.footprint) >= layout.settings.min_clearance_m
-    return is_clear and _are_apart(new, support)
 
 
 def _are_apart(first: Placed, second: Placed) -> bool:
@@ -151,7 +149,8 @@ def compose_related(
 def compose_counted(
     draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    draft = _shrunk(draft, 1 - SHRINK * min(4 * progress, 1.0))
+    factor = 1 - SHRINK * min(4 * progress, 1.0)
+    draft = replace(draft, copies=tuple(piece.scaled(factor) for piece in draft.copies))
     number = len(draft.copies)
     standpoint = draw_standpoint(settings, (number - 1) / (number + 1), progress, rng)
     turn = 90 * rng.randrange(4) + rng.uniform(-SUPPORT_TURN_DEG, SUPPORT_TURN_DEG)
@@ -184,15 +183,6 @@ def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Su
         points=np.concatenate([top * (INNER, INNER, 1.0), raised]),
         boxes=[corners(item, copy.asset.bounds)],
     )
-
-
-def _shrunk(draft: CountedDraft, factor: float) -> CountedDraft:
-    copies = []
-    for piece in draft.copies:
-        item = piece.variants[0]
-        item = replace(item, scale=round(item.scale * factor, DECIMALS))
-        copies.append(replace(piece, variants=(item, item)))
-    return replace(draft, copies=tuple(copies))
 
 
 def draw_standpoint(

@@ -108,20 +108,16 @@ def _findings_inside(asset: Asset, data: bytes) -> Iterator[Finding]:
         files = files_of(asset, folder)
         for path in filter(None, (files.render, files.simulation)):
             for name in sorted(_named_in(path)):
-                if why := _why_not_shown(folder / name):
-                    text = f"asset {asset.asset_id!r}: {path.name} names {name}, {why}"
-                    yield Finding(text=text)
+                why = None
+                if not (folder / name).is_file():
+                    why = "which is not there"
+                elif PurePosixPath(name).suffix.lower() in FILE_SUFFIXES:
+                    found = why_unreadable((folder / name).read_bytes())
+                    why = found and f"which cannot be read: {found}"
+                if why:
+                    yield Finding(text=f"asset {asset.asset_id!r}: {path.name} names {name}, {why}")
         for text in plain_surfaces(files.render):
             yield Finding(text=f"asset {asset.asset_id!r}: {text}", is_wrong=False)
-
-
-def _why_not_shown(path: Path) -> str | None:
-    if not path.is_file():
-        return "which is not there"
-    if path.suffix.lower() not in FILE_SUFFIXES:
-        return None
-    why = why_unreadable(path.read_bytes())
-    return why and f"which cannot be read: {why}"
 
 
 def plain_surfaces(render: Path) -> Iterator[str]:

@@ -82,10 +82,8 @@ class Beside:
 
     def spots(self, draft: StagedDraft, rng: Random) -> tuple[Spots, Spots]:
         # To the side, where a camera sees how far apart they are.
-        side, near = (
-            1.0 if rng.random() < 0.5 else -1.0,
-            _close_m(draft.pieces[0], draft.pieces[1], rng),
-        )
+        side = 1.0 if rng.random() < 0.5 else -1.0
+        near = _close_m(draft.pieces[0], draft.pieces[1], rng)
         far, off = near + rng.uniform(*self.FAR_M), rng.uniform(-0.15, 0.15)
         return _placed(
             draft,

@@ -164,9 +164,7 @@ def _count(
     drafter: Drafter, noun: Noun, colour: str, order: tuple[str, str], rng: Random
 ) -> StagedDraft:
     piece = drafter.piece(noun, colour, LEFT, rng)
-    factor = COPY_M / (max(piece.asset.extent) * piece.variants[0].scale)
-    item = replace(piece.variants[0], scale=round(piece.variants[0].scale * factor, DECIMALS))
-    copy = replace(piece, variants=(item, item))
+    copy = piece.scaled(COPY_M / (max(piece.asset.extent) * piece.variants[0].scale))
     most = 1 + STEPS[-1]
     copies = [_named(copy, f"{side}{each}") for side in SIDES for each in range(1, most + 1)]
     claims = [_more(side, STEPS[-1]) for side in order]

@@ -6,7 +6,7 @@ Source: kubric's `AssetSource.from_manifest`. To an asset's entry eqforge adds `
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Literal, TypeVar, get_args
 
@@ -141,10 +141,6 @@ class Asset:
         """Its words, for an asset that has some."""
         assert self.words is not None
         return self.words
-
-    def lying(self) -> "Asset":
-        """Return it as it is when it is tipped over."""
-        return replace(self, bounds=tipped(self.bounds))
 
     @property
     def extent(self) -> Vector:

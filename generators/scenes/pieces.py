@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from eqforge.generators.scenes.manifest import Asset
+from eqforge.generators.scenes.manifest import Asset, tipped
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, Vector
 
@@ -55,7 +55,8 @@ class Piece:
     def asset_in(self, number: int) -> Asset:
         """Return its asset in one of the scenes, tipped over where it lies there."""
         asset = self.asset if self.other is None or number == 0 else self.other
-        return asset.lying() if self.variants[number].posture == "lying" else asset
+        is_lying = self.variants[number].posture == "lying"
+        return replace(asset, bounds=tipped(asset.bounds)) if is_lying else asset
 
     @property
     def radius(self) -> float:

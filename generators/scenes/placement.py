@@ -81,8 +81,13 @@ class Layout:
         if not _is_in_view(seen, self.settings.image_margin):
             return None
         new = self._placed(item, box, seen, scenes, False)
-        if not all(self._are_clear(new, other, gap) for other in self.placed):
-            return None
+        for other in self.placed:
+            if other.is_support or not set(new.scenes) & set(other.scenes):
+                continue
+            if new.footprint.gap(other.footprint) < self.settings.min_clearance_m:
+                return None
+            if gap >= 0 and new.silhouette.gap(other.silhouette) < gap:
+                return None
         return new
 
     def is_taken(self, piece: Piece, place: Vector) -> bool:
@@ -126,13 +131,6 @@ class Layout:
             if other.silhouette.gap(placed.silhouette) < 0
         ]
         return placed.silhouette.covered_by(nearer) if nearer else 0.0
-
-    def _are_clear(self, new: Placed, other: Placed, gap: float) -> bool:
-        if other.is_support or not set(new.scenes) & set(other.scenes):
-            return True
-        if new.footprint.gap(other.footprint) < self.settings.min_clearance_m:
-            return False
-        return gap < 0 or new.silhouette.gap(other.silhouette) >= gap
 
     def _placed(
         self,

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from eqforge.generators.scenes.claims import (
     difference,
     differs_as_declared,
-    relation_holds,
     relation_margin_deg,
 )
 from eqforge.schemas.records.scenes import (
@@ -74,19 +73,10 @@ def test_relations_are_those_of_the_point_of_view(
     )
 
 
-def test_a_claim_without_a_relation_holds_and_has_no_margin() -> None:
+def test_a_claim_without_a_relation_has_no_margin() -> None:
     spec = scene(item("target", 0, 0))
-    assert relation_holds(spec, claim(None), 45.0)
     with pytest.raises(ValueError, match="names no relation"):
         relation_margin_deg(spec, claim(None))
-
-
-def test_a_relation_holds_by_a_margin_or_not() -> None:
-    spec = scene(item("reference", 0, 0), item("target", 1.0, 0.5))
-    margin = relation_margin_deg(spec, claim("right"))
-    assert relation_holds(spec, claim("right"), margin)
-    assert not relation_holds(spec, claim("right"), margin + 0.01)
-    assert not relation_holds(spec, claim("left"))
 
 
 def pair(first: SceneSpec, second: SceneSpec, change: str = "colour") -> ScenePair:
