@@ -151,8 +151,14 @@ def scatter_related(
         item = replace(target.variants[scene], position=place, yaw_deg=yaw)
         if not layout.add(item, target.asset_in(scene), (scene,)):
             return None
-    is_full = all(_add_somewhere(layout, piece, rng) for piece in draft.distractors)
-    return layout if is_full else None
+    for piece in draft.distractors:
+        for _ in range(SPOTS):
+            x, y = (round(rng.uniform(-REACH_M, REACH_M), DECIMALS) for _ in range(2))
+            if layout.add(put(layout.camera, piece, (x, y, 0.0), rng), piece.asset):
+                break
+        else:
+            return None
+    return layout
 
 
 def scatter_counted(
@@ -171,28 +177,14 @@ def scatter_counted(
     both = [each for each in draft.by_scene if len(each[1]) == 2]
     others = [(piece, (0, 1)) for piece in draft.distractors]
     ordered = [*both, *others, *draft.by_scene[len(both) :]]
-    is_full = all(_add_on(layout, ground, piece, where, rng) for piece, where in ordered)
-    return layout if is_full else None
-
-
-def _add_somewhere(layout: Layout, piece: Piece, rng: Random) -> bool:
-    for _ in range(SPOTS):
-        x, y = (round(rng.uniform(-REACH_M, REACH_M), DECIMALS) for _ in range(2))
-        if layout.add(put(layout.camera, piece, (x, y, 0.0), rng), piece.asset):
-            return True
-    return False
-
-
-def _add_on(
-    layout: Layout, ground: Ground, piece: Piece, where: tuple[int, ...], rng: Random
-) -> bool:
-    """Add an object at a random place on a support, fully on it at any rotation."""
-    for _ in range(SPOTS):
-        place = ground.draw_place(piece.radius, rng)
-        item = put(layout.camera, piece, place, rng)
-        if layout.add(item, piece.asset, where, layout.settings.min_copy_gap):
-            return True
-    return False
+    for piece, where in ordered:
+        for _ in range(SPOTS):
+            item = put(layout.camera, piece, ground.draw_place(piece.radius, rng), rng)
+            if layout.add(item, piece.asset, where, layout.settings.min_copy_gap):
+                break
+        else:
+            return None
+    return layout
 
 
 def _draw_moves(draft: RelatedDraft, settings: SceneSettings, rng: Random) -> Moves:

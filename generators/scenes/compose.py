@@ -28,7 +28,7 @@ from eqforge.generators.scenes.view import (
     corners,
     frame,
 )
-from eqforge.schemas.records.scenes import Relation, SceneCamera, SceneObject, Vector
+from eqforge.schemas.records.scenes import Relation, SceneCamera, Vector
 
 BYSTANDER_SPOTS = 30  # places tried for one of them before it is left out
 
@@ -129,8 +129,17 @@ def compose_related(
     is_deep = any(relation in ("front", "behind") for relation in draft.relations)
     standpoint = draw_standpoint(settings, RAISED * is_deep, progress, rng)
     moves = _draw_moves(draft, standpoint, settings, progress, rng)
-    standpoint = replace(standpoint, pivot=_pivot(standpoint, moves))
-    item, targets = _in_place(draft, standpoint, moves, rng)
+    # The objects are around the scene's middle.
+    places = [beside(camera_before(standpoint), (0.0, 0.0, 0.0), *move) for move in moves]
+    x, y = (round(-sum(place[k] for place in places) / 4, DECIMALS) for k in (0, 1))
+    standpoint = replace(standpoint, pivot=(x, y, PIVOT_M))
+    before, place = camera_before(standpoint), (x, y, 0.0)
+    item = put(before, draft.reference, place, rng)
+    yaw = turn_deg(before, place, draft.target.front_deg, rng)
+    targets = [
+        replace(variant, position=beside(before, place, *move), yaw_deg=yaw)
+        for variant, move in zip(draft.target.variants, moves, strict=True)
+    ]
     boxes = [
         corners(target, draft.target.asset_in(scene).bounds) for scene, target in enumerate(targets)
     ]
@@ -160,7 +169,16 @@ def compose_counted(
     standpoint = replace(standpoint, pivot=(0.0, 0.0, ground.top_m))
     # Copies do not gain from distance as two objects do, one behind the other.
     stepped = 0.0 if settings.distance_m is None else progress
-    camera = frame(_support_with(draft, stand, ground), standpoint, settings, stepped, rng)
+    # The top of the support and the room above it; a copy in its middle sets the size.
+    copy = draft.copies[0]
+    top = corners(stand, draft.support.asset.bounds)[4:]
+    raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
+    item = replace(copy.variants[0], position=(0.0, 0.0, ground.top_m))
+    subjects = Subjects(
+        points=np.concatenate([top * (INNER, INNER, 1.0), raised]),
+        boxes=[corners(item, copy.asset.bounds)],
+    )
+    camera = frame(subjects, standpoint, settings, stepped, rng)
     layout = Layout(camera=camera, settings=settings)
     is_placed = layout.add_support(stand, draft.support.asset) and all(
         _add_copy(layout, ground, each, where, rng) for each, where in draft.by_scene
@@ -172,17 +190,6 @@ def compose_counted(
     # Copies in only one scene come last, so all others keep their numbers in the mask.
     layout.placed.sort(key=lambda placed: len(placed.scenes) == 1)
     return layout
-
-
-def _support_with(draft: CountedDraft, stand: SceneObject, ground: Ground) -> Subjects:
-    copy = draft.copies[0]
-    top = corners(stand, draft.support.asset.bounds)[4:]
-    raised = top * (RAISED_SIDE, RAISED_SIDE, 1.0) + (0.0, 0.0, copy.height)
-    item = replace(copy.variants[0], position=(0.0, 0.0, ground.top_m))
-    return Subjects(
-        points=np.concatenate([top * (INNER, INNER, 1.0), raised]),
-        boxes=[corners(item, copy.asset.bounds)],
-    )
 
 
 def draw_standpoint(
@@ -252,31 +259,9 @@ def _apart(
     return edges + flat * (steps / (1 + steps) if relation == "front" else steps)
 
 
-def _in_place(
-    draft: RelatedDraft, standpoint: Standpoint, moves: Moves, rng: Random
-) -> tuple[SceneObject, list[SceneObject]]:
-    before = camera_before(standpoint)
-    place = (*standpoint.pivot[:2], 0.0)
-    item = put(before, draft.reference, place, rng)
-    yaw = turn_deg(before, place, draft.target.front_deg, rng)
-    targets = [
-        replace(variant, position=beside(before, place, *move), yaw_deg=yaw)
-        for variant, move in zip(draft.target.variants, moves, strict=True)
-    ]
-    return item, targets
-
-
 def camera_before(standpoint: Standpoint) -> SceneCamera:
     """Return a camera in the direction of the standpoint, at any distance."""
     return SceneCamera(position=standpoint.position(USUAL_M), look_at=standpoint.pivot)
-
-
-def _pivot(standpoint: Standpoint, moves: Moves) -> Vector:
-    """Return a point of the reference with the objects around the scene's middle."""
-    camera = camera_before(standpoint)
-    places = [beside(camera, (0.0, 0.0, 0.0), *move) for move in moves]
-    x, y = (-sum(place[k] for place in places) / 4 for k in (0, 1))
-    return (round(x, DECIMALS), round(y, DECIMALS), PIVOT_M)
 
 
 def _add_copy(

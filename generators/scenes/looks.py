@@ -106,7 +106,12 @@ def _glass(graph: Graph, colour: Vector, _: Any) -> None:
     """
     clear, thick = (*colour, 1.0), (*(_THICK * value**2 for value in colour), 1.0)
     facing = graph.node("LayerWeight", {"Blend": 0.5}).outputs["Facing"]
-    rim = graph.math("MAXIMUM", graph.math("POWER", facing, 2.5), _edge(graph))
+    # How near a sharp edge is: 1 on it, 0 on a face or a smooth curve.
+    rounded = _rounded(graph)
+    true = graph.node("NewGeometry", {}).outputs["Normal"]
+    bent = graph.node("VectorMath", {0: rounded, 1: true}, operation="DOT_PRODUCT")
+    edge = graph.ramp(graph.math("SUBTRACT", 1.0, bent.outputs["Value"]), 0.02, 0.25)
+    rim = graph.math("MAXIMUM", graph.math("POWER", facing, 2.5), edge)
     body = graph.mixed(rim, clear, thick)
     through = graph.node("BsdfRefraction", {"Color": body, "Roughness": 0.0, "IOR": _STRAIGHT})
     shine = graph.node("BsdfGlossy", {"Color": (1.0, 1.0, 1.0, 1.0), "Roughness": 0.02})
@@ -124,14 +129,6 @@ def _glass(graph: Graph, colour: Vector, _: Any) -> None:
 def _rounded(graph: Graph) -> Any:
     """Return the normal of a thing whose edges are rounded, in a shader."""
     return graph.node("Bevel", {"Radius": EDGE_M}, samples=4).outputs[0]
-
-
-def _edge(graph: Graph) -> Any:
-    """Return how near a sharp edge is, in a shader: 1 on it, 0 on a face or a smooth curve."""
-    rounded = _rounded(graph)
-    true = graph.node("NewGeometry", {}).outputs["Normal"]
-    bent = graph.node("VectorMath", {0: rounded, 1: true}, operation="DOT_PRODUCT").outputs["Value"]
-    return graph.ramp(graph.math("SUBTRACT", 1.0, bent), 0.02, 0.25)
 
 
 def _metal(graph: Graph, colour: Vector, _: Any) -> None:

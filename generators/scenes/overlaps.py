@@ -145,7 +145,7 @@ def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
     longest.
     """
     found = []
-    bodies = [(each.spec.name, _body(each)) for each in placed]
+    bodies = [(each.spec.name, _parts(each)) for each in placed]
     for (first, parts), (second, others) in itertools.combinations(bodies, 2):
         depths = (_depth_m(part, other) for part, other in itertools.product(parts, others))
         if (depth_m := max(depths, default=0.0)) > TOUCH_M:
@@ -153,25 +153,24 @@ def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:
     return tuple(found)
 
 
-def _body(placed: Placed) -> list[Part]:
+def _parts(placed: Placed) -> list[Part]:
+    """Return an object's parts where they stand in the scene, in metres."""
     from trimesh.transformations import quaternion_matrix
 
+    if placed.files is None:
+        parts: tuple[Part, ...] = (BALL,) if placed.spec.asset == "kubric:sphere" else (BOX,)
+    elif placed.files.simulation is None:
+        return []
+    else:
+        try:
+            parts = collision_parts(placed.files.simulation)
+        except InputError as error:
+            raise InputError(f"asset {placed.spec.asset!r}: {error}") from error
     turn = placed.spec.scale * quaternion_matrix(placed.quaternion)[:3, :3]
     return [
         Part(corners=part.corners @ turn.T + placed.origin, radius=part.radius * placed.spec.scale)
-        for part in _parts(placed)
+        for part in parts
     ]
-
-
-def _parts(placed: Placed) -> tuple[Part, ...]:
-    if placed.files is None:
-        return (BALL,) if placed.spec.asset == "kubric:sphere" else (BOX,)
-    if placed.files.simulation is None:
-        return ()
-    try:
-        return collision_parts(placed.files.simulation)
-    except InputError as error:
-        raise InputError(f"asset {placed.spec.asset!r}: {error}") from error
 
 
 def _depth_m(first: Part, second: Part) -> float:

@@ -156,13 +156,19 @@ def cut_regions(
         return tuple(found for _ in regions)
     path, data = found
     ledger, store = cutter.ledger(), cutter.store
-    inputs = [path, sha256_hex(data), size, [asdict(region) for region in regions]]
+    sha256 = sha256_hex(data)
+    inputs = [path, sha256, size, [asdict(region) for region in regions]]
     known = ledger.recall(inputs, Crops)
     if known is not None and all(
         store.exists(row.image_id, row.suffix, row.num_bytes) for row in _rows(known.found)
     ):
         return known.found
-    crops = _cut(regions, size, path, data, cutter)
+    pixels = _decode(data, size, cutter.encoding.max_pixels)
+    crops: tuple[Crop | Rejection, ...]
+    if isinstance(pixels, Rejection):
+        crops = (pixels,) * len(regions)
+    else:
+        crops = tuple(_cut_one(region, pixels, (path, sha256), cutter) for region in regions)
     # A failure may be the machine's: another run tries it again.
     if not any(isinstance(c, Rejection) and c.reason.startswith("error:") for c in crops):
         store.sync((row.image_id, row.suffix) for row in _rows(crops))
@@ -186,20 +192,6 @@ def _read(root: SourceFolder, paths: Sequence[str]) -> tuple[str, bytes] | Rejec
         if found.reason != "image_missing":
             return found
     return Rejection(reason="image_missing", detail=" or ".join(paths))
-
-
-def _cut(
-    regions: Sequence[Region],
-    size: tuple[int, int] | None,
-    path: str,
-    data: bytes,
-    cutter: Cutter,
-) -> tuple[Crop | Rejection, ...]:
-    pixels = _decode(data, size, cutter.encoding.max_pixels)
-    if isinstance(pixels, Rejection):
-        return tuple(pixels for _ in regions)
-    sha256 = sha256_hex(data)
-    return tuple(_cut_one(region, pixels, (path, sha256), cutter) for region in regions)
 
 
 def _decode(

@@ -11,7 +11,7 @@ import numpy as np
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.scores import Rejection, Score
+from eqforge.schemas.records.scores import Rejection
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.simat import CaptionRow, GalleryRow, QueryRow
 from eqforge.transforms.dataset.ledger import Ledger
@@ -112,7 +112,21 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
         queries += _asked(planned, crop, scores, captions, rules)
         if wanted:
             own = scores.get(captions[planned.region.triplet.triplet_id], ())
-            gallery.append(_gallery_row(planned, crop, () if isinstance(own, Rejection) else own))
+            region = planned.region
+            gallery.append(
+                GalleryRow(
+                    region_id=region.region_id,
+                    source_id=region.image_id,
+                    source_path=crop.source_path,
+                    source_sha256=crop.source_sha256,
+                    triplet_id=region.triplet.triplet_id,
+                    image_id=None if crop.image is None else crop.image.image_id,
+                    subject_box=region.subject_box,
+                    object_box=region.object_box,
+                    box=crop.box,
+                    scores=() if isinstance(own, Rejection) else own,
+                )
+            )
             images |= {} if crop.image is None else {crop.image.image_id: crop.image}
     used = {row.triplet_id for row in gallery}
     used |= {query.row.target_triplet_id for query in queries if query.is_wanted}
@@ -125,22 +139,6 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
         queries=tuple(queries),
         candidates=len(gallery) + sum(reject.stage == RELATIONS_STAGE.name for reject in rejects),
         kept=len(gallery),
-    )
-
-
-def _gallery_row(planned: PlannedRegion, crop: Crop, scores: tuple[Score, ...]) -> GalleryRow:
-    region = planned.region
-    return GalleryRow(
-        region_id=region.region_id,
-        source_id=region.image_id,
-        source_path=crop.source_path,
-        source_sha256=crop.source_sha256,
-        triplet_id=region.triplet.triplet_id,
-        image_id=None if crop.image is None else crop.image.image_id,
-        subject_box=region.subject_box,
-        object_box=region.object_box,
-        box=crop.box,
-        scores=scores,
     )
 
 
