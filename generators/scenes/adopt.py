@@ -30,8 +30,7 @@ from eqforge.generators.scenes.scan_files import (
 
 Look: TypeAlias = Callable[[Mapping[str, bytes], str, Mapping[str, str]], Looks]
 Axis = Literal["Y", "Z"]
-CLASH_SHARE = 0.08
-"""Share of another colour of a surface, from which on it is not recoloured to that."""
+CLASH_SHARE = 0.08  # share of another colour from which on a surface is not recoloured to it
 
 _AXES: Mapping[Axis, Mapping[str, str]] = {
     "Z": AS_STORED,
@@ -160,7 +159,6 @@ def _changing(looks: Looks, colour: str) -> list[str] | None:
 
 
 NOUNS = str(Path(__file__).parent / "data" / "gso_nouns.json")
-"""Words for phrases in the names of Google Scanned Objects, and for its categories."""
 
 _EDGES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=[A-Za-z])(?=\d)")
 

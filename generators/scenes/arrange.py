@@ -16,13 +16,7 @@ from eqforge.generators.scenes.compose import (
     draw_standpoint,
 )
 from eqforge.generators.scenes.legible import is_shown
-from eqforge.generators.scenes.pieces import (
-    CountedDraft,
-    Piece,
-    RelatedDraft,
-    Spots,
-    StagedDraft,
-)
+from eqforge.generators.scenes.pieces import CountedDraft, Piece, RelatedDraft, Spots, StagedDraft
 from eqforge.generators.scenes.placement import (
     BOTH,
     Ground,
@@ -208,9 +202,7 @@ def _draw_moves(draft: RelatedDraft, settings: SceneSettings, rng: Random) -> Mo
 
 
 ASKEW_DEG = 9.0  # how far things that are all turned alike are turned from the camera at most
-
-InPlace = tuple[Piece, tuple[SceneObject, SceneObject]]
-"""A thing as the first and the second scene have it."""
+InPlace = tuple[Piece, tuple[SceneObject, SceneObject]]  # in both scenes
 
 
 def compose_staged(

@@ -25,9 +25,7 @@ from eqforge.core.urls import public
 from eqforge.generators.scenes.manifest import Asset, read_manifest
 from eqforge.schemas.records.scenes import Vector
 
-Place = Literal["indoors", "outdoors"]
-"""Where an environment picture was taken, and where there are floors of a kind."""
-
+Place = Literal["indoors", "outdoors"]  # of an environment picture, and of floors
 BUILTIN = "builtin"
 BUILTIN_MANIFEST = str(Path(__file__).parent / "data" / "assets.json")
 STAGE_MANIFEST = str(Path(__file__).parent / "data" / "stage.json")
@@ -202,8 +200,7 @@ def _is_complete(folder: Path) -> bool:
 MAX_FILES = 1_000
 MAX_NAME_BYTES = 255
 MAX_UNPACKED_BYTES = 2 * 1024**3
-MAX_HEADER_BYTES = 8 * 1024**2
-"""Of all that is no file's content: tarfile holds long names and extended headers in memory."""
+MAX_HEADER_BYTES = 8 * 1024**2  # tarfile holds long names and headers in memory
 
 
 class BadArchive(ValueError):

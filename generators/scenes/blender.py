@@ -24,7 +24,6 @@ from eqforge.core.errors import InputError
 from eqforge.schemas.records.scenes import RenderSettings
 
 CRYPTOMATTE_OBJECTS = 6  # how many objects are distinguished within one pixel; Blender's default
-
 _LAYERS = [f"CryptoObject{index:02d}" for index in range(CRYPTOMATTE_OBJECTS // 2)]
 
 VIEW_TRANSFORM = "Standard"
@@ -190,8 +189,7 @@ def _add_mesh(renderer: Any, asset: Any) -> Any:
     return _link_object(renderer, asset, made)
 
 
-GPU_KINDS = ("OPTIX", "CUDA")
-"""In the order of preference; OptiX needs a newer driver and is faster where there is one."""
+GPU_KINDS = ("OPTIX", "CUDA")  # OptiX is faster, and needs a newer driver
 
 
 def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:

@@ -21,8 +21,7 @@ from eqforge.schemas.records.scenes import (
     SceneSpec,
 )
 
-HALF_SECTOR_DEG = 45.0
-"""Left, right, front and behind share the directions around an object equally."""
+HALF_SECTOR_DEG = 45.0  # the four relations share the directions around an object equally
 
 HEADING_DEG: Mapping[Relation, float] = {
     "behind": 0.0,

@@ -31,15 +31,10 @@ from eqforge.generators.scenes.view import (
 from eqforge.schemas.records.scenes import Relation, SceneCamera, Vector
 
 BYSTANDER_SPOTS = 30  # places tried for one of them before it is left out
-
-LEAST = 0.006
-"""Least share of the picture that one covers, unless the user wants smaller objects, or farther."""
-
+LEAST = 0.006  # least share of the picture that one covers, unless the user wants less
 MAX_HIDDEN = 0.35  # greatest share of the box of one that nearer boxes hide
 MOST = 0.9  # greatest size of one in the picture, as a share of the largest named object's
-
-AHEAD = (0.7, 2.6)
-"""How far from the camera they stand, as a share of the distance of the scene's middle."""
+AHEAD = (0.7, 2.6)  # their distances from the camera, as shares of the scene's
 
 
 def add_bystanders(
@@ -103,20 +98,11 @@ SPOTS = 50  # places tried for one copy before an attempt is given up
 PIVOT_M = 0.35  # height of the point around which the camera is turned, above the floor
 USUAL_M = 4.0  # a distance of the camera, to judge what hides what before it is known
 RAISED = 0.6  # share of the elevations that is left out where one object is behind the other
-
-STEEPER_DEG = 16.0
-"""How much higher than usual the camera may be in the last try: tall objects hide others."""
-
-STRAIGHT_DEG = 5.0
-"""How far from its direction a target is where another caption says another direction."""
-
+STEEPER_DEG = 16.0  # how much higher the camera may be in the last try: tall objects hide others
+STRAIGHT_DEG = 5.0  # how far a target is off its direction where the captions name two
 GAPS_M = (0.1, 0.45)  # between two objects side by side
 MAX_APART_M = 3.0  # between the middles of two objects one behind the other, in the first try
-
-INNER = 0.94
-"""Share of a support's sides that keeps the margin to the picture's edge; what is beyond may come
-nearer to it."""
-
+INNER = 0.94  # share of a support's sides that keeps the margin to the picture's edge
 RAISED_SIDE = 0.7  # share of a support's sides above which the tops of the copies are in view
 SHRINK = 0.3  # by how much copies shrink over the first quarter of the tries
 STEEPEST_DEG = 70.0  # how high the camera is at most where it is higher than all of its elevations

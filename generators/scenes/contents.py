@@ -18,13 +18,9 @@ from eqforge.generators.scenes.palette import PALETTE, are_distinct, distinct_pa
 from eqforge.schemas.records.scenes import Attribute, Relation, SurfaceMaterial
 
 RELATIONS: tuple[Relation, ...] = ("left", "right", "front", "behind")
-MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")
-"""Of things on the plain stage, where no words say what a thing may be made of."""
-
+MATERIALS: tuple[SurfaceMaterial, ...] = ("rubber", "metal", "glass")  # on the plain stage
 SIZES = ("small", "large")
-SHAPE_TOLERANCE = 0.1
-"""Greatest difference of the sides of two scans that are exchanged, as shares of the longest."""
-
+SHAPE_TOLERANCE = 0.1  # of the sides of two scans that are exchanged, as shares of the longest
 PLAIN = ""  # instead of a colour: the asset as it is, if no word names its colour
 
 

@@ -15,15 +15,9 @@ from eqforge.core.files.pictures import FILE_SUFFIXES, why_unreadable
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import fetch_archive, files_of, unpack_into
 from eqforge.generators.scenes.manifest import Asset, read_words
-from eqforge.generators.scenes.mesh_files import (
-    libraries_of,
-    pictures_named,
-    read_gltf,
-    read_text,
-)
+from eqforge.generators.scenes.mesh_files import libraries_of, pictures_named, read_gltf, read_text
 
 GSO_WORDS = str(Path(__file__).parent / "data" / "gso_words.json")
-"""Words for some of the Google Scanned Objects, by their ids; none of the meshes was looked at."""
 
 Words = Mapping[str, Any]
 _URDF_FILE = re.compile(r'filename="([^"]*)"')

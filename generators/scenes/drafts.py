@@ -38,12 +38,9 @@ from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, SurfaceMaterial, Vector
 
 T = TypeVar("T")
-SIZE_FACTORS = {"small": 0.65, "large": 1.3}
-"""Scales of a small and a large object relative to the usual size; the ratio is 2."""
-
+SIZE_FACTORS = {"small": 0.65, "large": 1.3}  # relative to the usual size; the ratio is 2
 COPY_FACTOR = 0.9  # scale of objects on a support, relative to the usual size
 LEAST_FACTOR = 0.65  # of distractors on a support: smaller ones would hardly be seen
-
 SUPPORT_SIDE_M = 2.9
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
+from eqforge.generators.scenes.palette import LUMINANCE
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.records.scenes import Environment, SceneCamera, Sun, Vector
 
@@ -27,26 +28,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-LUMINANCE = (0.2126, 0.7152, 0.0722)  # of linear red, green and blue, by Rec. 709
 WHITE_CARDS = 8.0  # least clamp, in radiances of a white card that lies on the floor
 KEPT = 0.998  # share of the upper hemisphere that no clamp reaches: a wide bright sky is no speck
 NEXT_TO_NOTHING = 0.01  # share of the light on the floor below which what was clamped is no sun
-
-INFINITE = 65504.0
-"""Taken for infinite pixels: the greatest number of the format they are stored in."""
-
-HEIGHT_DEG = (24.0, 38.0)
-"""Of the sun above the horizon: shadows are 1.3 to 2.2 times as long as things are tall."""
-
-ASIDE_DEG = (40.0, 105.0)
-"""Between the sun and the camera, seen from above: from the camera's side to just behind things."""
-
+INFINITE = 65504.0  # stands for infinite pixels: the greatest number of their format
+HEIGHT_DEG = (24.0, 38.0)  # of the sun: shadows are 1.3 to 2.2 times as long as things are tall
+ASIDE_DEG = (40.0, 105.0)  # of the sun from the camera, seen from above
 WIDTH_DEG = (2.0, 6.0)  # diameter of the sun
 FACING = (0.8, 1.0)  # the sun's irradiance on what faces it, as a share of all light on the floor
-
-TINT = (0.55, 1.5)
-"""Least and greatest red, green and blue of the sun, which balances the colour of the sky."""
-
+TINT = (0.55, 1.5)  # range of red, green and blue of the sun, which balances the sky
 DIGITS = 5  # significant digits of what is measured: the last bits of a sum differ between machines
 
 

@@ -55,24 +55,20 @@ def import_kubric(scratch: str) -> None:
     """Import Blender and kubric; `scratch` takes temporary files until the next call."""
     check_installed()
     if "kubric" not in sys.modules:
-        _import_blender(scratch)
+        os.environ["TMPDIR"] = scratch  # Blender makes its folder on import
+        try:
+            blender: Any = importlib.import_module("bpy")
+        except ImportError as error:
+            raise InputError(
+                f"Blender cannot be loaded: {error}; it needs shared libraries of the system: "
+                f"apt-get install {' '.join(SYSTEM_PACKAGES)}"
+            ) from error
+        blender.ops.wm.read_factory_settings(use_empty=True)  # ignores the user's settings
         stand_in_for_tensorflow()
         stand_in_for_sklearn()
         importlib.import_module("kubric")
     bpy: Any = sys.modules["bpy"]
     bpy.context.preferences.filepaths.temporary_directory = scratch
-
-
-def _import_blender(scratch: str) -> None:
-    os.environ["TMPDIR"] = scratch  # Blender makes its folder on import
-    try:
-        bpy: Any = importlib.import_module("bpy")
-    except ImportError as error:
-        raise InputError(
-            f"Blender cannot be loaded: {error}; it needs shared libraries of the system: "
-            f"apt-get install {' '.join(SYSTEM_PACKAGES)}"
-        ) from error
-    bpy.ops.wm.read_factory_settings(use_empty=True)  # ignores the user's settings
 
 
 def stand_in_for_tensorflow() -> None:

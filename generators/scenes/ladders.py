@@ -37,16 +37,12 @@ COPY_M = 0.32  # largest extent of a copy that is counted
 CELLS = 3  # copies stand in a square of so many rows and columns on each side
 CELL_M, DEEP_M = 0.46, 0.7  # width and depth of a cell
 AISLE_M = 0.5  # between the two sides
-
-HIGH = 1.5
-"""Where copies are counted the camera is higher than its elevations by half of their range."""
-
+HIGH = 1.5  # where copies are counted the camera is higher by half of its range
 LIGHTNESS, CHROMA = 52.0, 0.4
 """L* of the middle of a ladder of lightness, and the share of a colour's chroma that is left: so
 pale a colour may be lighter and darker."""
 
-_BASES = ("red", "green", "blue", "purple", "pink", "grey")
-"""Colours that stay what they are called when they are pale."""
+_BASES = ("red", "green", "blue", "purple", "pink", "grey")  # they keep their name when pale
 
 
 def num_ladders(vocabulary: Vocabulary, grade: Grade) -> int:

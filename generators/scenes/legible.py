@@ -15,10 +15,7 @@ from eqforge.schemas.records.scenes import Claim, Relation
 SIDES = ("left", "right")
 MIN_SIDE = 0.11  # how far left or right of its reference a target is at least, in picture widths
 MAX_CROSSED_SIDE = 0.06  # how far it is at most, where only the other caption says so
-
-MIN_DEPTH_M = 0.5
-"""How far in front of or behind its reference a target is at least, along the view."""
-
+MIN_DEPTH_M = 0.5  # least distance in front of or behind the reference, along the view
 MAX_CROSSED_DEPTH_M = 0.3  # how far it is at most, where only the other caption says so
 MIN_COPY = 0.01  # the same of copies, if they are few
 MAX_NAMED = 0.27  # greatest share of the picture that one covers
@@ -90,7 +87,6 @@ def _along(margins: tuple[float, float], relation: Relation) -> float:
 
 
 MAX_NEAR = 0.03  # greatest gap of things that are next to each other, in picture widths
-
 MAX_CROSSED_HEIGHT = 0.04
 """How much higher the lower end of a thing is, where only the other caption says that it is on the
 other one, in picture widths."""

@@ -103,18 +103,19 @@ def _looks(made: Any, alive: Callable[[], None]) -> Looks:
     lines += [f"f {a} {b} {c}\n" for a, b, c in hull.faces + 1]
     seen = [(name_in_file(name), each) for name, each in seen_colours(made)]
     total = max(sum(each.area for _, each in seen), 1e-12)
+    surfaces = {}
+    for name in dict(seen):
+        parts = [each for other, each in seen if other == name]
+        area = sum(each.area for each in parts)
+        colours = _shares(parts, max(area, 1e-12))
+        surfaces[name] = Surface(share=area / total, colours=colours)
     return Looks(
         low=tuple(low.round(6).tolist()),
         high=tuple(high.round(6).tolist()),
         hull="".join(lines),
         colours=_shares([each for _, each in seen], total),
-        surfaces={name: _surface([e for n, e in seen if n == name], total) for name, _ in seen},
+        surfaces=surfaces,
     )
-
-
-def _surface(parts: list[Seen], total: float) -> Surface:
-    area = sum(each.area for each in parts)
-    return Surface(share=area / total, colours=_shares(parts, max(area, 1e-12)))
 
 
 def _shares(parts: list[Seen], total: float) -> dict[str, float]:

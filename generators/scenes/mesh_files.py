@@ -142,8 +142,7 @@ def is_file(path: Path) -> bool:
 GLTF = (".glb", ".gltf")
 _MAGIC, _JSON = b"glTF", b"JSON"
 _DRACO = "KHR_draco_mesh_compression"
-_STANDING = (1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1)
-"""Turns y up to z up; columns first, as the format has matrices."""
+_STANDING = (1, 0, 0, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 0, 0, 1)  # y up to z up, by columns
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,9 +31,7 @@ class Part:
 
 
 BALL = Part(corners=np.zeros((1, 3)), radius=1.0)  # kubric's sphere
-
-BOX = Part(corners=np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T)
-"""kubric's cube, two units wide."""
+BOX = Part(corners=np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T)  # kubric's cube
 
 
 @functools.lru_cache(maxsize=256)
@@ -133,9 +131,7 @@ def _numbers(text: str, count: int) -> NDArray[np.float64]:
 
 
 TOUCH_M = 1e-4  # objects that overlap by no more only touch
-
-EXACT_M, EXACT_SHARE = 1e-6, 1e-3
-"""A depth is found to so many metres, or to this share of it where that is more."""
+EXACT_M, EXACT_SHARE = 1e-6, 1e-3  # of a depth: the larger of the two counts
 
 
 def overlaps(placed: Sequence[Placed]) -> tuple[Overlap, ...]:

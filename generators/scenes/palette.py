@@ -70,28 +70,17 @@ Floats: TypeAlias = "NDArray[np.floating[Any]]"
 
 SAMPLES_PER_TRIANGLE = 16  # points of a triangle at which its texture is looked at, at most
 SAMPLES = 60_000  # points of a surface that are enough to tell its colours
-
-MAIN_SHARE = 0.6
-"""Share of a surface that looks like a colour, from which on the thing is called so."""
-
+MAIN_SHARE = 0.6  # share of a surface in a colour from which on the thing is called so
 _LIGHTNESS = 0.6  # weight of a step of L* beside one of a* or b*: light and shade change L*
-
 _ALIKE, _ANOTHER = 20.0, 45.0
 """Distances in a* and b*, at equal lightness, up to which a texel has the main colour, and from
 which on it has another one."""
 
-_LIGHTER = (25.0, 45.0)
-"""The same of how much lighter a texel is: a white stripe on black stays white."""
-
-_DARKER = (50.0, 65.0)
-"""The same of how much darker: black print on white stays black, and a shadow in a fold changes."""
-
+_LIGHTER = (25.0, 45.0)  # how much lighter a texel may be: a white stripe on black stays white
+_DARKER = (50.0, 65.0)  # how much darker: black print on white stays black, a shadow changes
 _RATIOS = (0.5, 1.25)  # least and greatest cube root of a texel's share of the mean luminance
-
-_BLACK = 0.02
-"""What is added to luminances before they are compared: no black is seen as half of another."""
-
-_LUMINANCE = (0.2126, 0.7152, 0.0722)
+_BLACK = 0.02  # added to luminances before they are compared: no black is half of another
+LUMINANCE = (0.2126, 0.7152, 0.0722)  # of linear red, green and blue, by Rec. 709
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -118,7 +107,7 @@ def shown_colours(texels: Floats, areas: Floats) -> Shown:
     """
     linear = decoded(texels)
     names = list(PALETTE)
-    nearest = _nearest(_lab(linear))
+    nearest = _nearest(lab_of(linear))
     totals = np.bincount(nearest, weights=areas, minlength=len(names)) / areas.sum()
     order = np.argsort(-totals, kind="stable")
     main = nearest == order[0]
@@ -136,8 +125,8 @@ def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float
     then all of it gets the colour.
     """
     linear = decoded(texels)
-    mean = float(shown.colour @ _LUMINANCE)
-    luminances = linear @ np.array(_LUMINANCE)
+    mean = float(shown.colour @ LUMINANCE)
+    luminances = linear @ np.array(LUMINANCE)
     ratios = (luminances + _BLACK) / (mean + _BLACK)
     shade = np.clip(np.cbrt(ratios), *_RATIOS)[..., None] ** 3
     painted = encoded(np.clip(np.array(colour) * shade, 0.0, 1.0))
@@ -211,10 +200,10 @@ def encoded(linear: Floats) -> NDArray[np.float64]:
 def _main_share(linear: Floats, ratios: Floats, colour: Floats) -> NDArray[np.float64]:
     """Return how much each texel has of the main colour, 1 for all."""
     level = np.where(ratios > 1e-3, 1 / np.maximum(ratios, 1e-3), 1.0)[..., None]
-    main = _lab(colour[None])[0]
-    seen = _lab(linear * level)
+    main = lab_of(colour[None])[0]
+    seen = lab_of(linear * level)
     aside = np.linalg.norm(seen[..., 1:] - main[1:], axis=-1)
-    lighter = _lab(linear)[..., 0] - main[0]
+    lighter = lab_of(linear)[..., 0] - main[0]
     another = _smooth(aside, _ALIKE, _ANOTHER), _smooth(lighter, *_LIGHTER)
     return np.prod([1 - each for each in (*another, _smooth(-lighter, *_DARKER))], axis=0)
 
@@ -231,14 +220,14 @@ def _nearest(lab: NDArray[np.float64]) -> NDArray[np.intp]:
     found = np.zeros(len(lab), np.intp)
     for place, colour in enumerate(PALETTE.values()):
         for shade in SHADES:
-            known = _lab(np.clip(np.array(colour) * shade, 0, 1)[None])[0]
+            known = lab_of(np.clip(np.array(colour) * shade, 0, 1)[None])[0]
             distance = (((lab - known) * weights) ** 2).sum(axis=-1)
             nearer = distance < best
             best[nearer], found[nearer] = distance[nearer], place
     return found
 
 
-def _lab(linear: Floats) -> NDArray[np.float64]:
+def lab_of(linear: Floats) -> NDArray[np.float64]:
     """Return CIE L*a*b* at D65 of linear sRGB (CIE 15:2004, section 8.2.1)."""
     from skimage.color import xyz2lab
     from skimage.color.colorconv import xyz_from_rgb
@@ -249,18 +238,18 @@ def _lab(linear: Floats) -> NDArray[np.float64]:
 
 
 def lightness_of(colour: Vector) -> float:
-    return float(_lab(np.array(colour)[None])[0, 0])
+    return float(lab_of(np.array(colour)[None])[0, 0])
 
 
 def paled(colour: Vector, lightness: float, chroma: float) -> Vector:
     """Return a colour of the same hue in another lightness, with a share of its chroma."""
-    a, b = _lab(np.array(colour)[None])[0, 1:] * chroma
+    a, b = lab_of(np.array(colour)[None])[0, 1:] * chroma
     return _surface(np.array((lightness, a, b)))
 
 
 def shifted(colour: Vector, steps: float) -> Vector:
     """Return a colour with the same a* and b* and a lightness that is so many steps greater."""
-    return _surface(_lab(np.array(colour)[None])[0] + (steps, 0.0, 0.0))
+    return _surface(lab_of(np.array(colour)[None])[0] + (steps, 0.0, 0.0))
 
 
 def _surface(lab: NDArray[np.float64]) -> Vector:

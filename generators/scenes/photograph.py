@@ -15,7 +15,6 @@ from eqforge.generators.scenes.surroundings import floor_facts
 from eqforge.schemas.records.scenes import Environment, FloorTexture, SceneCamera, SceneSpec, Sun
 
 VIEWPOINT_M = 1.6  # height from which environment pictures are taken
-
 DOME_SIDES = 96
 MAP_PX = 256  # width of the map by which directions of light are drawn
 LOWEST = -0.1  # sine of the elevation below which nothing shines: there is the floor
@@ -109,7 +108,6 @@ RIM, BEHIND = 1.7, 1.3
 """Least radius of the whole floor, in radii of the texture, and in the camera's distances."""
 
 FINE_STEPS = 997  # moves of a piece that may be moved by any length
-
 _SECOND = (2.399, (0.37, 0.71, 0.0))
 """Turn in radians, and offset in tiles, of the texture's second copy."""
 

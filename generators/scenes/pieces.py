@@ -13,9 +13,7 @@ Spot = tuple[float, float, float]
 floor, in metres."""
 
 Spots = Mapping[str, Spot]  # by the names of objects
-
-MIN_NAMED = 0.03
-"""Least share of the picture that an object covers which a caption names, in the first try."""
+MIN_NAMED = 0.03  # least share of the picture that a named object covers, in the first try
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,19 +14,14 @@ from eqforge.generators.scenes.view import (
     Points,
     Shape,
     corners,
-    footprint,
     project,
     shape_of,
 )
 from eqforge.schemas.records.scenes import SceneCamera, SceneObject, Vector
 
-Moves = tuple[tuple[float, float], tuple[float, float]]
-"""Direction and distance of a target from its reference, in both scenes."""
-
+Moves = tuple[tuple[float, float], tuple[float, float]]  # both scenes' direction and distance
 BOTH = (0, 1)
-MAX_HIDDEN_OF_OTHERS = 0.7
-"""Maximum share of an object's box that others may hide, if no caption names the object."""
-
+MAX_HIDDEN_OF_OTHERS = 0.7  # greatest hidden share of an object's box if no caption names it
 MAX_ASKEW_DEG = 55.0  # maximum angle between an object's front and the direction to the camera
 
 
@@ -144,7 +139,7 @@ class Layout:
         return Placed(
             item=item,
             scenes=tuple(scenes),
-            footprint=footprint(box),
+            footprint=shape_of(box[:4, :2]),
             silhouette=shape_of(seen),
             middle=(x, y, z),
             distance_m=math.dist((x, y, z), self.camera.position),

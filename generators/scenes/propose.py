@@ -7,11 +7,7 @@ from random import Random
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import derive_seed
-from eqforge.generators.scenes.arrange import (
-    arrange_counted,
-    arrange_related,
-    arrange_staged,
-)
+from eqforge.generators.scenes.arrange import arrange_counted, arrange_related, arrange_staged
 from eqforge.generators.scenes.assets import BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import STEPS

@@ -65,9 +65,7 @@ def render(request: Any, alive: Callable[[], None]) -> Iterator[dict[str, Any]]:
         yield {"input_error": str(error)}
 
 
-@lru_cache(maxsize=1)
-def _library(manifest: str, cache: str) -> AssetLibrary:
-    return AssetLibrary(manifest, cache)
+_library = lru_cache(maxsize=1)(AssetLibrary)
 
 
 @contextlib.contextmanager

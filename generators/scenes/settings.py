@@ -15,9 +15,7 @@ _ELEVATION_DEG: Mapping[StageName, Range] = {"photo": (15.0, 32.0), "plain": (22
 _MOST_HIDDEN: Mapping[StageName, float] = {"photo": 0.45, "plain": 0.35}
 _CROWD_M: Mapping[StageName, float] = {"photo": 1.45, "plain": 1.12}
 DISTANCE_M: Range = (4.5, 6.0)  # of the camera, on the plain stage
-
-MAX_STEP_BACK = 0.5
-"""How much farther away the camera is in the last try, as a share; large objects need room."""
+MAX_STEP_BACK = 0.5  # how much farther away the camera is in the last try: large objects need room
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

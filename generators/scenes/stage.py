@@ -150,7 +150,26 @@ class Stage:
         return placed[corners.reshape(-1, 3)]
 
     def _add_object(self, index: int, placed: Placed, stage: StageName) -> Any:
-        thing = _kubric_object(f"object_{index:04d}", placed)
+        import kubric
+
+        common = {
+            "name": f"object_{index:04d}",
+            "position": placed.origin,
+            "quaternion": placed.quaternion,
+            "scale": placed.spec.scale,
+            "bounds": placed.bounds,
+        }
+        if placed.files is None:
+            shapes = {"kubric:cube": kubric.Cube, "kubric:sphere": kubric.Sphere}
+            thing = shapes[placed.spec.asset](**common)
+        else:
+            thing = kubric.FileBasedObject(
+                asset_id=placed.spec.asset,
+                render_filename=str(placed.files.render),
+                render_import_kwargs=dict(placed.files.import_kwargs),
+                simulation_filename=None,
+                **common,
+            )
         self.scene += thing
         parts = None if placed.files is None else placed.files.parts
         made = thing.linked_objects[self._renderer]
@@ -167,29 +186,6 @@ class Stage:
                 )
             override_surface(made, trim, "rubber", (part,))  # a colour that shines looks another
         return thing
-
-
-def _kubric_object(name: str, placed: Placed) -> Any:
-    import kubric
-
-    common = {
-        "name": name,
-        "position": placed.origin,
-        "quaternion": placed.quaternion,
-        "scale": placed.spec.scale,
-        "bounds": placed.bounds,
-    }
-    if placed.files is None:
-        return {"kubric:cube": kubric.Cube, "kubric:sphere": kubric.Sphere}[placed.spec.asset](
-            **common
-        )
-    return kubric.FileBasedObject(
-        asset_id=placed.spec.asset,
-        render_filename=str(placed.files.render),
-        render_import_kwargs=dict(placed.files.import_kwargs),
-        simulation_filename=None,
-        **common,
-    )
 
 
 def _surroundings(spec: SceneSpec) -> list[Any]:

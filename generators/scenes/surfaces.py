@@ -18,12 +18,8 @@ from eqforge.generators.scenes.palette import (
 )
 from eqforge.schemas.records.scenes import SurfaceMaterial, Vector
 
-_OPAQUE = 0.5
-"""Alpha from which on a surface is seen, and transmission from which on what lies behind it is."""
-
-_DARK = 0.02
-"""Mean of a texture of light up to which its surface is seen by the light that falls on it."""
-
+_OPAQUE = 0.5  # least alpha of what is seen, and transmission of what is seen through
+_DARK = 0.02  # mean of a texture of light up to which its surface shows reflected light
 _ROUGH = 0.15  # roughness from which on metal shows its own colour
 NEUTRAL: Vector = (0.5, 0.5, 0.5)  # colour of an object whose asset has no material
 

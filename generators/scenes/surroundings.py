@@ -14,7 +14,7 @@ import numpy as np
 
 from eqforge.generators.scenes.assets import AssetLibrary, Place, stage_assets
 from eqforge.generators.scenes.environments import draw_environment, place_of
-from eqforge.generators.scenes.palette import encoded
+from eqforge.generators.scenes.palette import lab_of
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import (
@@ -27,7 +27,7 @@ from eqforge.schemas.records.scenes import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 
 MUTED: Mapping[str, tuple[Vector, frozenset[str]]] = {
@@ -92,9 +92,7 @@ def photographed(
     return first, second
 
 
-FAR_ENOUGH = 22.0
-"""CIEDE2000 difference of a floor to the nearest of the objects' colours that stands out."""
-
+FAR_ENOUGH = 22.0  # CIEDE2000 difference of a floor to the nearest colour that stands out
 BRIGHTNESS = (0.85, 1.12)  # least and greatest factor on a texture's light
 HUE = 0.05  # how far the tint's red, green and blue may lie apart from each other
 RADIUS_M = (7.0, 9.0)  # where the floor goes over into the ground of the environment picture
@@ -157,11 +155,6 @@ def _difference(first: Vector, second: Vector) -> float:
     from skimage.color import deltaE_ciede2000
 
     # The last bits of a power differ between machines, and must not choose between two floors.
-    difference = deltaE_ciede2000(_lab(first), _lab(second))  # type: ignore[no-untyped-call]
+    colours = (lab_of(np.array(each)) for each in (first, second))
+    difference = deltaE_ciede2000(*colours)  # type: ignore[no-untyped-call]
     return round(float(difference), 3)
-
-
-def _lab(colour: Vector) -> NDArray[np.float64]:
-    from skimage.color import rgb2lab
-
-    return rgb2lab(encoded(np.array(colour)))

@@ -126,11 +126,6 @@ def shape_of(points: Points) -> Shape:
     return Shape(low=along.min(axis=0), high=along.max(axis=0))
 
 
-def footprint(box: Points) -> Shape:
-    """Return the floor area below an object, in metres, from its box's corners, [8, 3]."""
-    return shape_of(box[:4, :2])
-
-
 def silhouette(camera: SceneCamera, box: Points) -> Shape:
     """Return the outline, in picture widths, of a box, [8, 3], in front of the camera."""
     return shape_of(project(camera, box))
@@ -140,17 +135,12 @@ FILL = 0.5
 """Share of the silhouette of its box that an object covers: the median over the renderings of 59
 pairs, in which it is 0.26 for a candle and 0.95 for a cube."""
 
-NEAREST_M = 0.4
-"""Least distance between the camera and what it looks at, along the line to the pivot."""
-
+NEAREST_M = 0.4  # least distance between the camera and what it looks at
 START_M = 4.0  # the distance that is tried first
 STEPS = 4  # distances tried; the last is within 2 % of the nearest that will do
 RESERVE = 0.01  # what the objects keep from the edge beyond what they have to, in picture widths
 FARTHER = (1.0, 1.12)  # factors on the least distance
-
-STEP_BACK = 1.5
-"""How much farther the camera may be in the last try: from there, objects hide less of others."""
-
+STEP_BACK = 1.5  # how much farther the camera may be in the last try: objects hide less
 SLACK = 0.9  # how much of what the picture has left beside the objects they may be shifted by
 
 

@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eqforge.generators.scenes.claims import (
-    difference,
-    differs_as_declared,
-    relation_margin_deg,
-)
+from eqforge.generators.scenes.claims import difference, differs_as_declared, relation_margin_deg
 from eqforge.schemas.records.scenes import (
     Backdrop,
     Claim,

@@ -13,7 +13,6 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, stage_assets
 from eqforge.generators.scenes.environments import (
-    LUMINANCE,
     Measured,
     draw_environment,
     environment_ids,
@@ -22,16 +21,11 @@ from eqforge.generators.scenes.environments import (
     measured_of,
     read_high_range,
 )
+from eqforge.generators.scenes.palette import LUMINANCE
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.surroundings import draw_backdrop, draw_light
-from eqforge.schemas.records.scenes import (
-    Backdrop,
-    Environment,
-    SceneCamera,
-    SceneLight,
-    ScenePair,
-)
+from eqforge.schemas.records.scenes import Backdrop, Environment, SceneCamera, SceneLight, ScenePair
 from tests.skies import EVEN, Picture, directions, sky_with_sun, towards
 
 CAMERA = SceneCamera(position=(0.0, -4.0, 1.5), look_at=(0.0, 0.0, 0.3))

@@ -23,12 +23,7 @@ from eqforge.generators.scenes.view import (
     to_camera,
 )
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.scenes import (
-    SceneCamera,
-    SceneObject,
-    ScenePair,
-    SceneSpec,
-)
+from eqforge.schemas.records.scenes import SceneCamera, SceneObject, ScenePair, SceneSpec
 from eqforge.transforms.generated.scene_gates import SceneGates
 
 PHOTO = SceneSettings(pairs=120)

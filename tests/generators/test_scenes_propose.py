@@ -18,11 +18,7 @@ from eqforge.generators.scenes.claims import differs_as_declared, relation_margi
 from eqforge.generators.scenes.contents import Vocabulary, material_colours
 from eqforge.generators.scenes.manifest import Asset, AssetWords
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
-from eqforge.generators.scenes.propose import (
-    NO_ARRANGEMENT,
-    SCENES_STAGE,
-    SceneProposer,
-)
+from eqforge.generators.scenes.propose import NO_ARRANGEMENT, SCENES_STAGE, SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings, scene_settings
 from eqforge.generators.scenes.view import corners, project
 from eqforge.schemas.records.books import Reject

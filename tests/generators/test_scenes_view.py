@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from eqforge.generators.scenes.view import (
     camera_axes,
     corners,
-    footprint,
     project,
     shape_of,
     silhouette,
@@ -137,15 +136,15 @@ def test_the_gap_of_two_footprints_is_never_more_than_their_distance(
         for t in [np.linspace(0, 1, 21)[:, None]]
     ]
     nearest = np.linalg.norm(edges[0][:, None] - edges[1][None], axis=2).min()
-    gap = footprint(boxes[0]).gap(footprint(boxes[1]))
+    gap = shape_of(boxes[0][:4, :2]).gap(shape_of(boxes[1][:4, :2]))
     assert gap <= nearest + 1e-9
     assert gap >= 0.9 * nearest - 0.06 or gap < 0 or nearest < 0.06
 
 
 def test_shapes_side_by_side_are_as_far_apart_as_they_are() -> None:
-    one, other = (footprint(corners(at(x, 0.0), UNIT)) for x in (0.0, 1.5))
+    one, other = (shape_of(corners(at(x, 0.0), UNIT)[:4, :2]) for x in (0.0, 1.5))
     assert one.gap(other) == other.gap(one) == pytest.approx(0.5)
-    assert one.gap(footprint(corners(at(0.75, 0.0), UNIT))) == pytest.approx(-0.25)
+    assert one.gap(shape_of(corners(at(0.75, 0.0), UNIT)[:4, :2])) == pytest.approx(-0.25)
 
 
 def test_what_is_covered_is_the_share_of_the_area() -> None:

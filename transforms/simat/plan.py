@@ -155,8 +155,9 @@ def plan_images(source: Iterable[Region], rules: PlanRules) -> Iterator[PlannedI
     regions = first | again
     shown, counts, rejects = _choose(first, rules)
     rejects |= {name: Rejection(reason="region_twice") for name in again}
-    asked = _published_queries(shown, regions, rules)
-    if asked is None:
+    if rules.queries is not None:
+        asked = _published_queries(rules.queries, shown, regions, rules)
+    else:
         changes = changes_of(counts)
         asked = {
             name: tuple(
@@ -229,17 +230,17 @@ def _choose(
 
 
 def _published_queries(
-    shown: Mapping[str, Region], regions: Mapping[str, Region], rules: PlanRules
-) -> dict[str, tuple[PlannedQuery, ...]] | None:
-    """Return the queries of transfos.csv by region; None where it was not given."""
-    if rules.queries is None:
-        return None
+    published: Sequence[PublishedQuery],
+    shown: Mapping[str, Region],
+    regions: Mapping[str, Region],
+    rules: PlanRules,
+) -> dict[str, tuple[PlannedQuery, ...]]:
     triplets = {region.triplet for region in shown.values()}
     asked: defaultdict[str, list[PlannedQuery]] = defaultdict(list)
-    keys = Counter((query.region_id, query.part, query.target) for query in rules.queries)
+    keys = Counter((query.region_id, query.part, query.target) for query in published)
     if twice := [key for key, n in keys.items() if n > 1]:
         raise InputError(f"--transfos: the query {' '.join(twice[0])} appears twice")
-    for query in rules.queries:
+    for query in published:
         name = region_name(query.region_id)
         region = regions.get(name)
         if region is None or region.triplet.word(query.part) != query.source:
