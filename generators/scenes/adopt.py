@@ -40,10 +40,7 @@ _AXES: Mapping[Axis, Mapping[str, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Adopted:
-    """A scan as an asset: its packed files, its entry in the manifest, and notes on it.
-
-    `key` is that of the user's words that it has; None where it has others, or none.
-    """
+    """A scan as an asset, with the key of the user's words that it has, if any."""
 
     archive: bytes
     entry: Mapping[str, Any]

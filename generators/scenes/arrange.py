@@ -51,7 +51,6 @@ class Arranged:
 def arrange_related(
     draft: RelatedDraft, settings: SceneSettings, progress: float, seed: int, rng: Random
 ) -> Arranged | None:
-    """Try once to place a target beside a reference; return None on failure."""
     place = compose_related if settings.stage == "photo" else scatter_related
     layout = place(draft, settings, progress, rng)
     if layout is None:
@@ -73,7 +72,6 @@ def arrange_related(
 def arrange_counted(
     draft: CountedDraft, settings: SceneSettings, progress: float, seed: int, rng: Random
 ) -> Arranged | None:
-    """Try once to place copies on a support; return None on failure."""
     floor = draw_muted(rng, draft.colours)
     paint = MUTED[draw_muted(rng, draft.colours, avoid=floor)][0]
     place = compose_counted if settings.stage == "photo" else scatter_counted
@@ -93,7 +91,6 @@ def arrange_staged(
     seed: int,
     rng: Random,
 ) -> Arranged | None:
-    """Try once to place the things of a family at their spots; return None on failure."""
     layout = compose_staged(draft, spots, settings, progress, rng)
     if layout is None:
         return None
@@ -125,7 +122,6 @@ REACH_M = 2.0  # how far from the middle distractors may stand, along each axis
 def scatter_related(
     draft: RelatedDraft, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Try once to place a target beside a reference in view of a camera that is drawn."""
     farther = 1 + MAX_STEP_BACK * progress
     layout = Layout(camera=draw_camera(settings, rng, 0.35, farther), settings=settings)
     target, reference = draft.target, draft.reference
@@ -158,10 +154,9 @@ def scatter_related(
 def scatter_counted(
     draft: CountedDraft, paint: Vector, settings: SceneSettings, progress: float, rng: Random
 ) -> Layout | None:
-    """Try once to place copies on a support in view of a camera that is drawn."""
     yaw = round(rng.uniform(0.0, 360.0), 2)
     stand = replace(draft.support.painted(paint), yaw_deg=yaw)
-    ground = Ground.on(draft.support, yaw)
+    ground = Ground(support=draft.support, yaw_deg=yaw)
     farther = FARTHER * (1 + MAX_STEP_BACK * progress)
     camera = draw_camera(settings, rng, ground.top_m, farther)
     layout = Layout(camera=camera, settings=settings)
@@ -212,7 +207,6 @@ def compose_staged(
     progress: float,
     rng: Random,
 ) -> Layout | None:
-    """Try once to place the things of a draft at their spots."""
     standpoint = replace(
         draw_standpoint(settings, draft.raised, progress, rng), pivot=(0.0, 0.0, PIVOT_M)
     )
@@ -234,7 +228,7 @@ def compose_staged(
 def _in_places(
     draft: StagedDraft, spots: tuple[Spots, Spots], camera: SceneCamera, rng: Random
 ) -> list[InPlace]:
-    """Return the things in their places, those first that stay where they are."""
+    """Return the things in their places; things that stay come first."""
     every = [spot for each in spots for spot in each.values()]
     right, away = (sum(spot[axis] for spot in every) / len(every) for axis in (0, 1))
     placed: list[InPlace] = []

@@ -67,12 +67,8 @@ class AssetLibrary:
 
     def __init__(self, manifest: str, cache: str) -> None:
         self.url = BUILTIN_MANIFEST if manifest == BUILTIN else manifest
-        self.manifest = read_manifest(self.url)
+        self.assets = read_manifest(self.url).assets
         self._cache = Path(cache)
-
-    @property
-    def assets(self) -> Mapping[str, Asset]:
-        return self.manifest.assets
 
     def __contains__(self, asset_id: str) -> bool:
         return asset_id in self.assets or asset_id in stage_assets()
@@ -103,7 +99,7 @@ class AssetLibrary:
         return files_of(asset, folder)
 
     def unpack_all(self, asset_ids: Iterable[str]) -> None:
-        """Unpack the assets of some ids that the manifest or the photographic stage has."""
+        """Unpack assets; ids that are in no manifest are skipped."""
         for asset_id in sorted(set(asset_ids)):
             if asset_id in self:
                 self.unpack(asset_id)
@@ -111,7 +107,7 @@ class AssetLibrary:
 
 @functools.cache
 def is_remote(manifest: str) -> bool:
-    """Return True if a manifest, or an archive that it names, has to be fetched from a store."""
+    """Return True if a manifest, or an archive that it names, is in a store."""
     if manifest == BUILTIN:
         return False
     archives = (asset.archive for asset in read_manifest(manifest).assets.values())
@@ -156,7 +152,7 @@ def files_of(asset: Asset, folder: Path) -> AssetFiles:
 
 
 def unpack_into(asset: Asset, data: bytes, folder: Path) -> dict[str, int]:
-    """Write what an asset's archive holds into a folder; return the lengths of the files."""
+    """Write an asset's files into a folder; return their lengths."""
     if not _is_packed(asset):
         (folder / asset.render).write_bytes(data)
         return {asset.render: len(data)}
@@ -303,7 +299,6 @@ def one_error() -> Iterator[None]:
 
 
 def unpack_archive(data: bytes, folder: Path, folder_name: str) -> dict[str, int]:
-    """Write the files of an archive into a folder; return their lengths by name."""
     lengths = {}
     for name, content in archive_files(data, folder_name):
         with (folder / name).open("xb") as file, one_error():

@@ -90,7 +90,6 @@ def renderer_class() -> Any:
 
 
 def _keep_picture_and_cryptomatte(renderer: Any, names: Sequence[str]) -> None:
-    """Render the image with some layers, and write these to kubric's EXR file."""
     import bpy
 
     scene = renderer.blender_scene
@@ -193,7 +192,6 @@ GPU_KINDS = ("OPTIX", "CUDA")  # OptiX is faster, and needs a newer driver
 
 
 def use_device(scene: Any, device: Literal["cpu", "gpu"]) -> None:
-    """Set a Blender scene to render on the CPU, or on all GPUs of one kind."""
     import bpy
 
     scene.cycles.device = device.upper()

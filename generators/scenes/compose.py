@@ -151,7 +151,7 @@ def compose_counted(
     turn = 90 * rng.randrange(4) + rng.uniform(-SUPPORT_TURN_DEG, SUPPORT_TURN_DEG)
     yaw = round((standpoint.azimuth_deg + turn) % 360.0, 2)
     stand = replace(draft.support.painted(paint), yaw_deg=yaw)
-    ground = Ground.on(draft.support, yaw)
+    ground = Ground(support=draft.support, yaw_deg=yaw)
     standpoint = replace(standpoint, pivot=(0.0, 0.0, ground.top_m))
     # Copies do not gain from distance as two objects do, one behind the other.
     stepped = 0.0 if settings.distance_m is None else progress
@@ -246,7 +246,6 @@ def _apart(
 
 
 def camera_before(standpoint: Standpoint) -> SceneCamera:
-    """Return a camera in the direction of the standpoint, at any distance."""
     return SceneCamera(position=standpoint.position(USUAL_M), look_at=standpoint.pivot)
 
 

@@ -91,7 +91,6 @@ class Vocabulary:
 
     @property
     def of_materials(self) -> int:
-        """Number of nouns that have pairs of materials."""
         return len({noun.words.noun for noun, _, _ in self._heads["material"]})
 
     @property
@@ -108,7 +107,6 @@ class Vocabulary:
 
     @cached_property
     def coloured(self) -> list[tuple[Noun, str]]:
-        """Every noun in every colour that it may have."""
         return [(noun, colour) for noun in self.nouns for colour in noun.colours]
 
     @cached_property
@@ -174,7 +172,6 @@ RELATION_PAIRS: tuple[tuple[Relation, Relation], ...] = tuple(combinations(RELAT
 
 
 def recolourable(noun: Noun, colours: Iterable[str]) -> tuple[Asset, ...]:
-    """Return the assets of a noun that can be given any of the colours."""
     wanted = [{each.asset_id for each in noun.colours.get(colour, ())} for colour in colours]
     first = next(iter(colours))
     return tuple(
@@ -195,7 +192,6 @@ def coloured_pairs(noun: Noun, colours: tuple[str, str]) -> list[tuple[Asset, As
 
 
 def exchangeable(noun: Noun, materials: tuple[str, str]) -> tuple[Asset, ...]:
-    """Return the assets of a noun that can be made of either material."""
     second = {asset.asset_id for asset in noun.materials.get(materials[1], ())}
     return tuple(
         asset for asset in noun.materials.get(materials[0], ()) if asset.asset_id in second

@@ -32,7 +32,6 @@ class Finding:
 
 
 def findings_of(asset: Asset) -> Iterator[Finding]:
-    """Yield what is wrong with an asset."""
     if asset.sha256 is None:
         yield Finding(text=f"asset {asset.asset_id!r}: its archive is not pinned: no sha256")
     try:
@@ -88,7 +87,7 @@ def checked_words(table: Node) -> dict[str, Words]:
 
 
 def with_words(asset: Asset, words: Mapping[str, Any] | None) -> Asset:
-    """Return a copied asset with other words; None keeps its own."""
+    """Return an asset with other words; None keeps its own."""
     if words is None:
         return asset
     read = read_words(Node(asset.asset_id, "words", words))
@@ -135,7 +134,7 @@ def plain_surfaces(render: Path) -> Iterator[str]:
 
 
 def _named_in(path: Path) -> set[str]:
-    """Return the names of the files that a file of an asset needs; directories are cut off."""
+    """Return the names of the files that a file of an asset needs, without folders."""
     if path.suffix.lower() == ".urdf":
         found = _URDF_FILE.findall(unescape(read_text(path)))
         return {PurePosixPath(name).name for name in found}

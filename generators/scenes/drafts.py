@@ -168,7 +168,6 @@ class Drafter:
         captions: Sequence[str],
         rng: Random,
     ) -> StagedDraft:
-        """Return a draft of things that all face the same way, with bystanders."""
         return StagedDraft(
             change=change,
             pieces=tuple(pieces),
@@ -291,7 +290,6 @@ def _words_of(colour: str) -> tuple[str, ...]:
 
 
 def shuffled(values: tuple[T, T], rng: Random) -> tuple[T, T]:
-    """Return two values in one of their two orders."""
     return values if rng.random() < 0.5 else (values[1], values[0])
 
 

@@ -131,7 +131,7 @@ def _clamped_away(
     directions: NDArray[np.float32],
     least: float,
 ) -> Sun | None:
-    """Return the sun that lights the floor as what was removed did; None for less than `least`."""
+    """Return the sun that lights the floor as the removed light did; None for less than `least`."""
     rows, columns = np.nonzero(removed.any(axis=-1))
     flux = removed[rows, columns].astype(np.float64) * angles[rows, None]
     towards = directions[rows, columns].astype(np.float64)

@@ -38,7 +38,7 @@ class Family(Protocol):
     """A kind of pairs. All its contents are numbered."""
 
     def size(self, vocabulary: Vocabulary) -> int:
-        """Return the number of contents."""
+        """Number of contents."""
 
     def draft(self, drafter: Drafter, number: int, rng: Random) -> StagedDraft:
         """Draft one of the contents; what it leaves open is drawn at random."""

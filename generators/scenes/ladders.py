@@ -50,7 +50,6 @@ def num_ladders(vocabulary: Vocabulary, grade: Grade) -> int:
 
 
 def draft_ladder(drafter: Drafter, grade: Grade, number: int, rng: Random) -> StagedDraft:
-    """Draft a ladder of one change with its largest step."""
     noun, colour = _heads(drafter.vocabulary)[grade][number]
     order = shuffled(SIDES, rng)
     if grade == "count":
@@ -107,21 +106,21 @@ def _size_or_lightness(
     copy = _tinted(drafter, noun, colour, rng) if change == "lightness" else None
     copy = copy or drafter.piece(noun, colour, LEFT, rng)
     relation: Comparison = "larger" if change == "size" else "lighter"
+    ways = (order, order[::-1])
     claims = [
-        Claim(target=side, copies=(side,), relation=relation, reference=_other(side))
-        for side in order
+        Claim(target=side, copies=(side,), relation=relation, reference=other)
+        for side, other in ways
     ]
+    name = noun.words.noun
     captions = [
-        f"The {noun.words.noun} on the {side} is {relation} than the {noun.words.noun} on the "
-        f"{_other(side)}."
-        for side in order
+        f"The {name} on the {side} is {relation} than the {name} on the {other}."
+        for side, other in ways
     ]
     return drafter.staged(change, (noun,), [_named(copy, side) for side in SIDES], claims,
                     captions, rng)  # fmt: skip
 
 
 def _tinted(drafter: Drafter, noun: Noun, colour: str, rng: Random) -> Piece:
-    """Return a thing in a colour that has room to be lighter and darker."""
     asset = rng.choice(recolourable(noun, [colour]))
     piece = drafter.piece(noun, colour, LEFT, rng)
     item = replace(
@@ -138,19 +137,15 @@ def _place(
 ) -> StagedDraft:
     target = drafter.piece(nouns[0], colour, "target", rng)
     copy = drafter.piece(nouns[1], rng.choice(list(nouns[1].colours)), LEFT, rng)
-    claims = [
-        Claim(
-            target="target", copies=("target",), relation="nearer", reference=side,
-            others=(_other(side),),
-        )
-        for side in order
-    ]  # fmt: skip
+    near = Claim(target="target", copies=("target",), relation="nearer")
+    ways = (order, order[::-1])
+    claims = [replace(near, reference=side, others=(other,)) for side, other in ways]
     verb = "are" if nouns[0].words.is_plural else "is"
     ones = "ones" if nouns[1].words.is_plural else "one"
     captions = [
         f"The {nouns[0].words.noun} {verb} nearer to the {nouns[1].words.noun} on the {side} than "
-        f"to the {ones} on the {_other(side)}."
-        for side in order
+        f"to the {ones} on the {other}."
+        for side, other in ways
     ]
     pieces = [target, *(_named(copy, side) for side in SIDES)]
     return drafter.staged("place", nouns, pieces, claims, captions, rng)
@@ -207,7 +202,7 @@ def _cell(name: str, rng: Random) -> tuple[float, float, float]:
 
 
 def _facing(scene: SceneSpec) -> SceneSpec:
-    """Return a scene in which the copies at the sides show the camera the same side of them."""
+    """Turn the copies at the sides so that the camera sees the same side of them."""
     axes = camera_axes(scene.camera)
     objects = []
     for item in scene.objects:
@@ -223,7 +218,6 @@ Stepped = tuple[SceneSpec, Claim]
 
 
 def _sized(scene: SceneSpec, claim: Claim, percent: float) -> Stepped:
-    """Make the target larger and the other smaller, by the root of the ratio."""
     root = math.sqrt(1 + percent / 100)
     factors = {claim.target: root, str(claim.reference): 1 / root}
     return _changed(scene, lambda item: replace(

@@ -51,7 +51,6 @@ def is_related(layout: Layout, relations: tuple[Relation, Relation], progress: f
 
 
 def is_counted(layout: Layout, number: int, progress: float) -> bool:
-    """Return True if the copies are large enough to be seen; many may be smaller."""
     least = MIN_COPY * min(1.0, FEW / number)
     copies = [placed for placed in layout.placed if not placed.is_support]
     return all(

@@ -48,7 +48,7 @@ class Graph:
         return self.node("VectorMath", inputs, operation="SCALE").outputs[0]
 
     def turned(self, vector: Any, angle: float) -> Any:
-        """Turn a vector about the vertical, in radians, counter-clockwise from above."""
+        """Turn a vector about the vertical, counter-clockwise from above, in radians."""
         inputs = {"Vector": vector, "Angle": angle}
         return self.node("VectorRotate", inputs, rotation_type="Z_AXIS").outputs[0]
 

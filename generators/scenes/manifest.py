@@ -283,17 +283,14 @@ def _read_room(node: Node) -> Room:
 
 
 def _read_trims(parts: tuple[str, ...] | None, node: Node) -> Mapping[str, Trim]:
+    trims = {}
     for key, member in node.items():
         if parts is None or key in parts:
             member.fail("the name of a material that `parts`, which has to be there, leaves out")
         _check_fields(member, Trim, "a trim has")
-    return {
-        key: Trim(
-            noun=member["noun"].name(),
-            is_plural=optional(member, "is_plural", Node.flag, False),
-        )
-        for key, member in node.items()
-    }
+        is_plural = optional(member, "is_plural", Node.flag, False)
+        trims[key] = Trim(noun=member["noun"].name(), is_plural=is_plural)
+    return trims
 
 
 def optional(node: Node, key: str, read: Callable[[Node], T], default: D) -> T | D:

@@ -95,13 +95,13 @@ def showing(library: str, picture: str) -> str:
 
 
 def plain_library(mesh: str) -> str:
-    """Return a library of the surfaces that an OBJ file's text uses, all of them grey."""
+    """Return a library in which all surfaces of an OBJ file are grey."""
     names = list(dict.fromkeys(_USED.findall(mesh))) or ["surface"]
     return "\n".join(f"newmtl {name}\n{GREY}" for name in names)
 
 
 def with_library(mesh: str, name: str, library: str) -> str:
-    """Return an OBJ file's text that names one library, by whose surfaces it is covered."""
+    """Return an OBJ file's text that names one library."""
     text = re.sub(r"^[ \t]*mtllib\b.*\n?", "", mesh, flags=re.MULTILINE)
     surfaces, face = _SURFACE.findall(library), _FACE.search(text)
     if surfaces and face and not _USED.search(text):

@@ -62,7 +62,6 @@ def are_distinct(first: str, second: str) -> bool:
 
 
 def distinct_pairs() -> Iterator[tuple[str, str]]:
-    """Yield the pairs of colours that a pair of scenes may exchange, in a fixed order."""
     return (pair for pair in combinations(PALETTE, 2) if are_distinct(*pair))
 
 
@@ -139,7 +138,6 @@ def recoloured(texels: Floats, shown: Shown, colour: Vector) -> NDArray[np.float
 def recoloured_pixels(
     pixels: NDArray[np.uint8], shown: Shown, colour: Vector
 ) -> NDArray[np.float32]:
-    """Recolour a texture of 8 bits, each of its colours once."""
     packed = pixels.astype(np.uint32) @ np.array((1 << 16, 1 << 8, 1), np.uint32)
     known, place = np.unique(packed, return_inverse=True)
     colours = np.stack((known >> 16, known >> 8 & 255, known & 255), axis=-1) / 255

@@ -113,7 +113,7 @@ _SECOND = (2.399, (0.37, 0.71, 0.0))
 
 
 def rim_m(floor: FloorTexture, camera: SceneCamera) -> float:
-    """Return the radius of the whole floor, which the dome stands on: the camera is inside."""
+    """Return the radius of the whole floor, which holds the camera, in metres."""
     return max(RIM * floor.radius_m, BEHIND * math.hypot(*camera.position))
 
 

@@ -4,7 +4,6 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from random import Random
-from typing import Self
 
 from eqforge.generators.scenes.manifest import Asset
 from eqforge.generators.scenes.pieces import Piece
@@ -57,7 +56,6 @@ class Layout:
     def add(
         self, item: SceneObject, asset: Asset, scenes: Collection[int] = BOTH, gap: float = -1.0
     ) -> bool:
-        """Add an object if it is in view and clear of all others, as `fit` says."""
         new = self.fit(item, asset, scenes, gap)
         if new is not None:
             self.placed.append(new)
@@ -86,7 +84,7 @@ class Layout:
         return new
 
     def is_taken(self, piece: Piece, place: Vector) -> bool:
-        """Return True if another object is so near a place that no turn of a piece fits there."""
+        """Return True if another object is so near that no turn of a piece fits."""
         own = min(piece.sides()) / 2
         return any(
             math.dist(place, other.item.position) < own
@@ -193,21 +191,19 @@ def put(camera: SceneCamera, piece: Piece, place: Vector, rng: Random) -> SceneO
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ground:
-    """The top of a support in the scene's middle: width and depth, height, and turn."""
+    """The top of a support that stands turned in the scene's middle."""
 
-    sides_m: tuple[float, float]
-    top_m: float
+    support: Piece
     yaw_deg: float
 
-    @classmethod
-    def on(cls, support: Piece, yaw_deg: float) -> Self:
-        top = round(support.height, DECIMALS)
-        return cls(sides_m=support.sides(), top_m=top, yaw_deg=yaw_deg)
+    @property
+    def top_m(self) -> float:
+        return round(self.support.height, DECIMALS)
 
     def draw_place(self, radius: float, rng: Random) -> Vector:
         """Draw a place with all within a radius, in metres, on the support."""
         turn = math.radians(self.yaw_deg)
-        x, y = (rng.uniform(-1, 1) * max(side / 2 - radius, 0.0) for side in self.sides_m)
+        x, y = (rng.uniform(-1, 1) * max(side / 2 - radius, 0.0) for side in self.support.sides())
         return (
             round(x * math.cos(turn) - y * math.sin(turn), DECIMALS),
             round(x * math.sin(turn) + y * math.cos(turn), DECIMALS),

@@ -127,7 +127,6 @@ def _measured(
 
 
 def encode_png(pixels: NDArray[np.unsignedinteger]) -> bytes:
-    """Encode uint8 or uint16 [height, width], or uint8 [height, width, 3], as PNG."""
     stream = io.BytesIO()
     Image.fromarray(pixels).save(stream, "png")
     return stream.getvalue()
@@ -164,7 +163,6 @@ def to_camera(points: NDArray[np.float64], camera: SceneCamera) -> NDArray[np.fl
 
 
 def depth_of(point: Vector, camera: SceneCamera) -> float:
-    """Return a point's distance from the camera along the view, in metres."""
     return -float(to_camera(np.array(point), camera)[2])
 
 

@@ -65,7 +65,6 @@ def scans_in(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def mesh_of(folder: Path) -> Path:
-    """Return the one mesh of a scan's folder."""
     found = _meshes(folder) or _below(folder, MESHES)
     if not found:
         others = [path.name for path in _below(folder, OTHER_MESHES)] or ["nothing but collisions"]
@@ -77,21 +76,18 @@ def mesh_of(folder: Path) -> Path:
 
 
 def pictures_of(folder: Path, mesh: Path) -> list[Path]:
-    """Return the pictures where a scan may have its textures."""
     places = (folder, mesh.parent, folder / "materials" / "textures", folder / "textures")
     found = (path for place in dict.fromkeys(places) for path in _files(place))
     return [path for path in found if path.is_file() and _ends(path, FILE_SUFFIXES)]
 
 
 def category_of(folder: Path) -> str | None:
-    """Return the category that a scan's metadata names, as Gazebo's files have it."""
     path = folder / "metadata.pbtxt"
     found = _CATEGORY.search(read_text(path)) if path.is_file() else None
     return None if found is None else found[1]
 
 
 def _meshes(folder: Path) -> list[Path]:
-    """Return the meshes to render in a scan's folder."""
     found = [
         path
         for place in (folder, folder / "meshes")

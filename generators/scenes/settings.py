@@ -110,22 +110,20 @@ class SceneSettings:
 
     @property
     def bystanders(self) -> int:
-        """Most objects that no caption speaks of."""
+        """Greatest number of objects that no caption names."""
         return _BYSTANDERS[self.stage] if self.max_distractors is None else self.max_distractors
 
     @property
     def min_bystanders(self) -> int:
-        """Fewest objects drawn that no caption speaks of; where there is no room, some go."""
+        """Least number drawn; where there is no room, some are left out."""
         return max(self.bystanders - 2, 0) if self.stage == "photo" else 0
 
     @property
     def most_hidden(self) -> float:
-        """Greatest share of the box of an object that is spoken of that other boxes hide."""
         return _MOST_HIDDEN[self.stage] if self.max_hidden is None else self.max_hidden
 
     @property
     def crowd_m(self) -> float:
-        """Bulk of a single copy on a support; see `Drafter`."""
         return _CROWD_M[self.stage]
 
     @property

@@ -51,13 +51,6 @@ class Placed:
         return (at[0] - scale * turned_x, at[1] - scale * turned_y, at[2] - scale * z0)
 
     @property
-    def middle(self) -> Vector:
-        """The centre of its box in the scene, in metres."""
-        (_, _, z0), (_, _, z1) = self.bounds
-        x, y, z = self.spec.position
-        return (x, y, z + self.spec.scale * (z1 - z0) / 2)
-
-    @property
     def quaternion(self) -> tuple[float, float, float, float]:
         """Its rotation as a unit quaternion, real part first."""
         half = math.radians(self.spec.yaw_deg) / 2

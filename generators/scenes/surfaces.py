@@ -214,7 +214,6 @@ def _encoded(image: Any, texels: Any) -> Any:
 
 
 def _texture_of(socket: Any) -> Any:
-    """Return the node of the picture that a shader's input shows, or None."""
     for link in socket.links:
         node = link.from_node
         if node.type == "TEX_IMAGE" and node.image is not None and min(node.image.size) > 0:
@@ -222,22 +221,14 @@ def _texture_of(socket: Any) -> Any:
     return None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class _Layout:
-    """How a picture lies on a mesh: a layer of coordinates, scaled, turned and moved in steps."""
-
-    layer: str | None
-    steps: tuple[tuple[Any, Any], ...]
-
-
-def _layout(texture: Any) -> _Layout | None:
-    """Return how a picture lies on a mesh; None where its nodes say more than that."""
+def _layout(texture: Any) -> tuple[str | None, list[tuple[Any, Any]]] | None:
+    """Return the layer, turns and moves by which a picture lies on a mesh, if they are all."""
     steps: list[tuple[Any, Any]] = []
     links = texture.inputs["Vector"].links
     while links:
         node = links[0].from_node
         if node.type == "UVMAP":
-            return _Layout(layer=node.uv_map or None, steps=tuple(reversed(steps)))
+            return node.uv_map or None, steps[::-1]
         if node.type == "TEX_COORD" and links[0].from_socket.name == "UV":
             break
         if node.type != "MAPPING":
@@ -248,7 +239,7 @@ def _layout(texture: Any) -> _Layout | None:
         cos, sin = np.cos(turn[2]), np.sin(turn[2])
         steps.append((np.array(((cos, -sin), (sin, cos))) * by[:2], to[:2]))
         links = node.inputs["Vector"].links
-    return _Layout(layer=None, steps=tuple(reversed(steps)))
+    return None, steps[::-1]
 
 
 def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
@@ -268,16 +259,16 @@ def _triangles(made: Any, slot: int) -> tuple[Any, Any]:
 
 def _unwrapped(made: Any, slot: int, texture: Any) -> tuple[Any, Any]:
     """Return where a picture lies on the triangles that have a material, and their areas."""
-    layout = _layout(texture) or _Layout(layer=None, steps=())
+    name, steps = _layout(texture) or (None, [])
     layers = made.data.uv_layers
-    layer = layers.active if layout.layer is None else layers.get(layout.layer)
+    layer = layers.active if name is None else layers.get(name)
     if layer is None:
         return np.zeros((0, 3, 2)), np.zeros(0)
     places = np.empty(2 * len(made.data.loops), np.float32)
     layer.uv.foreach_get("vector", places)
     loops, areas = _triangles(made, slot)
     corners = places.reshape(-1, 2)[loops].astype(np.float64)
-    for turn, to in layout.steps:
+    for turn, to in steps:
         corners = corners @ turn.T + to
     return corners, areas
 

@@ -84,7 +84,6 @@ def photographed(
     library: AssetLibrary,
     rng: Random,
 ) -> tuple[SceneSpec, SceneSpec]:
-    """Return both scenes of a pair in an environment and on a floor drawn for them."""
     environment = draw_environment(rng, library, settings, scenes[0].camera)
     floor = draw_floor(rng, colours, place_of(environment.asset))
     backdrop = Backdrop(environment=environment, floor=floor)

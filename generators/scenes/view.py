@@ -106,9 +106,9 @@ class Shape:
         along = points @ directions()
         return np.all((along >= self.low) & (along <= self.high), axis=1)
 
-    def covered_by(self, others: list[Shape], steps: int = 24) -> float:
+    def covered_by(self, others: list[Shape]) -> float:
         """Return the share of the shape that others cover, in [0, 1], estimated on a grid."""
-        x, y = (np.linspace(self.low[k], self.high[k], steps + 2)[1:-1] for k in (0, _UP))
+        x, y = (np.linspace(self.low[k], self.high[k], GRID + 2)[1:-1] for k in (0, _UP))
         grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
         own = grid[self.contains(grid)]
         hidden = np.zeros(len(own), dtype=bool)
@@ -117,6 +117,7 @@ class Shape:
         return float(hidden.mean()) if len(own) else 0.0
 
 
+GRID = 24  # points of a side at which it is looked what a shape covers
 _UP = 16  # index of the second axis in `directions()`
 
 
@@ -127,7 +128,6 @@ def shape_of(points: Points) -> Shape:
 
 
 def silhouette(camera: SceneCamera, box: Points) -> Shape:
-    """Return the outline, in picture widths, of a box, [8, 3], in front of the camera."""
     return shape_of(project(camera, box))
 
 

@@ -240,7 +240,7 @@ class Vocabulary:
 
 
 def clean_name(text: str) -> str:
-    """Return a name in lower case, without slashes and without an article at one end."""
+    """Return a name in lower case, without slashes and an article at one end."""
     apart = "".join(c if c.isprintable() and c != "/" else " " for c in text.casefold())
     return _ARTICLE.sub("", " ".join(apart.split()).strip(" ."), count=1)
 
@@ -251,7 +251,6 @@ def clean_predicate(text: str) -> str:
 
 
 def load_vocabulary(path: str | Path | None = None) -> Vocabulary:
-    """Return SIMAT's vocabulary, or that of a user's file."""
     if path is None:
         relations = {clean_predicate(name): name for name in RELATIONS}
         for name, (verbs, prepositions) in _VERBS.items():

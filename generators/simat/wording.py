@@ -55,7 +55,6 @@ _FODDER = frozenset({"grass", "hay", "leaf", "leaves", "straw"})
 
 
 def write_caption(triplet: Triplet, *, published: bool = False) -> str:
-    """Return a triplet as a sentence, with the published name of its relation if asked."""
     subject = _with_article(triplet.subject)
     relation = _published(triplet) if published else _meant(triplet)
     if triplet.object == "outside":

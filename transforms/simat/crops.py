@@ -145,7 +145,7 @@ def cut_regions(
     paths: Sequence[str],
     cutter: Cutter,
 ) -> tuple[Crop | Rejection, ...]:
-    """Cut the regions of an image out of its file: the first of the paths that exists."""
+    """Cut regions out of an image file: the first of the paths that exists."""
     if cutter.root is None:
         boxes = [crop_box(region, size, cutter.settings) for region in regions]
         return tuple(box if isinstance(box, Rejection) else Crop(box=box) for box in boxes)
