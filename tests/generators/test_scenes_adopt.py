@@ -17,7 +17,6 @@ from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.look_child import Looks
 from eqforge.generators.scenes.manifest import read_manifest
 from eqforge.generators.scenes.propose import SceneProposer
-from eqforge.generators.scenes.scan_files import scans_in
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.schemas.records.scenes import ScenePair
 from eqforge.transforms.engines.exclusive_job import locked
@@ -218,14 +217,6 @@ def test_the_command_writes_a_manifest_that_builds_take(
     (source / "Broken" / "model.obj").unlink()
     assert command.main(["adopt", str(source / "Red_Mug"), "--output", out]) == 0
     assert (tmp_path / "out" / "manifest.json").read_bytes() == again
-
-
-def test_a_folder_without_scans_is_one_clear_error(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    with pytest.raises(InputError, match="no folder in it holds a mesh"):
-        (scans_in(tmp_path))
-    with pytest.raises(InputError, match="no such folder"):
-        (scans_in(tmp_path / "b"))
 
 
 def test_a_library_as_windows_writes_it_and_a_mesh_without_surfaces(tmp_path: Path) -> None:

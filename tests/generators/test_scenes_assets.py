@@ -130,11 +130,6 @@ def test_an_asset_that_is_not_pinned_is_refused(tmp_path: Path) -> None:
         AssetLibrary(manifest, str(tmp_path / "cache")).unpack("thing")
 
 
-def test_an_unknown_asset_is_refused_with_names_like_it(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no asset 'chairs'; it has chair, stairs"):
-        AssetLibrary(BUILTIN, str(tmp_path)).unpack("chairs")
-
-
 def test_a_missing_archive_is_one_clear_error(
     library: Callable[[bytes], AssetLibrary], tmp_path: Path
 ) -> None:
@@ -423,9 +418,3 @@ def test_a_wrong_entry_is_named_with_its_field(
 def test_an_id_that_is_no_file_name_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError):
         read_manifest(write(tmp_path, {name: entry()}, {}))
-
-
-@pytest.mark.parametrize("url", ["{}/none.json", "memory://nothing/manifest.json", "what://x"])
-def test_a_missing_manifest_is_one_clear_error(url: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.json|nothing|what"):
-        AssetLibrary(url.format(tmp_path), str(tmp_path))

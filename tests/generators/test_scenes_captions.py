@@ -76,9 +76,3 @@ def test_corrected_counts_are_words_with_plurals(count: int, caption: str) -> No
 def test_what_follows_the_noun_may_have_a_plural_too() -> None:
     ribbons = phrase("box", plural="boxes", detail="with a ribbon", plural_detail="with ribbons")
     assert (ribbons.singular, ribbons.plural) == ("box with a ribbon", "boxes with ribbons")
-
-
-def test_size_comes_before_colour_and_material_behind() -> None:
-    mug = phrase("mug", "small", "red", "metal")
-    assert mug.singular == "small red metal mug"
-    assert mug.plural == "small red metal mugs"

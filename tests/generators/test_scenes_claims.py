@@ -148,12 +148,6 @@ def test_nothing_around_the_objects_may_differ(field: str, value: object) -> Non
     assert not differs_as_declared(pair(BASE, second))
 
 
-def test_equal_scenes_differ_in_nothing_and_so_not_as_declared() -> None:
-    assert difference(BASE, BASE) == ()
-    assert not differs_as_declared(pair(BASE, BASE))
-    assert not differs_as_declared(pair(FEW, FEW, "count"))
-
-
 def test_another_order_is_a_difference() -> None:
     second = replace(BASE, objects=BASE.objects[::-1])
     assert difference(BASE, second) == ("order",)

@@ -24,8 +24,7 @@ from eqforge.generators.scenes.environments import (
 from eqforge.generators.scenes.palette import LUMINANCE
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
-from eqforge.generators.scenes.surroundings import draw_backdrop, draw_light
-from eqforge.schemas.records.scenes import Backdrop, Environment, SceneCamera, SceneLight, ScenePair
+from eqforge.schemas.records.scenes import Environment, SceneCamera, SceneLight, ScenePair
 from tests.skies import EVEN, Picture, directions, sky_with_sun, towards
 
 CAMERA = SceneCamera(position=(0.0, -4.0, 1.5), look_at=(0.0, 0.0, 0.3))
@@ -190,15 +189,6 @@ def test_the_picture_is_turned_so_that_its_sun_stands_where_the_sun_is(
         assert found.clamp == measured.clamp
 
 
-def test_the_same_seed_draws_the_same_environment(library: AssetLibrary) -> None:
-    again = [drawn(library, PHOTO, seed) for seed in range(60)]
-    assert again == [drawn(library, PHOTO, seed) for seed in range(60)]
-    assert {each.asset for each in again} == set(environment_ids())
-    other = SceneCamera(position=(4.0, 0.0, 1.5), look_at=(0.0, 0.0, 0.3))
-    turned = draw_environment(Random(5), library, PHOTO, other)
-    assert (turned.turn_deg - again[5].turn_deg) % 360 == pytest.approx(90, abs=0.02)
-
-
 def test_a_floor_is_no_environment(library: AssetLibrary) -> None:
     with pytest.raises(InputError, match=r"--hdri sunset: no such .* there are .*stage_sunset"):
         SceneProposer(SceneSettings(hdri=("sunset",)), library, "corrected", 0)
@@ -215,12 +205,3 @@ def test_both_scenes_of_a_pair_stand_in_one_environment(library: AssetLibrary) -
         assert (first.backdrop, first.light) == (second.backdrop, second.light)
         assert first.light == SceneLight(sun_position=(0, 0, 1), sun_intensity=0, ambient=0)
         assert first.backdrop.hdri is None
-
-
-def test_the_plain_stage_draws_what_it_always_drew() -> None:
-    rng = Random(7)
-    backdrop = draw_backdrop(SceneSettings(stage="plain", hdri=("a", "b", "c")), rng, "slate")
-    assert backdrop == Backdrop(floor_colour=(0.09, 0.12, 0.16), floor_size=400.0, hdri="b")
-    assert draw_light(rng, CAMERA, Backdrop()) == SceneLight(
-        sun_position=(-1.1998, -3.4292, 9.3167), sun_intensity=1.63, ambient=0.48
-    )

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -296,22 +295,9 @@ def test_no_two_contents_are_the_same(library: AssetLibrary, kind: Kind) -> None
     assert len(set(captions)) == looked_at
 
 
-def test_a_pair_does_not_depend_on_the_others(
-    pairs: Mapping[Kind, list[ScenePair]], library: AssetLibrary
-) -> None:
-    for kind in KINDS:
-        last = pairs[kind][-1]
-        assert proposer(library, kind).pair(kind, int(last.sample_id[-6:])) == last
-
-
 def test_paper_mode_has_the_papers_kinds_alone(library: AssetLibrary) -> None:
     with pytest.raises(InputError, match="--kinds row beside: not in the paper"):
         proposer(library, "counting", "row", "beside", mode="paper")
-
-
-def test_what_is_asked_for_beyond_the_supply_is_said(library: AssetLibrary) -> None:
-    with pytest.raises(InputError, match="of the kind support, and the manifest allows"):
-        SceneProposer(SceneSettings(pairs=10**6, kinds=("support",)), library, "corrected", 0)
 
 
 def test_the_least_step_of_an_order_is_its_margin() -> None:
@@ -354,12 +340,6 @@ def test_only_what_lies_or_has_a_painted_part_is_stored_with_it(
         [0, 1],
         [1, 0],
     )
-
-
-def test_the_cache_is_not_needed(library: AssetLibrary, tmp_path: Path) -> None:
-    other = AssetLibrary(BUILTIN, str(tmp_path))
-    first, second = (proposer(each, "row").pair("row", 0) for each in (library, other))
-    assert first == second
 
 
 def test_things_stand_only_on_assets_that_say_so(library: AssetLibrary) -> None:

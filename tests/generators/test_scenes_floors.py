@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from eqforge.core.files.pictures import read_pixels
 from eqforge.core.identity import sha256_hex
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, stage_assets
+from eqforge.generators.scenes.assets import AssetLibrary, stage_assets
 from eqforge.generators.scenes.environments import environment_ids, luminance, place_of
 from eqforge.generators.scenes.palette import PALETTE
 from eqforge.generators.scenes.surroundings import (
@@ -88,12 +88,6 @@ def test_a_room_has_the_floor_of_a_room() -> None:
     assert floors["indoors"] < floors[None]
 
 
-def test_a_green_thing_does_not_stand_in_the_grass() -> None:
-    floors = {draw_floor(Random(seed), [PALETTE["green"]]).asset for seed in range(80)}
-    assert "stage_grass" not in floors
-    assert len(floors) >= 4
-
-
 def test_a_floor_is_drawn_of_all_and_the_same_for_a_seed() -> None:
     floors = [draw_floor(Random(seed), []) for seed in range(120)]
     assert floors == [draw_floor(Random(seed), []) for seed in range(120)]
@@ -115,9 +109,3 @@ def test_the_stage_is_there_beside_a_manifest_of_ones_own(tmp_path: Path) -> Non
     assert "stage_gravel" in library
     assert "gravel" not in library
     assert not library.assets
-
-
-def test_the_ids_of_the_stage_are_no_objects() -> None:
-    objects = AssetLibrary(BUILTIN, "/nowhere").assets
-    assert all(name.startswith("stage_") for name in stage_assets())
-    assert not any(name.startswith("stage_") for name in objects)

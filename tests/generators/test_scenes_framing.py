@@ -1,7 +1,6 @@
 """Photographic scenes: the camera near, bystanders around, and nothing that the gates refuse."""
 
 import math
-from dataclasses import replace
 from random import Random
 from statistics import median
 
@@ -23,7 +22,7 @@ from eqforge.generators.scenes.view import (
     to_camera,
 )
 from eqforge.schemas.records.books import Reject
-from eqforge.schemas.records.scenes import SceneCamera, SceneObject, ScenePair, SceneSpec
+from eqforge.schemas.records.scenes import SceneObject, ScenePair, SceneSpec
 from eqforge.transforms.generated.scene_gates import SceneGates
 
 PHOTO = SceneSettings(pairs=120)
@@ -187,15 +186,3 @@ def margins(library: AssetLibrary, scene: SceneSpec) -> tuple[float, float]:
     sides = [(seen.min() + seen.max()) / 2 for seen in ends]
     depths = to_camera(scene.camera, [box.mean(axis=0) for box in boxes])[:, 2]
     return float(sides[0] - sides[1]), float(depths[0] - depths[1])
-
-
-def test_the_plain_stage_has_none_of_it(library: AssetLibrary) -> None:
-    settings = replace(PHOTO, stage="plain", pairs=30)
-    for pair in SceneProposer(settings, library, "corrected", seed=5):
-        assert isinstance(pair, ScenePair)
-        assert len(named(pair.scenes[0], "distractor")) <= 1
-        assert is_aimed_at_the_middle(pair.scenes[0].camera)
-
-
-def is_aimed_at_the_middle(camera: SceneCamera) -> bool:
-    return camera.look_at[:2] == (0.0, 0.0)

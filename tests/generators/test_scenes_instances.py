@@ -48,11 +48,6 @@ def test_pixels_under_triangles_are_counted_once(seed: int) -> None:
     assert covered_px(triangles, 40, 30) == middles_inside(triangles, 40, 30)
 
 
-def test_no_triangles_cover_nothing() -> None:
-    assert covered_px(np.empty((0, 3, 2)), 10, 10) == 0
-    assert full_px(np.empty((0, 3, 3)), CAMERA, 64) == 0
-
-
 def test_a_square_covers_the_square_of_its_projected_side() -> None:
     side_px = 2 * 1.5 / 10 * 35 / 32 * 64  # size / distance * focal length / sensor * resolution
     assert full_px(square(1.5), CAMERA, 64) == pytest.approx(side_px**2, abs=2 * side_px)

@@ -313,15 +313,6 @@ def test_the_number_of_pairs_and_the_wording_change_no_scene(library: AssetLibra
     assert corrected.captions != paper.captions
 
 
-def test_another_seed_proposes_other_pairs(library: AssetLibrary, pairs: list[ScenePair]) -> None:
-    other = SceneProposer(SceneSettings(pairs=60), library, "corrected", 4).pair("location", 0)
-    assert isinstance(other, ScenePair)
-    mine = next(pair for pair in pairs if pair.sample_id == other.sample_id)
-    assert other.captions != mine.captions
-    assert other.scenes[0].camera != mine.scenes[0].camera
-    assert other.scenes[0].seed == other.scenes[1].seed != mine.scenes[0].seed
-
-
 PROPOSE = """
 import msgspec
 from eqforge.generators.scenes.assets import AssetLibrary
@@ -345,11 +336,6 @@ def test_other_processes_propose_the_same_to_the_last_digit(library: AssetLibrar
             check=True,
         )
         assert done.stdout.strip() == here
-
-
-def test_a_scene_survives_json(pairs: list[ScenePair]) -> None:
-    for pair in pairs[::10]:
-        assert msgspec.json.decode(msgspec.json.encode(pair), type=ScenePair) == pair
 
 
 @pytest.mark.parametrize("mode", ["paper", "corrected"])

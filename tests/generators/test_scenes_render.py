@@ -132,11 +132,6 @@ def test_another_seed_changes_the_noise_only(renderer: SceneRenderer) -> None:
     assert abs(pixels(first) - pixels(second)).mean() < 6
 
 
-def test_the_seed_0_is_a_seed(renderer: SceneRenderer) -> None:
-    first, again = renderer.render([scene(BALL, seed=0), scene(BALL, seed=0)])
-    assert first == again
-
-
 def test_another_colour_changes_the_object_and_little_else(renderer: SceneRenderer) -> None:
     blue = dataclasses.replace(BALL, colour=BLUE)
     first, second = renderer.render([scene(BALL, BRICK), scene(blue, BRICK)])

@@ -371,18 +371,6 @@ def test_a_picture_in_the_buffer_of_a_gltf_file_is_shown(tmp_path: Path) -> None
     assert taken(changed_gltf(tmp_path / "Mug", one_buffer)).entry["words"]["colour"] == "blue"
 
 
-def damaged_buffer(document: Any) -> None:
-    one_buffer(document)
-    length = document["buffers"][0]["byteLength"]
-    data = base64.b64encode(bytes(length)).decode()
-    document["buffers"][0]["uri"] = f"data:application/octet-stream;base64,{data}"
-
-
-def test_a_damaged_picture_in_the_buffer_of_a_gltf_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"its texture .*cannot be read"):
-        taken(changed_gltf(tmp_path / "Mug", damaged_buffer))
-
-
 def test_files_beside_a_gltf_file_are_packed_and_a_missing_one_is_named(tmp_path: Path) -> None:
     folder = glb(tmp_path / "Red Mug", suffix=".gltf")
     document = json.loads((folder / "chair.gltf").read_text())
@@ -490,11 +478,6 @@ def test_a_mesh_beside_folders_with_meshes_is_an_error(tmp_path: Path) -> None:
         scans_in(tmp_path)
 
 
-def test_a_scan_is_adopted_from_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(mujoco(tmp_path, "Mug", RED))
-    assert [folder.name for folder in scans_in(Path())[0]] == ["Mug"]
-
-
 def test_a_manifest_keeps_its_name_and_one_with_archives_elsewhere_is_not_added_to(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -571,9 +554,3 @@ def test_words_that_name_nothing_are_said(
     said = capsys.readouterr().err
     assert "nothing was called by its words for 'Kaffee-Tasse'" in said
     assert "'TASSE'" not in said
-
-
-def test_less_than_one_asset_cannot_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        command.main(["list", "--limit", "-1"])
-    assert "--limit -1: expected 1 or more" in capsys.readouterr().err

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from skimage.color import rgb2lab
 
-from eqforge.core.errors import InputError
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.scenes.claims import (
     JUST_NOTICEABLE,
@@ -131,20 +130,6 @@ def test_captions_of_ladders_are_read_as_they_were_meant(
         assert [*misread(pair, words)] == []
         first, second = pair.captions
         assert [*misread(replace(pair, captions=(second, first)), words)]
-
-
-def test_a_pair_of_a_group_does_not_depend_on_the_others(
-    library: AssetLibrary, ladders: list[list[ScenePair]]
-) -> None:
-    settings = SceneSettings(pairs=400, kinds=("graded",))
-    last = ladders[-1][-2]
-    some = SceneProposer(settings, library, "corrected", 5)
-    assert some.pair(last.kind, int(last.sample_id[-6:])) == last
-
-
-def test_ladders_are_not_the_paper_s(library: AssetLibrary) -> None:
-    with pytest.raises(InputError, match="not in the paper"):
-        SceneProposer(SceneSettings(kinds=("graded",)), library, "paper", 1)
 
 
 def test_a_ladder_s_copies_are_turned_alike_to_the_camera(ladders: list[list[ScenePair]]) -> None:

@@ -143,24 +143,7 @@ def leave_out_a_score(samples: Rows) -> str:
     return f"sample {samples[0]['sample_id']}: its score change is missing"
 
 
-def leave_out_a_score_that_not_every_pair_has(samples: Rows) -> str:
-    scores = samples[0]["scores"]
-    samples[0]["scores"] = [score for score in scores if score["name"] != "unchanged_block"]
-    return f"sample {samples[0]['sample_id']}: its score unchanged_block is missing"
-
-
-def leave_out_all_scores_of_one(samples: Rows) -> str:
-    samples[0]["scores"] = []
-    return f"sample {samples[0]['sample_id']}: nothing was measured on its pictures"
-
-
-@pytest.mark.parametrize(
-    "tamper",
-    [
-        *(exchange_pictures, raise_a_score, leave_out_a_score),
-        *(leave_out_a_score_that_not_every_pair_has, leave_out_all_scores_of_one),
-    ],
-)
+@pytest.mark.parametrize("tamper", [exchange_pictures, raise_a_score, leave_out_a_score])
 def test_verify_finds_pictures_and_scores_that_do_not_agree(
     dataset: Path, tmp_path: Path, tamper: Callable[[Rows], str]
 ) -> None:
