@@ -44,6 +44,8 @@ FOLDER_REASONS = {
 }
 """Why an image of a folder cannot be used."""
 
+BAD_BOX = "A box is empty, or lies outside the image."
+
 REMEMBERED = 4_096
 # A crop of decoded pixels is stored losslessly and at full size.
 CROPS = FrameSettings(image_format="png")

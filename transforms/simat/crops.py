@@ -24,7 +24,7 @@ from eqforge.schemas.records.values import CornerBox
 from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.simat import Region
 from eqforge.transforms.dataset.books import error_rejection
-from eqforge.transforms.dataset.image_folder import read_named
+from eqforge.transforms.dataset.image_folder import BAD_BOX, bad_box, read_named
 from eqforge.transforms.dataset.ledger import Ledger
 from eqforge.transforms.dataset.media import MediaStore, encode_image
 from eqforge.transforms.filters import minimality
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 VERSION = "2"
 CROP_REASONS = {
-    "bad_box": "A box is empty, or lies outside the image.",
+    "bad_box": BAD_BOX,
     "crop_too_small": "The longer side of the crop is below its minimum.",
 }
 
@@ -64,7 +64,7 @@ def crop_box(
     """
     for box in (region.subject_box, region.object_box):
         if box.clip(size).is_empty:
-            return Rejection(reason="bad_box", detail=_text(box))
+            return bad_box(box)
     both = region.subject_box.union(region.object_box).clip(size)
     if settings.crop == "square":
         # The smallest square around it: centred, moved into the image, then clipped.
@@ -75,7 +75,7 @@ def crop_box(
     else:
         found = both if region.box is None else region.box.clip(size)
     if found.is_empty:
-        return Rejection(reason="bad_box", detail=_text(found))
+        return bad_box(found)
     longer = max(found.width, found.height)
     if longer < settings.min_crop_px:
         return Rejection(reason="crop_too_small", value=longer, threshold=settings.min_crop_px)
@@ -88,10 +88,6 @@ def _stretch(start: int, stop: int, length: int, end: int | None) -> tuple[int, 
         first = max(0, min(first, end - length))
         return first, min(end, first + length)
     return max(0, first), max(0, first) + length
-
-
-def _text(box: CornerBox) -> str:
-    return f"{box.x0},{box.y0},{box.x1},{box.y1}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

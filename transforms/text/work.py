@@ -13,15 +13,20 @@ from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.schemas.tables.texts import Judgement
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.transforms.dataset.books import guarded
-from eqforge.transforms.dataset.image_folder import FOLDER_REASONS, FoundImage, ImageFolder, bad_box
+from eqforge.transforms.dataset.image_folder import (
+    BAD_BOX,
+    FOLDER_REASONS,
+    FoundImage,
+    ImageFolder,
+    bad_box,
+)
 from eqforge.transforms.dataset.plan import is_wanted
-from eqforge.transforms.simat.crops import CROP_REASONS
 
 CAPTIONS_STAGE = Stage(
     "captions",
     {
         **FOLDER_REASONS,
-        "bad_box": CROP_REASONS["bad_box"],
+        "bad_box": BAD_BOX,
         "not_english": "The caption is in another language than that of the rules that edit it.",
         **CAPTION_REASONS,
     },
