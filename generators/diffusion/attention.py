@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 
 class ControlledAttention:
-    """The processor of one attention layer.
-
-    Args:
-      plain: the processor it replaces, which is called while nothing is controlled.
-      control: the shared state.
-      is_cross: whether it attends to the prompt.
-    """
+    """The processor of one attention layer; `plain` is called while nothing is controlled."""
 
     def __init__(self, plain: Any, control: AttentionControl, is_cross: bool) -> None:
         self.plain, self.control, self.is_cross = plain, control, is_cross

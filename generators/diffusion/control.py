@@ -78,11 +78,7 @@ def plan_control(
     """Return what is replaced and read in which call of the network.
 
     Args:
-      pair: the prompts and the words that differ.
-      edit: how the first image guides the second.
-      tokenizer: tokenizer of the model.
-      calls: how often the scheduler calls the network per image.
-      steps: requested denoising steps.
+      calls: how often the scheduler calls the network per image, in so many `steps`.
       latents: any latents of the pair, [2, channels, side, side], for their dtype and device.
       sides: of the network's cross-attention maps at this size; the one nearest to 16, as in the
         authors' code, or to a quarter of a larger latent, is used.
@@ -136,11 +132,9 @@ def _call_plan(
     """Mix the replaced attention and the second image's own by word.
 
     Args:
-      alignment: alignment of the prompts.
-      factors: factor of each token of the second prompt, [tokens].
+      factors: of each token of the second prompt, [tokens].
       alpha: share of the replaced attention of each token, [tokens].
       words: [2, tokens, 1], 1 for the tokens of either prompt that the blend reads.
-      latents: give dtype and device.
     """
     mapper = alignment.mapper * factors * alpha
     own = alignment.own * factors * alpha + (1 - alpha)

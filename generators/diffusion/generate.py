@@ -9,12 +9,7 @@ from eqforge.core.errors import InputError
 from eqforge.core.identity import derive_seed, fingerprint
 from eqforge.generators.diffusion.attention import controlled, limited_rows
 from eqforge.generators.diffusion.control import AttentionControl, plan_control
-from eqforge.generators.diffusion.load import (
-    count_calls,
-    deterministic,
-    load_pipeline,
-    quiet_libraries,
-)
+from eqforge.generators.diffusion.load import deterministic, load_pipeline, quiet_libraries
 from eqforge.generators.diffusion.prompts import PromptPair
 from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings, PairImages
 
@@ -86,16 +81,11 @@ class PairGenerator:
         import torch
 
         pipeline, steps = self.pipeline, self.settings.steps
+        pipeline.scheduler.set_timesteps(steps)
+        calls = len(pipeline.scheduler.timesteps)
         latents = initial_latents(pipeline, self.size_px, pair.seed)
-        plan = plan_control(
-            pair,
-            edit,
-            pipeline.tokenizer,
-            count_calls(pipeline.scheduler, steps),
-            steps,
-            latents,
-            map_sides(pipeline, latents.shape[-1]),
-        )
+        sides = map_sides(pipeline, latents.shape[-1])
+        plan = plan_control(pair, edit, pipeline.tokenizer, calls, steps, latents, sides)
         control = AttentionControl(plan)
         masks: list[torch.Tensor] = []
 
@@ -179,12 +169,10 @@ def _size_px(pipeline: Any, settings: DiffusionSettings) -> int:
 
 
 def blend_mask(heat: "torch.Tensor", threshold: float, size: tuple[int, int]) -> "torch.Tensor":
-    """Return where the second image may differ: bool [height, width].
+    """Return where the second image may differ, bool of a latent's size (height, width).
 
-    Args:
-      heat: [2, pixels], the attention of each image to its words, on a square map.
-      threshold: fraction of the largest attention of an image.
-      size: height and width of the latent.
+    `heat` is the attention of each image to its words, [2, pixels] of a square map; `threshold` a
+    fraction of the largest attention of an image.
     """
     from torch.nn import functional
 
@@ -205,13 +193,8 @@ def blend(
     over the steps so far, as replaced; widened by a 3x3 maximum, enlarged to the latent, cut at a
     fraction of its largest value; the union of both pictures.
 
-    Args:
-      latents: [2, channels, height, width] after a step.
-      heat: [2, pixels], the attention to the words so far.
-      threshold: fraction of the largest attention of an image.
-
     Returns:
-      The latents, and the mask.
+      The latents, [2, channels, height, width], and the mask of `blend_mask`.
     """
     import torch
 

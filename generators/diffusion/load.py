@@ -1,6 +1,5 @@
 """Loads a diffusion pipeline from a folder or the hub: safetensors only, no code from the model."""
 
-import hashlib
 import json
 import os
 import re
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eqforge.core.errors import InputError, MissingExtra
+from eqforge.core.files import storage
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.identity import fingerprint
 from eqforge.generators.diffusion.settings import (
@@ -34,7 +34,12 @@ def load_pipeline(settings: DiffusionSettings) -> tuple[Any, ModelIdentity]:
     import_libraries()
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
-    _check_class(index.pipeline, settings.model)
+    if index.pipeline not in _DRAWS:
+        raise InputError(
+            f"{settings.model}: prompt-to-prompt needs the U-Net of a pipeline that draws from "
+            f"text alone ({', '.join(_DRAWS)}), and this is a {index.pipeline}; models that edit "
+            "pictures are for `eqforge build eq-edit`"
+        )
     pipeline, identity = load_weights(folder, index, settings)
     check_texts(pipeline, settings.model)
     pipeline.scheduler = make_scheduler(settings.scheduler, pipeline.scheduler)
@@ -149,14 +154,10 @@ def load_weights(
     pipeline: str = "DiffusionPipeline",
     offload: bool = False,
 ) -> tuple[Any, ModelIdentity]:
-    """Load a pipeline, and return it with the identity of its weights.
+    """Load a pipeline of a class of diffusers, and return it with the identity of its weights.
 
-    Args:
-      folder: where it is.
-      index: what the folder's index says.
-      settings: the model's name, device and precision.
-      pipeline: the class of diffusers to load; `DiffusionPipeline` takes that of the index.
-      offload: whether a part is moved to the device only while it works.
+    `DiffusionPipeline` loads the class of the index. With `offload` a part is moved to the device
+    only while it works.
     """
     import diffusers
     import torch
@@ -198,16 +199,6 @@ def _check_device(settings: ModelSettings, dtype: Any) -> None:
         ) from error
 
 
-def _check_class(pipeline: str, model: str) -> None:
-    """Check that a model draws from text alone, with the U-Net that prompt-to-prompt controls."""
-    if pipeline not in _DRAWS:
-        raise InputError(
-            f"{model}: prompt-to-prompt needs the U-Net of a pipeline that draws from text alone "
-            f"({', '.join(_DRAWS)}), and this is a {pipeline}; models that edit pictures are for "
-            "`eqforge build eq-edit`"
-        )
-
-
 def check_texts(pipeline: Any, model: str) -> None:
     """Check that the tokenizers and text encoders of a pipeline belong together."""
     for suffix in ("", "_2"):
@@ -230,7 +221,9 @@ def _identity(folder: Path, parts: Sequence[str], model: str, pipeline: str) -> 
     files = [folder / "model_index.json"]
     for part in parts:
         files += sorted(file for file in (folder / part).rglob("*") if file.suffix in _FILES)
-    digest = fingerprint({file.relative_to(folder).as_posix(): _digest(file) for file in files})
+    digest = fingerprint(
+        {file.relative_to(folder).as_posix(): storage.digest(str(file))[1] for file in files}
+    )
     is_local = Path(model).is_dir()
     return ModelIdentity(
         # A folder's local path says nothing about the model.
@@ -239,11 +232,6 @@ def _identity(folder: Path, parts: Sequence[str], model: str, pipeline: str) -> 
         digest=digest,
         pipeline=pipeline,
     )
-
-
-def _digest(file: Path) -> str:
-    with open(file, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _first_line(error: Exception) -> str:
@@ -313,8 +301,3 @@ def make_scheduler(name: Scheduler, own: Any) -> Any:
     # Those that clip by default were made for pixels in [-1, 1]; a latent goes beyond.
     clips = {"clip_sample": False} if name in ("ddim", "ddpm") else {}
     return getattr(diffusers, _CLASSES[name]).from_config(own.config, **clips)
-
-
-def count_calls(scheduler: Any, steps: int) -> int:
-    scheduler.set_timesteps(steps)
-    return len(scheduler.timesteps)

@@ -52,11 +52,8 @@ class Edit:
     """The contents of two images that differ in one slot.
 
     Attributes:
-      kind: whether the object, the scene or an attribute differs.
       change: `object`, or the name of the family whose phrase is added or exchanged.
-      group: the group of the object.
       slot: the field of Picture that differs; if it is added, the first has None.
-      pictures: the first and the second content.
     """
 
     kind: EditKind
@@ -90,7 +87,12 @@ def ordered_edits(
                 if additions or not edit.is_addition
             )
             ranked += [(rank, *entry) for rank, entry in enumerate(drawn)]
-    return tuple(_turned(edit, number) for _, number, _, edit in sorted(ranked))
+    ordered = []
+    for _, number, _, edit in sorted(ranked):
+        if number % 2 and not edit.is_addition:
+            edit = replace(edit, pictures=(edit.pictures[1], edit.pictures[0]))
+        ordered.append(edit)
+    return tuple(ordered)
 
 
 def _draw(edit: Edit, seed: int) -> tuple[int, str]:
@@ -98,30 +100,21 @@ def _draw(edit: Edit, seed: int) -> tuple[int, str]:
     return derive_seed(seed, key, "eq-sd order", ORDER_VERSION), key
 
 
-def _turned(edit: Edit, number: int) -> Edit:
-    """Return an exchange with its images in the order given by its random number."""
-    if edit.is_addition or number % 2 == 0:
-        return edit
-    return replace(edit, pictures=(edit.pictures[1], edit.pictures[0]))
-
-
 def _object_edits(picture: Picture, group: Group) -> Iterator[Edit]:
     places = _each(picture, "place", group.places)
     conditions = _each(picture, "condition", group.conditions)
-    for shared, other in product([picture, *places, *conditions], _partners(picture.thing, group)):
+    # Half of the other objects, so that any two of a group are paired exactly once.
+    here = group.objects.index(picture.thing)
+    partners = [
+        other
+        for there, other in enumerate(group.objects)
+        if (here < there if (here + there) % 2 else here > there)
+    ]
+    for shared, other in product([picture, *places, *conditions], partners):
         pictures = (shared, replace(shared, thing=other))
         yield Edit(
             kind="object", change="object", group=group.name, slot="thing", pictures=pictures
         )
-
-
-def _partners(thing: Phrase, group: Group) -> Iterator[Phrase]:
-    """Yield half of the other objects, so that any two of a group are paired exactly once."""
-    here = group.objects.index(thing)
-    for there, other in enumerate(group.objects):
-        is_first = here < there if (here + there) % 2 else here > there
-        if is_first:
-            yield other
 
 
 def _scene_edits(picture: Picture, group: Group) -> Iterator[Edit]:
@@ -207,13 +200,7 @@ class PromptPair:
 def wanted_counts(
     pairs: int | None, by_kind: Mapping[str, int | None], seed: int
 ) -> dict[str, int]:
-    """Return how many pairs of each kind are asked for.
-
-    Args:
-      pairs: of all kinds; as many as were published where nothing is asked for.
-      by_kind: of single kinds; the kinds that are not asked for then have none.
-      seed: of the run.
-    """
+    """Return how many pairs of each kind are asked for, by all `pairs` or `by_kind`."""
     given = [number for number in (pairs, *by_kind.values()) if number is not None]
     if min(given, default=0) < 0:
         raise InputError(f"{min(given)} pairs: expected 0 or more")
@@ -272,16 +259,11 @@ def prompt_pair(
     language: Language,
     additions: bool = False,
 ) -> PromptPair:
-    """Return one pair, independent of all others.
+    """Return the pair of a number, from 0, among those of its kind, independent of all others.
 
-    Args:
-      vocabulary: the words.
-      kind: what differs.
-      number: the pair's number among those of its kind, from 0.
-      seed: the run's.
-      language: `english`, or `published`: without the article of the object and with the phrases
-        that the vocabulary has as published, "A photo of beach at sunset."
-      additions: whether there are pairs that add a scene or attribute to the first image.
+    The `published` language is without the article of the object and with the phrases that the
+    vocabulary has as published: "A photo of beach at sunset." With `additions` there are pairs
+    that add a scene or attribute to the first image.
 
     Raises:
       IndexError: the vocabulary has no pair of this number.
@@ -299,7 +281,7 @@ def prompt_pair(
         prompts=(first.text, second.text),
         control="replace" if len(first.words) == len(second.words) else "refine",
         changed=_changed(first, second),
-        blended=_blended(edit, first, second),
+        blended=(_blended(edit, first), _blended(edit, second)),
         seed=derive_seed(seed, sample_id, "noise", PROMPTS_VERSION),
     )
 
@@ -309,12 +291,9 @@ def sample_id_of(kind: str, number: int) -> str:
 
 
 class _Prompt:
-    """A prompt, and which of its words say what.
+    """The words of a prompt, and the numbers of those of each slot.
 
-    Attributes:
-      words: the words in order.
-      slots: the numbers of the words of each slot: the fields of Picture, `of`, and `article` for
-        the noun's.
+    Slots are the fields of Picture, `of`, and `article` for the noun's.
     """
 
     def __init__(self, picture: Picture, vocabulary: Vocabulary, language: Language) -> None:
@@ -364,21 +343,15 @@ def _equal_words(words_0: list[str], words_1: list[str]) -> int:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
-def _blended(edit: Edit, first: _Prompt, second: _Prompt) -> tuple[Words, Words]:
+def _blended(edit: Edit, prompt: _Prompt) -> Words:
     """Return the words that say where the image may change.
 
     The object where it is exchanged, coloured, or given something that it had not; an attribute
     that is exchanged for another stays where it is. A scene is everywhere.
     """
     if edit.kind == "scene":
-        return (), ()
+        return ()
     if edit.slot != "after":
-        return first.of("thing"), second.of("thing")
-    slots = ("thing", "after") if edit.is_addition else ("after",)
-    return _with_place(first, slots), _with_place(second, slots)
-
-
-def _with_place(prompt: _Prompt, slots: tuple[str, ...]) -> Words:
-    """Return the words of some slots that name something to see; all where none is known to."""
-    words = prompt.of(*slots)
+        return prompt.of("thing")
+    words = prompt.of("thing", "after") if edit.is_addition else prompt.of("after")
     return tuple(number for number in words if prompt.words[number] not in _PLACELESS) or words

@@ -39,11 +39,8 @@ def make_tiny_pipeline(folder: str | Path, pipeline: str = "StableDiffusionPipel
     tokenizer = make_tokenizer(TOKENS)
     with quiet_libraries(), torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
-        if "XL" in pipeline:
-            made = tiny_sdxl(tokenizer, pipeline, in_channels=channels)
-        else:
-            made = tiny_sd(tokenizer, pipeline, in_channels=channels)
-        made.save_pretrained(folder)
+        make = _tiny_sdxl if "XL" in pipeline else _tiny_sd
+        make(tokenizer, pipeline, channels).save_pretrained(folder)
     return Path(folder)
 
 
@@ -56,8 +53,7 @@ def called_tiny(folder: Path) -> Iterator[None]:
         raise InputError(str(error).replace(str(folder), folder.name)) from error
 
 
-def tiny_sd(tokenizer: Any, pipeline: str = "StableDiffusionPipeline", **unet: Any) -> Any:
-    """Return a tiny Stable Diffusion; `unet` overrides the configuration of its U-Net."""
+def _tiny_sd(tokenizer: Any, pipeline: str, channels: int) -> Any:
     import diffusers
     from transformers import CLIPTextModel
 
@@ -65,7 +61,7 @@ def tiny_sd(tokenizer: Any, pipeline: str = "StableDiffusionPipeline", **unet: A
         vae=tiny_vae(),
         text_encoder=CLIPTextModel(tiny_text_config(tokenizer)),
         tokenizer=tokenizer,
-        unet=tiny_unet(cross_attention_dim=32, **unet),
+        unet=_tiny_unet(in_channels=channels, cross_attention_dim=32),
         scheduler=tiny_scheduler(),
         safety_checker=None,
         feature_extractor=None,
@@ -73,18 +69,18 @@ def tiny_sd(tokenizer: Any, pipeline: str = "StableDiffusionPipeline", **unet: A
     )
 
 
-def tiny_sdxl(tokenizer: Any, pipeline: str = "StableDiffusionXLPipeline", **unet: Any) -> Any:
+def _tiny_sdxl(tokenizer: Any, pipeline: str, channels: int) -> Any:
     import diffusers
     from transformers import CLIPTextModel, CLIPTextModelWithProjection
 
     config = tiny_text_config(tokenizer)
-    network = tiny_unet(
+    network = _tiny_unet(
+        in_channels=channels,
         cross_attention_dim=64,
         transformer_layers_per_block=(1, 2),
         addition_embed_type="text_time",
         addition_time_embed_dim=8,
         projection_class_embeddings_input_dim=6 * 8 + 32,
-        **unet,
     )
     return getattr(diffusers, pipeline)(
         vae=tiny_vae(),
@@ -98,7 +94,7 @@ def tiny_sdxl(tokenizer: Any, pipeline: str = "StableDiffusionXLPipeline", **une
     )
 
 
-def tiny_unet(**config: Any) -> Any:
+def _tiny_unet(**config: Any) -> Any:
     """Make a U-Net whose attention distinguishes words and places, and whose steps change little.
 
     Weights initialised as usual attend to all words alike, and two prompts would share no pixel.

@@ -29,12 +29,7 @@ _ARTICLES = ("a", "an")
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A phrase, with its article separate.
-
-    Attributes:
-      article: `a`, `an`, or empty.
-      words: the words after it; at least one.
-    """
+    """A phrase of one word or more after its article: `a`, `an`, or empty."""
 
     article: str
     words: tuple[str, ...]
@@ -46,13 +41,9 @@ class Phrase:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Family:
-    """Phrases that exclude each other.
+    """Two or more phrases that exclude each other, before the noun or after it.
 
-    Attributes:
-      name: unique in the vocabulary.
-      position: whether they stand before the noun or after it.
-      values: at least two. The article of a phrase before the noun, if it has one, replaces the
-        noun's.
+    The article of a phrase before the noun, if it has one, replaces the noun's.
     """
 
     name: str
@@ -62,13 +53,10 @@ class Family:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Group:
-    """Interchangeable objects, and the families that fit them; no phrase is in two of these.
+    """Two or more interchangeable objects, and the families that fit them.
 
-    Attributes:
-      name: unique in the vocabulary.
-      objects: at least two, none in another group.
-      places, conditions: families of phrases after the noun.
-      attributes: families of either position.
+    No object is in two groups, no phrase in two families of a group. Places and conditions stand
+    after the noun.
     """
 
     name: str
@@ -86,10 +74,7 @@ class Group:
 class Vocabulary:
     """All words of Eq-SD; compared and hashed by identity, so that it is a cheap cache key.
 
-    Attributes:
-      styles: kinds of picture, such as `a photo`.
-      groups: the groups, in file order.
-      published: phrases, and how the published captions write them.
+    `published` has phrases and how the published captions write them.
     """
 
     styles: tuple[Phrase, ...]
@@ -101,23 +86,26 @@ class Vocabulary:
 def load_vocabulary(path: Path = BUILT_IN) -> Vocabulary:
     root = load_json(path)
     _check_keys(root, ("styles", "published", "families", "groups"))
-    families = {name: _family(name, node) for name, node in root["families"].items()}
+    families: dict[str, Family] = {}
+    for name, node in root["families"].items():
+        _check_keys(node, ("position", "values"))
+        position = node["position"].name()
+        if position not in get_args(Position):
+            node["position"].fail("before or after")
+        values = _phrases(node["values"], least=2)
+        families[name] = Family(name=name, position=cast(Position, position), values=values)
     groups = tuple(_group(node, families) for node in root["groups"].elements())
-    _check_groups(root, groups, families)
+    _check_once(root["groups"], "group", (group.name for group in groups))
+    _check_once(root["groups"], "object", (each.text for group in groups for each in group.objects))
+    used = {family.name for group in groups for family in group.families}
+    for name in families:
+        if name not in used:
+            root["families"][name].fail("a family that a group uses")
     return Vocabulary(
         styles=_phrases(root["styles"], least=1),
         groups=groups,
         published=_published(root["published"], families),
     )
-
-
-def _family(name: str, node: Node) -> Family:
-    _check_keys(node, ("position", "values"))
-    position = node["position"].name()
-    if position not in get_args(Position):
-        node["position"].fail("before or after")
-    values = _phrases(node["values"], least=2)
-    return Family(name=name, position=cast(Position, position), values=values)
 
 
 def _group(node: Node, families: dict[str, Family]) -> Group:
@@ -129,8 +117,7 @@ def _group(node: Node, families: dict[str, Family]) -> Group:
         conditions=_families(node["conditions"], families, ("after",)),
         attributes=_families(node["attributes"], families, get_args(Position)),
     )
-    values = (value.text for family in group.families for value in family.values)
-    _check_once(node, "phrase", values)
+    _check_once(node, "phrase", (each.text for family in group.families for each in family.values))
     return group
 
 
@@ -174,16 +161,6 @@ def _published(node: Node, families: dict[str, Family]) -> tuple[tuple[str, str]
             node.fail(f"phrases of the families as keys, not {text!r}")
         found.append((text, _phrase(other).text))
     return tuple(found)
-
-
-def _check_groups(root: Node, groups: tuple[Group, ...], families: dict[str, Family]) -> None:
-    node = root["groups"]
-    _check_once(node, "group", (group.name for group in groups))
-    _check_once(node, "object", (thing.text for group in groups for thing in group.objects))
-    used = {family.name for group in groups for family in group.families}
-    for name in families:
-        if name not in used:
-            root["families"][name].fail("a family that a group uses")
 
 
 def _check_once(node: Node, what: str, names: Iterable[str]) -> None:
