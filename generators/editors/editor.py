@@ -12,7 +12,6 @@ import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -21,7 +20,6 @@ from PIL import Image
 from eqforge.core.errors import InputError
 from eqforge.core.identity import fingerprint
 from eqforge.generators.diffusion.load import (
-    ModelIndex,
     check_texts,
     deterministic,
     find_folder,
@@ -56,7 +54,6 @@ class EditRequest:
       target: what the edited picture is to show.
       instruction: what to do, such as "replace the dog with a cat"; None for editors without need.
       mask: bool [height, width], True where the picture may change; None for editors without need.
-      seed: of the noise, in [0, 2**63).
     """
 
     image: NDArray[np.uint8]
@@ -73,7 +70,7 @@ class Edited:
     Attributes:
       image: uint8 of the original's shape. No editor keeps pixels outside of the mask bit for bit:
         all of the picture went through the model's autoencoder.
-      parameters: everything that decided it except the request, for the row: numbers, texts, lists.
+      parameters: everything that decided it except the request, for the row.
       flagged: whether the model's safety checker made the picture black; None without a checker.
     """
 
@@ -84,11 +81,6 @@ class Edited:
 
 class Editor(ABC):
     """A loaded pipeline that edits one picture at a time; not for several threads at once.
-
-    Args:
-      pipeline: of diffusers, on its device.
-      identity: its weights.
-      settings: how it edits.
 
     Attributes:
       name: the kind of editor.
@@ -106,19 +98,14 @@ class Editor(ABC):
         self.pipeline, self.identity, self.settings = pipeline, identity, settings
         self._check_channels()
         self.multiple = self.multiple_of(pipeline)
-        self.resolution = settings.resolution or self._native_side()
+        unet = getattr(pipeline, "unet", None)
+        latent = pipeline.default_sample_size if unet is None else unet.config.sample_size
+        # Without a setting, the side of the square pictures that the model was trained on.
+        self.resolution = settings.resolution or int(latent * pipeline.vae_scale_factor)
         self.knob_values = self._knob_values()
         check_texts(pipeline, settings.model)
         pipeline.watermark = None
         pipeline.set_progress_bar_config(disable=True)
-
-    @classmethod
-    def load(cls, folder: Path, index: ModelIndex, settings: EditorSettings) -> Editor:
-        """Load the weights in a folder into the pipeline that edits."""
-        pipeline, identity = load_weights(
-            folder, index, settings, cls.runs[index.pipeline], settings.offload
-        )
-        return cls(pipeline, identity, settings)
 
     @abstractmethod
     def arguments(self, request: EditRequest, canvas: Canvas) -> dict[str, Any]:
@@ -159,7 +146,6 @@ class Editor(ABC):
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Digest of `parameters`, the weights among them."""
         return fingerprint(self.parameters)
 
     def edit(self, request: EditRequest) -> Edited:
@@ -193,12 +179,6 @@ class Editor(ABC):
             parameters={**self.parameters, "canvas": [canvas.height, canvas.width]},
             flagged=None if flagged is None else bool(flagged[0]),
         )
-
-    def _native_side(self) -> int:
-        """Return the side, in pixels, of the square pictures that the model was trained on."""
-        unet = getattr(self.pipeline, "unet", None)
-        latent = self.pipeline.default_sample_size if unet is None else unet.config.sample_size
-        return int(latent * self.pipeline.vae_scale_factor)
 
     def _check_channels(self) -> None:
         """Check that a U-Net reads what the editor gives it, latents and what it adds to them."""
@@ -417,4 +397,8 @@ def load_editor(settings: EditorSettings) -> Editor:
                 return load_editor(replace(settings, model=str(made), resolution=size))
     folder = find_folder(settings)
     index = read_index(folder, settings.model)
-    return EDITORS[editor_of(settings, index.pipeline)].load(folder, index, settings)
+    editor = EDITORS[editor_of(settings, index.pipeline)]
+    pipeline, identity = load_weights(
+        folder, index, settings, editor.runs[index.pipeline], settings.offload
+    )
+    return editor(pipeline, identity, settings)

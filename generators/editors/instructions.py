@@ -36,8 +36,13 @@ def find_change(caption: str, target: str, analyses: tuple[Analysis, Analysis] |
     """Compare a picture's caption with the target's; without analyses, by words alone."""
     edit = word_edit(caption, target)
     nouns_0, nouns_1 = ({}, {}) if analyses is None else map(_noun_phrases, analyses)
-    touched = [span for span in nouns_0 if _touches(span, edit.spans_0)]
-    around = touched or _beside(list(nouns_0), edit.spans_0, len(caption))
+    around = [span for span in nouns_0 if _touches(span, edit.spans_0)]
+    if not around:  # the nearest noun phrase before the words, and the nearest behind them
+        first, last = (len(caption), len(caption))
+        if edit.spans_0:
+            first, last = edit.spans_0[0][0], edit.spans_0[-1][1]
+        around = [span for span in nouns_0 if span[1] <= first][-1:]
+        around += [span for span in nouns_0 if span[0] >= last][:1]
     before = _phrases(caption, edit.spans_0, nouns_0)
     after = _phrases(target, edit.spans_1, nouns_1)
     things = [nouns_0[span] for span in around] or before
@@ -61,7 +66,12 @@ def make_instruction(target: str, change: Change) -> str:
         return f"change the picture so that it shows: {target.strip()}"
     if not change.before:
         return f"add {change.after[0]}"
-    old = _definite(change.before[0])
+    old = change.before[0]
+    first, _, rest = old.partition(" ")
+    if rest and first.lower() in _ARTICLES:
+        old = f"the {rest}"
+    elif _bare(old) == old and "'s" not in first:  # nothing says whose it is
+        old = f"the {old}"
     return f"replace {old} with {change.after[0]}" if change.after else f"remove {old}"
 
 
@@ -75,13 +85,6 @@ def _phrases(text: str, spans: tuple[Span, ...], nouns: dict[Span, str]) -> tupl
 
 def _touches(span: Span, others: tuple[Span, ...]) -> bool:
     return any(span[0] < end and start < span[1] for start, end in others)
-
-
-def _beside(nouns: list[Span], spans: tuple[Span, ...], length: int) -> list[Span]:
-    """Return the nearest noun phrase before some words, and the nearest behind them."""
-    first, last = (spans[0][0], spans[-1][1]) if spans else (length, length)
-    ahead = [noun for noun in nouns if noun[1] <= first]
-    return [*ahead[-1:], *[noun for noun in nouns if noun[0] >= last][:1]]
 
 
 def _noun_phrases(analysis: Analysis) -> dict[Span, str]:
@@ -99,11 +102,3 @@ def _noun_phrases(analysis: Analysis) -> dict[Span, str]:
 def _bare(phrase: str) -> str:
     first, _, rest = phrase.partition(" ")
     return rest if rest and first.lower() in _DETERMINERS else phrase
-
-
-def _definite(phrase: str) -> str:
-    """Return a noun phrase as one speaks of what is there: with `the`, unless it says whose."""
-    first, _, rest = phrase.partition(" ")
-    if rest and first.lower() in _ARTICLES:
-        return f"the {rest}"
-    return phrase if _bare(phrase) != phrase or "'s" in first else f"the {phrase}"

@@ -49,7 +49,6 @@ from eqforge.transforms.generated.edit_plan import (
     EditingRules,
     EditTask,
     EditWork,
-    LockSettings,
 )
 from eqforge.transforms.generated.pairs import make_once, store_image
 from eqforge.transforms.generated.work import MadePair
@@ -112,19 +111,14 @@ def _edit_once(work: EditWork, task: EditTask, rules: EditingRules) -> EditWork:
         )
     except Exception as error:
         return work.refused(EDITS_STAGE, error_rejection(error))
-    rejection = made if isinstance(made, Rejection) else _refuse(made, rules.lock)
-    if rejection is not None or isinstance(made, Rejection):
-        return work.decided(EDITS_STAGE, rejection)
-    return replace(work, made=made).passed(EDITS_STAGE)
-
-
-def _refuse(made: MadePair, settings: LockSettings) -> Rejection | None:
-    """Return why an edited photograph is rejected for what changed outside of its mask."""
+    if isinstance(made, Rejection):
+        return work.refused(EDITS_STAGE, made)
     outside = {score.name: score.value for score in made.scores}.get(CHANGED_OUTSIDE)
-    limit = settings.max_changed_outside
-    if outside is None or limit is None or outside <= limit:
-        return None
-    return Rejection(reason=CHANGED_OUTSIDE, value=outside, threshold=limit)
+    limit = rules.lock.max_changed_outside
+    if outside is not None and limit is not None and outside > limit:
+        rejection = Rejection(reason=CHANGED_OUTSIDE, value=outside, threshold=limit)
+        return work.refused(EDITS_STAGE, rejection)
+    return replace(work, made=made).passed(EDITS_STAGE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -148,21 +142,24 @@ def _make(
     edited = _edit(task, photograph, region, shared)
     if isinstance(edited, Rejection):
         return edited
-    scores = _scores(photograph, edited.image, region)
     final = edited.image
     if region is not None and rules.lock.lock:
         final = composite(photograph, edited.image, region.pixels, rules.lock.feather_px)
     if np.array_equal(final, photograph):
         return Rejection(reason="unchanged")
-    if region is not None:
-        scores["difference_outside"] = _difference(photograph, final, ~region.pixels)
+    scores = {} if region is None else _scores(photograph, edited.image, final, region.pixels)
     encoded = encode_image(final, FrameSettings(image_format="png"))
     stored = store_image(media, encoded.data, encoded.width_px, encoded.height_px)
     return MadePair(
         images=(task.photograph, stored),
         generation=_generation(task, shared, edited, region, rules),
         masks=None if region is None else (region.mask, region.mask),
-        scores=tuple(_score(name, value) for name, value in scores.items()),
+        scores=tuple(
+            Score(
+                name=name, value=value, scorer="eqforge.edit", version=str(VERSION), settings="{}"
+            )
+            for name, value in scores.items()
+        ),
     )
 
 
@@ -212,26 +209,23 @@ def _edit(
 
 
 def _scores(
-    photograph: NDArray[np.uint8], edited: NDArray[np.uint8], region: _Region | None
+    photograph: NDArray[np.uint8],
+    edited: NDArray[np.uint8],
+    final: NDArray[np.uint8],
+    region: NDArray[np.bool_],
 ) -> dict[str, float | None]:
-    """Return what the editor changed in the mask and outside, before anything was locked."""
-    if region is None:
-        return {}
-    inside, outside = changed_in_and_out(view(photograph), view(edited), region.pixels)
-    area = round(float(region.pixels.mean()), 6)
-    return {"mask_area": area, "changed_inside": inside, CHANGED_OUTSIDE: outside}
+    """Return what the editor changed in the mask and outside, before anything was locked.
 
-
-def _difference(
-    first: NDArray[np.uint8], second: NDArray[np.uint8], where: NDArray[np.bool_]
-) -> float | None:
-    """Return the greatest difference of any channel, 0 to 255; None where there is no pixel."""
-    parts = [image[where].astype(np.int16) for image in (first, second)]
-    return float(np.abs(parts[0] - parts[1]).max()) if where.any() else None
-
-
-def _score(name: str, value: float | None) -> Score:
-    return Score(name=name, value=value, scorer="eqforge.edit", version=str(VERSION), settings="{}")
+    `difference_outside` is the greatest difference of any channel that is left outside, 0 to 255.
+    """
+    inside, outside = changed_in_and_out(view(photograph), view(edited), region)
+    before, after = (image[~region].astype(np.int16) for image in (photograph, final))
+    return {
+        "mask_area": round(float(region.mean()), 6),
+        "changed_inside": inside,
+        CHANGED_OUTSIDE: outside,
+        "difference_outside": None if region.all() else float(np.abs(before - after).max()),
+    }
 
 
 def _generation(

@@ -73,7 +73,10 @@ def _stored(data: bytes, picture: StoredImage, media: MediaStore) -> MaskRow | R
     except (BadImage, TooManyPixels) as error:
         return Rejection(reason="undecodable_mask", detail=str(error)[:200])
     size = (picture.width_px, picture.height_px)
-    if not _has_shape(mask.shape[::-1], size):
+    # The photograph may have been scaled down since.
+    scale = max(size) / max(mask.shape)
+    sides = zip(mask.shape[::-1], size, strict=True)
+    if scale > 1 or any(abs(side * scale - other) > _ROUNDED_PX for side, other in sides):
         found = f"{mask.shape[1]}x{mask.shape[0]}, the photograph {size[0]}x{size[1]}"
         return Rejection(reason="mask_size", detail=found)
     fitted = Image.fromarray(mask).resize(size, Image.Resampling.NEAREST)
@@ -97,14 +100,6 @@ def _read(data: bytes) -> NDArray[np.bool_]:
     return np.asarray(colours.any(axis=2))
 
 
-def _has_shape(mask: tuple[int, ...], size: tuple[int, int]) -> bool:
-    """Return True if a mask is of a photograph, which may have been scaled down since."""
-    scale = max(size) / max(mask)
-    return scale <= 1 and all(
-        abs(side * scale - other) <= _ROUNDED_PX for side, other in zip(mask, size, strict=True)
-    )
-
-
 def store_region(region: NDArray[np.bool_], media: MediaStore) -> MaskRow:
     stream = io.BytesIO()
     Image.fromarray(region.astype(np.uint8)).save(stream, "png")
@@ -114,8 +109,7 @@ def store_region(region: NDArray[np.bool_], media: MediaStore) -> MaskRow:
 
 def read_region(mask: MaskRow, media: MediaStore) -> NDArray[np.bool_]:
     """Return a stored region, bool of shape (height, width)."""
-    found: NDArray[np.bool_] = read_numbers(media.get(mask.mask_id, mask.suffix)) != 0
-    return found
+    return np.asarray(read_numbers(media.get(mask.mask_id, mask.suffix)) != 0)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

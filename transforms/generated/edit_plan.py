@@ -77,13 +77,10 @@ class EditTask:
 
     Attributes:
       photograph: its upright pixels, in the media store.
-      source_sha256: SHA-256 of its file.
-      caption: what the source says of it.
       negative, generator: what the edited one is to show, and what made that text.
       instruction: what an editor is told that follows one.
       things: what is looked for in the photograph where no mask is given.
       mask: where it may change, as the user says; None where no mask is given.
-      seed: of the noise.
     """
 
     photograph: StoredImage
