@@ -1,5 +1,6 @@
 """Folders of scanned objects, in the layouts of Google Scanned Objects."""
 
+import functools
 import io
 import tarfile
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from eqforge.generators.scenes.adopt import Adopted, Axis, adopt
-from eqforge.transforms.generated.scene_renderer import shared_looker
+from eqforge.transforms.generated.scene_renderer import ScanLooker
 
 CORNERS = "".join(f"v {x} {y} {z}\n" for x in (0, 1) for y in (0, 0.8) for z in (0, 1.2))
 PLACES = "vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\n"
@@ -18,6 +19,12 @@ FACES = "".join(
     for side in SIDES
 )
 BLUE, PINK, WHITE, RED = (20, 60, 190), (235, 120, 170), (235, 235, 235), (190, 20, 25)
+
+
+@functools.cache
+def looker() -> ScanLooker:
+    """The looker of the tests' process."""
+    return ScanLooker()
 
 
 def texture(path: Path, colour: tuple[int, int, int]) -> None:
@@ -78,4 +85,4 @@ def files_in(made: Adopted) -> dict[str, bytes]:
 
 def taken(folder: Path, axis_up: Axis | None = None, licence: str = "") -> Adopted:
     """A scan, adopted without words of a user."""
-    return adopt(folder, {}, axis_up, licence, shared_looker().look)
+    return adopt(folder, {}, axis_up, licence, looker().look)

@@ -246,15 +246,6 @@ def test_rows_asked_for_are_the_rows_after_a_want_of_memory(make, monkeypatch):
     assert digest(generator.generate(pair_of(), FREE)) == digest(asked)
 
 
-def test_a_row_that_does_not_fit_is_an_error(make, monkeypatch):
-    def forward(sample, *args, **kwargs):
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    monkeypatch.setattr(make().pipeline.unet, "forward", forward)
-    with pytest.raises(torch.OutOfMemoryError):
-        make().generate(pair_of(), FREE)
-
-
 @pytest.mark.parametrize("size", [60, 0])
 def test_a_size_the_model_cannot_draw_is_an_error(tiny_sd, size):
     with pytest.raises(InputError, match="multiple of 8"):

@@ -1,11 +1,6 @@
 """The prompts of Eq-SD: their English, their published form, and which words an edit touches."""
 
-import os
 import re
-import subprocess
-import sys
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -239,38 +234,9 @@ def test_the_kinds_take_turns_and_are_counted_by_themselves(vocabulary: Vocabula
     ]
 
 
-def test_a_pair_made_alone_is_the_same(vocabulary: Vocabulary, some: list[PromptPair]) -> None:
-    last = [pair for pair in some[: len(some) // 2] if pair.kind == "scene"][-1]
-    number = int(last.sample_id.rpartition("/")[2])
-    assert prompt_pair(vocabulary, "scene", number, 0, "english") == last
-    assert prompt_pair(vocabulary, "scene", number, 1, "english") != last
-
-
 def test_more_pairs_than_the_vocabulary_has_is_a_clear_error(vocabulary: Vocabulary) -> None:
     counts = {"object": 1_000_000}
     with pytest.raises(
         InputError, match=r"has 1\d,\d{3} pairs that change the object, not 1,000,000"
     ):
         next(prompt_pairs(vocabulary, firsts(counts), 0, "english"))
-
-
-def test_another_process_makes_the_same_pairs(vocabulary: Vocabulary, tmp_path: Path) -> None:
-    code = (
-        "from eqforge.generators.diffusion.prompts import prompt_pairs\n"
-        "from eqforge.generators.diffusion.vocabulary import load_vocabulary\n"
-        "counts = {'object': range(30)}\n"
-        "for p in prompt_pairs(load_vocabulary(), counts, 3, 'english'): print(p)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | {"PYTHONHASHSEED": "4711"},
-        capture_output=True, text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    here = prompt_pairs(vocabulary, {"object": range(30)}, 3, "english")
-    assert done.stdout.splitlines() == list(map(repr, here))
-
-
-def test_changes_are_drawn_from_every_group(some: list[PromptPair], vocabulary: Vocabulary) -> None:
-    found = Counter(pair.group for pair in some)
-    assert set(found) == {group.name for group in vocabulary.groups}
-    assert max(found.values()) < 3 * min(found.values())

@@ -117,6 +117,11 @@ def refused(name: str, value: Any) -> Callable[[dict[str, Any]], None]:
         ("groups.0.places", ["ground", "ground"], "every family once, not 'ground' twice"),
         ("groups.0.conditions", ["ground"], "every phrase once, not 'on the grass' twice"),
         ("groups", SMALL["groups"] * 2, "every group once, not 'animals' twice"),
+        (
+            "groups",
+            [SMALL["groups"][0], SMALL["groups"][0] | {"name": "others"}],
+            "every object once, not 'a horse' twice",
+        ),
     ],
 )
 def test_a_wrong_file_is_one_clear_error(
@@ -127,19 +132,6 @@ def test_a_wrong_file_is_one_clear_error(
         load_vocabulary(path)
     assert message in str(error.value)
     assert str(error.value).startswith("words.json: ")
-
-
-def test_an_object_is_in_one_group_only(tmp_path: Path) -> None:
-    def twice(content: dict[str, Any]) -> None:
-        content["groups"].append({**SMALL["groups"][0], "name": "others"})
-
-    with pytest.raises(InputError, match="every object once, not 'a horse' twice"):
-        load_vocabulary(write(tmp_path, twice))
-
-
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.json"):
-        load_vocabulary(tmp_path / "none.json")
 
 
 def test_the_vocabulary_that_the_documentation_shows_can_be_read(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def test_outside_the_mask_nothing_changes_however_wide_the_rim(feather_px: int) 
 
 def test_the_edit_comes_in_by_the_distance_from_the_rim() -> None:
     black, white = np.zeros_like(ORIGINAL), np.full_like(ORIGINAL, 255)
-    assert (composite(black, white, MASK)[MASK] == 255).all()
+    assert (composite(black, white, MASK, feather_px=0)[MASK] == 255).all()
     row = composite(black, white, MASK, feather_px=3)[10, 6:14, 0]
     assert row.tolist() == [0, 0, 64, 128, 191, 255, 255, 255]  # quarters of 255
     everywhere = np.ones_like(MASK)
@@ -31,7 +31,7 @@ def test_the_edit_comes_in_by_the_distance_from_the_rim() -> None:
 
 def test_a_mask_of_another_shape_is_an_error() -> None:
     with pytest.raises(ValueError, match="one size"):
-        composite(ORIGINAL, EDITED, MASK[:-1])
+        composite(ORIGINAL, EDITED, MASK[:-1], feather_px=0)
 
 
 def test_a_mask_grows_by_a_distance() -> None:

@@ -52,11 +52,6 @@ def test_the_class_of_a_model_says_what_it_edits_by(pipeline, editor):
     assert editor_of(EditorSettings(editor=editor), pipeline) == editor
 
 
-@pytest.mark.parametrize("pipeline", ["StableDiffusionPipeline", "FluxFillPipeline"])
-def test_a_folder_is_loaded_as_its_index_says(tiny_editor, pipeline):
-    assert load_editor(EditorSettings(model=str(tiny_editor(pipeline)))).name == "inpaint"
-
-
 @pytest.mark.parametrize("name", [None, "inpaint", "instruct-pix2pix"])
 def test_the_tiny_model_is_made_for_editors_with_a_unet(name):
     editor = load_editor(EditorSettings(model="tiny", editor=name, steps=2))

@@ -19,7 +19,6 @@ from eqforge.generators.scenes.copies import findings_of
 from eqforge.generators.scenes.manifest import parse_asset, read_manifest
 from eqforge.generators.scenes.mesh_files import pictures_named, with_pictures
 from eqforge.generators.scenes.scan_files import scans_in
-from eqforge.transforms.generated.scene_renderer import shared_looker
 from tests.renders import needs_blender
 from tests.scans import (
     BLUE,
@@ -31,6 +30,7 @@ from tests.scans import (
     files_in,
     gazebo,
     glb,
+    looker,
     mujoco,
     taken,
     texture,
@@ -326,7 +326,7 @@ def test_a_mesh_without_faces_is_refused(tmp_path: Path) -> None:
 def test_materials_that_words_name_and_that_are_not_there_are_said(tmp_path: Path) -> None:
     words = {"noun": "mug", "parts": ["m"], "trims": {"capp": {"noun": "lid"}}}
     folder = mujoco(tmp_path, "Mug", RED)
-    made = adopt(folder, {"mug": words}, None, "", shared_looker().look)
+    made = adopt(folder, {"mug": words}, None, "", looker().look)
     assert made.notes[-1] == "no material of it is called 'capp'; it has m"
 
 
@@ -335,7 +335,6 @@ def test_wrong_limits_of_child_processes_are_one_error(
 ) -> None:
     mujoco(tmp_path / "scans", "Mug", RED)
     monkeypatch.setenv("EQFORGE_CAGE", "foo")
-    shared_looker.cache_clear()
     with pytest.raises(SystemExit):
         command.main(["adopt", str(tmp_path / "scans"), "--output", str(tmp_path / "out")])
     assert not (tmp_path / "out").exists()

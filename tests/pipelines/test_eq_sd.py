@@ -33,7 +33,6 @@ from tests.builds import (
     wait_for,
 )
 from tests.optional import optional
-from tests.prompted import make_prudish
 from tests.tiny_models import save_blip
 
 optional("torch")
@@ -277,15 +276,6 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
         assert {row["kind"] for row in rows(output, "samples")} == {"scene"}
 
 
-def test_faces_are_looked_for_only_if_asked(judged: Path) -> None:
-    asked = judge(judged, "--face-policy", "either")
-    names = {score["name"] for row in rows(asked, "images") for score in row["scores"]}
-    assert {"face_dlib_hog", "face_opencv_haar"} <= names
-    plain = judge(judged, "--face-policy", "off")
-    names = {score["name"] for row in rows(plain, "images") for score in row["scores"]}
-    assert not any(name.startswith("face") for name in names)
-
-
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
@@ -318,14 +308,6 @@ def test_the_manifest_warns_of_a_judge_that_is_evaluated(judged: Path, blip: Pat
     limits = ["--oracle-min", "0", "--oracle-max", "1"]
     output = judge(judged, "--oracle", f"blip-itm:{blip}", *limits, "--evaluated-families", "blip")
     assert any("is evaluated on this dataset" in text for text in manifest(output)["warnings"])
-
-
-def test_the_models_own_checker_is_heard(tmp_path: Path) -> None:
-    folder = make_prudish(tmp_path / "prudish", -1.0)
-    output = build(tmp_path / "out", "--pairs", "2", *QUICK, *ONCE, "--model", str(folder))
-    assert books(output) == {"drawings": (2, 0, 2), "images": (0, 0, 0), "pairs": (0, 0, 0)}
-    assert reasons(output, "drawings") == {"safety_checker": 2}
-    assert verify.main([str(output)]) == 0
 
 
 # --- what is said before any work

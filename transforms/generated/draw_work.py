@@ -38,12 +38,7 @@ Model = TypeVar("Model")
 class Shared(Generic[Model]):
     """A model that the threads of a process share, one pair at a time.
 
-    Args:
-      model: what draws or edits.
-      device: where it does, as torch names it.
-
-    Attributes:
-      device: what an accelerator calls itself; its type where torch does not know.
+    `device` becomes what an accelerator calls itself; its type where torch does not know.
     """
 
     def __init__(self, model: Model, device: str) -> None:
@@ -86,12 +81,9 @@ def seed_of(first: int, number: int) -> int:
 
 
 def drawings_of(pair: Work, seeds: int, draw: Callable[[Work, int], PairWork]) -> Drawings:
-    """Draw a pair from several seeds.
+    """Draw a pair from several seeds, unless it was rejected.
 
-    Args:
-      pair: what is drawn; nothing is drawn of a rejected pair.
-      seeds: how many drawings are made.
-      draw: makes the drawing of a number from a work without the pair's counts.
+    `draw` makes the drawing of a number from a work without the pair's counts.
     """
     if pair.proposal is None or pair.rejects:
         return Drawings(pair=pair, works=())
@@ -121,7 +113,14 @@ def choose_best(drawings: Drawings, rules: GeneratedRules) -> PairWork:
 
 def _keep_best(works: list[PairWork], settings: RankSettings) -> list[PairWork]:
     """Reject all drawings but the best of those that nothing rejects."""
-    scores = [_score_of(work, settings) for work in works]
+    scores: list[float | None] = []
+    for work in works:
+        if work.made is None or work.measured is None:
+            scores.append(None)
+        elif settings.best_by == "oracle_margin":
+            scores.append(margin_of(work.scores))
+        else:
+            scores.append(work.measured.measures.background_ssim)
     left = [number for number, work in enumerate(works) if work.made is not None]
     if not left:
         return works
@@ -138,15 +137,6 @@ def _keep_best(works: list[PairWork], settings: RankSettings) -> list[PairWork]:
         )
         decided[number] = works[number].decided(SEEDS_STAGE, None if number == best else rejection)
     return decided
-
-
-def _score_of(work: PairWork, settings: RankSettings) -> float | None:
-    """Return what drawings are compared by; None where it is not measured."""
-    if work.made is None or work.measured is None:
-        return None
-    if settings.best_by == "oracle_margin":
-        return margin_of(work.scores)
-    return work.measured.measures.background_ssim
 
 
 PROMPTS_STAGE: Final = Stage(

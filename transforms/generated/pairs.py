@@ -79,14 +79,9 @@ class GeneratedRules:
 
     Attributes:
       work: the folder or URL of the media store and of finished work.
-      images: what is measured on each image, and which values are rejected.
       gates: limits on the measured minimality.
       kind_gates: kinds of pairs, each with the limits that replace `gates` for it.
       distinct_captions: whether captions that say the same are rejected.
-      perceptual: the model that measures how alike images look; none if none is asked for.
-      oracle: the models that judge whether captions match; none if none is asked for.
-      ranking: from how many seeds each pair is made, and which drawing is the best.
-      plausibility: the model that weighs captions before they are drawn; none if none is asked for.
     """
 
     work: str
@@ -117,13 +112,8 @@ def make_once(
 ) -> MadePair | Rejection:
     """Return the pair made earlier from these inputs, if the store still has it; else make it.
 
-    A rejection is also remembered, except an `error:`, which may be the machine's fault.
-
-    Args:
-      inputs: JSON-like values that identify what is made.
-      ledger: the ledger of the making step; its basis has all settings and versions that matter.
-      media: where `make` stores the images and masks.
-      make: makes the pair, or returns why there is none. Its exceptions propagate.
+    A rejection is also remembered, except an `error:`, which may be the machine's fault. The inputs
+    are JSON-like values; the basis of the ledger has all settings and versions that matter.
     """
     known = ledger.recall(inputs, MadePair)
     if known is not None and known.is_stored(media):
@@ -169,8 +159,10 @@ def measure_generated(work: PairWork, rules: GeneratedRules) -> PairWork:
             inputs, MeasuredMade, lambda: _measure(made, proposal.captions, rules)
         )
         work = replace(work, measured=measured)
-        # Models are the most expensive measures.
-        if _is_refused(proposal, measured, rules):
+        # Models are the most expensive measures: a pair that will be rejected is not asked about.
+        if any(rules.images.refuse(image.scores) is not None for image in measured.images):
+            return work
+        if _refuse_measured(proposal, measured, rules) is not None:
             return work
         work = _with_distance(work, measured, rules)
     except Exception as error:
@@ -190,13 +182,6 @@ def _measure(made: MadePair, captions: tuple[str, str], rules: GeneratedRules) -
         measures=minimality.measure_pair(minimality.view(pixels_0), minimality.view(pixels_1)),
         edit=words.word_edit(*captions),
     )
-
-
-def _is_refused(proposal: PairProposal, measured: MeasuredMade, rules: GeneratedRules) -> bool:
-    """Return True if a pair will be rejected, whatever models say."""
-    if any(rules.images.refuse(image.scores) is not None for image in measured.images):
-        return True
-    return _refuse_measured(proposal, measured, rules) is not None
 
 
 def _with_distance(work: PairWork, measured: MeasuredMade, rules: GeneratedRules) -> PairWork:

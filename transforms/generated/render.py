@@ -76,9 +76,8 @@ class PlannedPair:
 
     @classmethod
     def of(cls, proposed: ScenePair | Reject) -> "PlannedPair":
-        if isinstance(proposed, Reject):
-            return cls(pair=None, reject=proposed)
-        return cls(pair=proposed)
+        is_reject = isinstance(proposed, Reject)
+        return cls(pair=None, reject=proposed) if is_reject else cls(pair=proposed)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -99,13 +98,10 @@ class RenderRules:
     """How proposed scenes become pairs.
 
     Attributes:
-      render: resolution, samples and device.
       assets: path or URL of the manifest of assets, or `builtin`.
       assets_sha256: SHA-256 of that manifest.
       cache: folder that assets are unpacked to.
       timeout_s: seconds without a sign of life after which a renderer is considered hung.
-      gates: which pairs are rejected.
-      generated: what is measured afterwards, and the folder of media and finished work.
     """
 
     render: RenderSettings
@@ -129,10 +125,7 @@ class RenderRules:
 
     def renderer(self) -> SceneRenderer:
         return SceneRenderer(
-            self.render,
-            assets=self.assets,
-            cache=self.cache,
-            timeout_s=self.timeout_s,
+            self.render, assets=self.assets, cache=self.cache, timeout_s=self.timeout_s
         )
 
     @contextmanager
@@ -145,7 +138,7 @@ class RenderRules:
 
 def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) -> PairWork:
     """Return a rendered pair judged by its masks, or the reason why there is none."""
-    work = PairWork(proposal=propose(pair)).passed(SCENES_STAGE)
+    work = PairWork(proposal=_propose(pair)).passed(SCENES_STAGE)
     inputs = [*map(lean_spec, pair.scenes), *map(lean_claim, pair.claims)]
     try:
         made = make_once(
@@ -161,7 +154,7 @@ def render_pair(pair: ScenePair, rules: RenderRules, renderer: SceneRenderer) ->
     return replace(work, made=made).decided(RENDERS_STAGE, gate_scenes(made.scores, rules.gates))
 
 
-def propose(pair: ScenePair) -> PairProposal:
+def _propose(pair: ScenePair) -> PairProposal:
     first, second = (
         msgspec.json.encode({**lean_spec(scene), "claim": lean_claim(claim)}).decode()
         for scene, claim in zip(pair.scenes, pair.claims, strict=True)

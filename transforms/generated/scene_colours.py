@@ -29,10 +29,7 @@ LEAST_PX: Final = 30
 
 
 def colour_area(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], colour: Vector) -> float:
-    """Return the share of the picture where a thing may look like a colour of the palette.
-
-    The arguments are those of `colour_share`.
-    """
+    """Return the share of the picture where a thing may look like a colour of the palette."""
     return (colour_share(pixels, mask, colour) or 0.0) * np.count_nonzero(mask) / mask.size
 
 
@@ -48,10 +45,10 @@ def colour_share(
     Args:
       pixels: uint8 of shape (height, width, 3), RGB.
       mask: where the thing is seen, bool of shape (height, width).
-      colour: one of the palette's, linear red, green and blue.
+      colour: linear red, green and blue.
 
     Returns:
-      A share in [0, 1]; None where the thing is not seen, or the palette has no such colour.
+      A share in [0, 1]; None where the thing is not seen, or the palette lacks the colour.
     """
     names = [name for name, known in PALETTE.items() if known == colour]
     if not names or not mask.any():
@@ -97,11 +94,6 @@ def material_contrast(
     Wood is redder and yellower than all others: the medians of a* + b* are compared. Rubber is
     black: the 90th percentiles of L* are. Metal mirrors light and dark, and is less green than
     glass: the standard deviation of L* plus the median of a* is.
-
-    Args:
-      materials: what the thing is said to be made of in the first and in the second picture.
-      pictures: uint8 [height, width, 3], RGB.
-      masks: where the thing is seen in them, bool [height, width].
 
     Returns:
       1 or more where the difference is plain, negative where it is the wrong way round; None where

@@ -1,7 +1,6 @@
 """Renders scenes, and looks at scanned objects, with Blender in child processes that are reused."""
 
 import contextlib
-import functools
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -88,27 +87,17 @@ class SceneRenderer:
 
     It may be pickled, or inherited by a forked process, and has a process of its own there. Only
     one thread may use it at a time.
+
+    Args:
+      assets: path or URL of the manifest of assets, or `builtin`.
+      cache: local folder that assets are unpacked to.
+      timeout_s: longest silence of the renderer, in seconds; then it is considered hung.
     """
 
     def __init__(
-        self,
-        settings: RenderSettings,
-        *,
-        assets: str,
-        cache: str,
-        timeout_s: float = TIMEOUT_S,
+        self, settings: RenderSettings, *, assets: str, cache: str, timeout_s: float = TIMEOUT_S
     ) -> None:
-        """Store the settings; nothing is started yet.
-
-        Args:
-          settings: resolution, samples and the like.
-          assets: path or URL of the manifest of assets, or `builtin`.
-          cache: local folder that assets are unpacked to.
-          timeout_s: longest silence of the renderer, in seconds; then it is considered hung.
-        """
-        self._settings = settings
-        self._assets = assets
-        self._cache = cache
+        self._settings, self._assets, self._cache = settings, assets, cache
         self._child = Child(RENDER, timeout_s=timeout_s)
 
     def _sandbox(self) -> Sandbox | None:
@@ -183,12 +172,7 @@ def _read(answer: Any, folder: str) -> Render:
         image, mask = _written(found.image, folder), _written(found.mask, folder)
     except (msgspec.ValidationError, InputError, OSError) as error:
         raise ChildFailed(f"no answer: {error}") from error
-    return Render(
-        image_png=image,
-        mask_png=mask,
-        objects=found.objects,
-        overlaps=found.overlaps,
-    )
+    return Render(image_png=image, mask_png=mask, objects=found.objects, overlaps=found.overlaps)
 
 
 def _written(path: str, folder: str) -> bytes:
@@ -205,16 +189,10 @@ LOOK_TIMEOUT_S = 600.0
 """For the steps of one scan: importing millions of triangles takes a minute."""
 
 
-@functools.cache
-def shared_looker() -> "ScanLooker":
-    """Return the looker of this process; what it started ends with it."""
-    return ScanLooker()
-
-
 def kept_look(folder: str) -> "Look":
     """Return what looks at scans and keeps what it saw, so that a stopped adoption goes on."""
     check_installed()
-    looker = shared_looker()
+    looker = ScanLooker()
     basis = {"version": LOOK_VERSION, "bpy": version("bpy")}
     ledger = Ledger(root=folder, step="looks", basis=basis)
 

@@ -17,7 +17,6 @@ from eqforge.generators.scenes.claims import COMPARED, names_of, side_margin, st
 from eqforge.schemas.records.scenes import (
     STEP_SIZE,
     Claim,
-    Overlap,
     RenderedObject,
     ScenePair,
     SceneSpec,
@@ -131,7 +130,9 @@ def _of_one(
     related = set() if claim.relation is not None else {claim.reference}
     spoken_of = [shown for shown in view.objects if shown.name in named - related]
     least = min(shown.visible_px for shown in spoken_of) / view.numbers.size
-    overlaps = (each.depth_m for each in view.overlaps if _is_odd(each, claim))
+    # The hull of a basket and the egg in it overlap.
+    pair = {claim.target, claim.reference} if claim.relation in ROOMS else set()
+    overlaps = (each.depth_m for each in view.overlaps if {each.first, each.second} != pair)
     yield "overlap_m", max(overlaps, default=0.0)
     yield "frame_margin", _frame_margin(view, spoken_of)
     yield "visible_area", min(shown.visible_px for shown in view.objects) / view.numbers.size
@@ -172,12 +173,6 @@ def _of_one(
         yield "step_share", None if seen is None else seen / step_size(scene, claim)
 
 
-def _is_odd(overlap: Overlap, claim: Claim) -> bool:
-    """Return True if two things should not be in each other, as a basket's hull and its egg are."""
-    pair = {claim.target, claim.reference}
-    return claim.relation not in ROOMS or {overlap.first, overlap.second} != pair
-
-
 def _placed(claim: Claim) -> tuple[object, ...]:
     return claim.relation, claim.target, claim.reference, claim.others
 
@@ -199,7 +194,12 @@ def _of_both(
     changed = views[0].mask(changed_names) | views[1].mask(changed_names)
     unchanged = [shown.name for shown in views[0].objects if shown.name not in changed_names]
     is_photo = pair.scenes[0].stage == "photo"
-    yield "unchanged_iou", _least_iou(views, unchanged, ~changed)
+    overlaps = []
+    for name in unchanged:
+        first, second = (view.mask([name]) & ~changed for view in views)
+        if union := np.count_nonzero(first | second):
+            overlaps.append(np.count_nonzero(first & second) / union)
+    yield "unchanged_iou", min(overlaps, default=None)
     look_0, look_1 = (minimality.view(view.pixels) for view in views)
     yield "unchanged_ssim", minimality.background_similarity(look_0, look_1, changed)
     difference = np.abs(views[1].pixels.astype(np.int16) - views[0].pixels.astype(np.int16))
@@ -214,15 +214,15 @@ def _of_both(
     if is_step:
         yield STEP_SIZE, step_size(pair.scenes[0], pair.claims[0])
     if pair.change == "material" and is_photo:
-        first, second = (
+        before, after = (
             next(item.material for item in scene.objects if item.name == claim.target)
             for scene, claim in zip(pair.scenes, pair.claims, strict=True)
         )
-        if first is not None and second is not None:
+        if before is not None and after is not None:
             pictures = views[0].pixels, views[1].pixels
             targets = [claim.target for claim in pair.claims]
             masks = views[0].mask([targets[0]]), views[1].mask([targets[1]])
-            yield "material_contrast", material_contrast((first, second), pictures, masks)
+            yield "material_contrast", material_contrast((before, after), pictures, masks)
     for number, claim in enumerate(pair.claims):
         if claim.trim is not None:
             items = {item.name: item for item in pair.scenes[number].objects}
@@ -252,18 +252,6 @@ def _mean(values: NDArray[np.int16]) -> float:
 def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
     first, second = ({item.name: item for item in scene.objects} for scene in scenes)
     return {name for name in first | second if first.get(name) != second.get(name)}
-
-
-def _least_iou(
-    views: tuple[RenderedView, RenderedView], names: list[str], where: NDArray[np.bool_]
-) -> float | None:
-    """Return the least intersection over union within `where`, over the objects visible there."""
-    ious = []
-    for name in names:
-        first, second = (view.mask([name]) & where for view in views)
-        if union := np.count_nonzero(first | second):
-            ious.append(np.count_nonzero(first & second) / union)
-    return min(ious, default=None)
 
 
 def within_margin(view: RenderedView, claim: Claim) -> float | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import apache_beam as beam
 
 from eqforge.generators.diffusion.prompts import PromptPair
+from eqforge.schemas.records.books import Tally
 from eqforge.transforms.engines import progress
 from eqforge.transforms.engines.counted_step import CountedStep, WithResource
 from eqforge.transforms.engines.placement import on_gpu, with_render_memory
@@ -26,7 +27,7 @@ from eqforge.transforms.generated.pairs import (
 )
 from eqforge.transforms.generated.render import RENDERED, PlannedPair, RenderRules, render_pair
 from eqforge.transforms.generated.scene_renderer import SceneRenderer
-from eqforge.transforms.generated.work import PairWork, refused_plan
+from eqforge.transforms.generated.work import PairWork
 
 
 @dataclass
@@ -44,7 +45,8 @@ class RenderPairs(beam.PTransform):
 
     def _render(self, planned: PlannedPair, renderer: SceneRenderer) -> Iterator[PairWork]:
         if planned.reject is not None:
-            yield refused_plan(planned.reject)
+            tally = Tally(stage=planned.reject.stage, candidates=1, kept=0)
+            yield PairWork(proposal=None, rejects=(planned.reject,), tallies=(tally,))
         if planned.pair is not None:
             yield render_pair(planned.pair, self.rules, renderer)
         progress.count(self.progress_folder, RENDERED)

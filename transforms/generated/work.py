@@ -33,12 +33,7 @@ class PairProposal:
 class MadePair:
     """What a generator made from a proposal, with its pixels in the media store.
 
-    Attributes:
-      images: the two images.
-      generation: how they were made.
-      masks: their instance masks; None if there are none.
-      objects: what each image shows of its objects; empty if unknown.
-      scores: what the generator measured.
+    `masks` are instance masks; `objects` says what each image shows of its objects, if it is known.
     """
 
     images: tuple[StoredImage, StoredImage]
@@ -49,8 +44,7 @@ class MadePair:
 
     @property
     def num_bytes(self) -> int:
-        masks = self.masks or ()
-        return sum(image.num_bytes for image in self.images) + sum(mask.num_bytes for mask in masks)
+        return sum(each.num_bytes for each in (*self.images, *(self.masks or ())))
 
     @property
     def files(self) -> list[tuple[str, str]]:
@@ -60,10 +54,10 @@ class MadePair:
 
     def is_stored(self, media: MediaStore) -> bool:
         """Return True if the store has every image and mask in full length."""
+        sizes = [each.num_bytes for each in (*self.images, *(self.masks or ()))]
         return all(
-            media.exists(image.image_id, image.suffix, image.num_bytes) for image in self.images
-        ) and all(
-            media.exists(mask.mask_id, mask.suffix, mask.num_bytes) for mask in self.masks or ()
+            media.exists(name, suffix, num_bytes)
+            for (name, suffix), num_bytes in zip(self.files, sizes, strict=True)
         )
 
 
@@ -97,10 +91,13 @@ class PairWork:
     tallies: tuple[Tally, ...] = ()
 
     def rows(self, table: str, dataset: str) -> Iterable[Any]:
+        if table == "rejects":
+            return self.rejects
         if table == "samples":
             return samples_of(self, dataset)
-        of_table = {"images": images_of, "masks": masks_of}
-        return of_table[table](self) if table in of_table else self.rejects
+        if self.made is None or self.measured is None:
+            return ()
+        return self.measured.images if table == "images" else self.made.masks or ()
 
     def passed(self, stage: Stage) -> Self:
         return self._with_tally(stage.tally(1, 1))
@@ -134,12 +131,6 @@ class PairWork:
         assert self.proposal is not None
         name, source_id = self.proposal.sample_id + part, self.proposal.source_id
         return stage.reject(name, rejection, source_id=source_id)
-
-
-def refused_plan(reject: Reject) -> PairWork:
-    """Return the work of a pair that the plan rejected, so that it is counted."""
-    tally = Tally(stage=reject.stage, candidates=1, kept=0)
-    return PairWork(proposal=None, rejects=(reject,), tallies=(tally,))
 
 
 def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
@@ -178,14 +169,3 @@ def samples_of(work: PairWork, dataset: str) -> Iterator[RenderedSample]:
         edited_spans_1=spans_of(measured.edit.spans_1),
         scores=(*made.scores, *work.scores),
     )
-
-
-def images_of(work: PairWork) -> Iterator[ImageRow]:
-    """Yield the two images of a finished work, unless it was rejected."""
-    if work.made is not None and work.measured is not None:
-        yield from work.measured.images
-
-
-def masks_of(work: PairWork) -> Iterator[MaskRow]:
-    if work.made is not None and work.measured is not None:
-        yield from work.made.masks or ()
