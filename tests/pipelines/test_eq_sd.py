@@ -304,12 +304,6 @@ def blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_blip(tmp_path_factory.mktemp("oracle") / "blip")
 
 
-def test_the_manifest_warns_of_a_judge_that_is_evaluated(judged: Path, blip: Path) -> None:
-    limits = ["--oracle-min", "0", "--oracle-max", "1"]
-    output = judge(judged, "--oracle", f"blip-itm:{blip}", *limits, "--evaluated-families", "blip")
-    assert any("is evaluated on this dataset" in text for text in manifest(output)["warnings"])
-
-
 # --- what is said before any work
 
 
