@@ -42,7 +42,6 @@ class CaptionTokenizer:
     and names the length they are padded to.
 
     Attributes:
-      tokenizer: a transformers tokenizer.
       max_tokens: longer captions are truncated to this many, special tokens included.
       inputs: the names of the model's inputs.
       fill: whether every caption is padded to `max_tokens`, as the model was trained.
@@ -89,14 +88,6 @@ def _image_features(model: Any, pixels: Any) -> Any:
 def _text_features(model: Any, tokens: Mapping[str, Any]) -> Any:
     output = model.get_text_features(**tokens)
     return getattr(output, "pooler_output", output)
-
-
-def _blip_image(model: Any, pixels: Any) -> Any:
-    return model.vision_proj(model.vision_model(pixel_values=pixels).last_hidden_state[:, 0])
-
-
-def _blip_text(model: Any, tokens: Mapping[str, Any]) -> Any:
-    return model.text_proj(model.text_encoder(**tokens).last_hidden_state[:, 0])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
@@ -157,8 +148,12 @@ ARCHITECTURES: Final[Mapping[str, Architecture]] = {
     "blip-itc": Architecture(
         model="BlipForImageTextRetrieval",
         family="blip",
-        image=_blip_image,
-        text=_blip_text,
+        image=lambda model, pixels: model.vision_proj(
+            model.vision_model(pixel_values=pixels).last_hidden_state[:, 0]
+        ),
+        text=lambda model, tokens: model.text_proj(
+            model.text_encoder(**tokens).last_hidden_state[:, 0]
+        ),
         # Checkpoints come without the temperature; this is its initial value.
         scale=lambda model: 1 / 0.07,
     ),
@@ -293,7 +288,11 @@ class Dinov2Encoder:
         self._torch, self._weights = import_torch(), weights
         self._processor = load_auto("AutoImageProcessor", weights)
         self._model = load_model(weights, "Dinov2Model")
-        self._side = _side(self._processor, weights)
+        sizes = (getattr(self._processor, name, None) or {} for name in ("crop_size", "size"))
+        side = next((size["height"] for size in sizes if "height" in size), None)
+        if side is None:
+            raise InputError(f"{weights.source}: its preprocessor_config.json names no height")
+        self._side = int(side)
         self.identity = weights.identity(
             DINOV2, DINOV2, fingerprint([self._processor.to_json_string(), "whole picture"])
         )
@@ -317,12 +316,3 @@ class Dinov2Encoder:
         with self._torch.inference_mode():
             pixels = stack_pixels(prepared, self._weights.device, self._model.dtype)
             return list(unit_vectors(self._model(pixel_values=pixels).pooler_output))
-
-
-def _side(processor: Any, weights: Weights) -> int:
-    """Return the side of the square that the model reads."""
-    sizes = (getattr(processor, name, None) or {} for name in ("crop_size", "size"))
-    found = next((size["height"] for size in sizes if "height" in size), None)
-    if found is None:
-        raise InputError(f"{weights.source}: its preprocessor_config.json names no height")
-    return int(found)

@@ -29,12 +29,9 @@ SEGMENTER: Final = "AutoModelForMaskGeneration"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Detection:
-    """A thing that was found.
+    """A thing that was found of a phrase, with the detector's score in [0, 1].
 
-    Attributes:
-      phrase: its name, as it was asked for.
-      score: the detector's, in [0, 1].
-      box: left, top, right and bottom edge in pixels, inside the picture.
+    `box` is its left, top, right and bottom edge in pixels, inside the picture.
     """
 
     phrase: str

@@ -37,7 +37,11 @@ class YesNoTokens:
     """The tokens that a yes and a no begin with; `model` is named in the error."""
 
     def __init__(self, tokenizer: Any, model: str) -> None:
-        yes, no = (_first_tokens(tokenizer, word) for word in ("yes", "no"))
+        yes, no = set[int](), set[int]()
+        for word, firsts in (("yes", yes), ("no", no)):
+            texts = [form.format(spell(word)) for form in _FORMS for spell in _SPELLINGS]
+            found = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts)
+            firsts.update({ids[0] for ids in found if ids} - {tokenizer.unk_token_id})
         self.yes, self.no = sorted(yes - no), sorted(no - yes)
         if not self.yes or not self.no:
             raise InputError(
@@ -46,21 +50,11 @@ class YesNoTokens:
             )
 
     def share(self, logits: Any) -> float:
-        """Return P(yes), of all that begins with a yes or a no.
-
-        Args:
-          logits: of the first token of the answer, a tensor of shape (vocabulary,).
-        """
+        """Return P(yes), of what begins with a yes or a no, by the logits of the first token."""
         torch = import_torch()
         exact = logits.double().cpu()
         yes, no = (torch.logsumexp(exact[ids], dim=0) for ids in (self.yes, self.no))
         return float(torch.sigmoid(yes - no))
-
-
-def _first_tokens(tokenizer: Any, word: str) -> set[int]:
-    texts = [form.format(spell(word)) for form in _FORMS for spell in _SPELLINGS]
-    found = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts)
-    return {ids[0] for ids in found if ids} - {tokenizer.unk_token_id}
 
 
 class TextYesNo:
@@ -115,7 +109,15 @@ class CausalLikelihood:
 
     def __init__(self, weights: Weights) -> None:
         self._tokenizer = load_auto("AutoTokenizer", weights)
-        self._start = _start_of(self._tokenizer, weights.source)
+        names = ("bos_token_id", "cls_token_id", "eos_token_id")
+        starts = [getattr(self._tokenizer, name, None) for name in names]
+        start = next((token for token in starts if token is not None), None)
+        if start is None:
+            raise InputError(
+                f"{weights.source}: its tokenizer has no token that a text begins or ends with, so "
+                "that the first word cannot be predicted; name another model"
+            )
+        self._start = int(start)
         self._model = load_model(weights, "AutoModelForCausalLM")
         embeddings = self._model.get_input_embeddings().num_embeddings
         check_vocabulary(weights.source, len(self._tokenizer), embeddings)
@@ -147,17 +149,6 @@ class CausalLikelihood:
         return found
 
 
-def _start_of(tokenizer: Any, source: str) -> int:
-    for name in ("bos_token_id", "cls_token_id", "eos_token_id"):
-        token = getattr(tokenizer, name, None)
-        if token is not None:
-            return int(token)
-    raise InputError(
-        f"{source}: its tokenizer has no token that a text begins or ends with, so that the first "
-        "word cannot be predicted; name another model"
-    )
-
-
 CLASSES: Final = ("entailment", "neutral", "contradiction")
 """What a classifier tells apart, in the order of its probabilities here."""
 
@@ -186,20 +177,15 @@ class NliModel:
         inputs = self._tokenizer(
             list(premises), list(hypotheses), padding="longest", return_tensors="pt"
         )
-        length, limit = inputs["input_ids"].shape[1], self._limit
+        length = inputs["input_ids"].shape[1]
+        reads = getattr(self._model.config, "max_position_embeddings", None)
+        limits = self._tokenizer.model_max_length, reads
+        limit = min((each for each in limits if each is not None), default=None)
         if limit is not None and length > limit:
             raise ValueError(f"{length} tokens, the model reads {limit}")
         with torch.inference_mode():
             logits = self._model(**inputs.to(self._model.device)).logits
         return np.asarray(torch.softmax(logits.double(), dim=1)[:, self._places].cpu().numpy())
-
-    @property
-    def _limit(self) -> int | None:
-        limits = (
-            self._tokenizer.model_max_length,
-            getattr(self._model.config, "max_position_embeddings", None),
-        )
-        return min((limit for limit in limits if limit is not None), default=None)
 
 
 def class_places(names: dict[Any, str], model: str) -> list[int]:
@@ -335,7 +321,11 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
             "questions about images"
         )
     if chat_template is not None:
-        processor.chat_template = _read(chat_template)
+        try:
+            processor.chat_template = chat_template.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            message = f"--chat-template {chat_template}: cannot be read: {error}"
+            raise InputError(message) from error
     if not processor.chat_template:
         raise InputError(
             f"{weights.source}: does not say what its conversations look like; name a Jinja file "
@@ -346,10 +336,3 @@ def load_chat_model(weights: Weights, chat_template: Path | None = None) -> Chat
     digest = fingerprint([*parts, str(processor.chat_template)])
     identity = weights.identity("chat", model.config.model_type, digest)
     return ChatModel(model=model, processor=processor, identity=identity)
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--chat-template {path}: cannot be read: {error}") from error

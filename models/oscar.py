@@ -45,34 +45,12 @@ MAX_TOKENS, MAX_REGIONS = 70, 50
 CAPTION_SEGMENT, TAGS_SEGMENT = 0, 1
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
-class OscarFiles:
-    """What OSCAR reads, and how much of it.
-
-    Attributes:
-      checkpoint: folder with config.json, vocab.txt and weights.
-      tags: TSV file of object tags; None for a model trained without them.
-      max_tokens: the most tokens of caption and tags together.
-      max_regions: how many regions are read at most, from the first.
-    """
-
-    checkpoint: Path
-    features: Path
-    tags: Path | None
-    max_tokens: int = MAX_TOKENS
-    max_regions: int = MAX_REGIONS
-    precision: Precision = "float32"
-    device: str = "cpu"
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class OscarImage:
     """What the network computes of an image before it reads a caption.
 
-    Attributes:
-      states: embedded regions, a tensor of shape (max_regions, hidden), padded.
-      regions: how many there are.
-      tag_ids: tokens of the tags.
+    `states` are the embedded regions, padded, a tensor of shape (max_regions, hidden); `regions` is
+    how many there are.
     """
 
     states: Any
@@ -85,41 +63,59 @@ class OscarScorer:
 
     The image itself is not read: its key must be in the files of features and tags.
 
+    Args:
+      checkpoint: folder with config.json, vocab.txt and weights.
+      tags: TSV file of object tags; None for a model trained without them.
+      max_tokens: the most tokens of caption and tags together.
+      max_regions: how many regions are read at most, from the first.
+
     Source: microsoft/Oscar, oscar/run_retrieval.py: sequence and full attention mask.
     """
 
     reads_pixels = False
     gives_log_odds = True
 
-    def __init__(self, files: OscarFiles) -> None:
+    def __init__(
+        self,
+        checkpoint: Path,
+        features: Path,
+        tags: Path | None,
+        max_tokens: int = MAX_TOKENS,
+        max_regions: int = MAX_REGIONS,
+        precision: Precision = "float32",
+        device: str = "cpu",
+    ) -> None:
         self._torch = import_torch()
-        self._files = files
-        self._regions = RegionFiles(files.features, files.tags)
-        self._tokenizer = _tokenizer(files.checkpoint)
-        self._network = load_network(files.checkpoint, files.precision, files.device)
+        transformers: Any = importlib.import_module("transformers")
+        self._checkpoint, self._precision, self._device = checkpoint, precision, device
+        self._detected = [features] if tags is None else [features, tags]
+        self._max_tokens, self._max_regions = max_tokens, max_regions
+        self._regions = RegionFiles(features, tags)
+        if not (checkpoint / "vocab.txt").is_file():
+            raise InputError(f"{checkpoint}: holds no vocab.txt")
+        self._tokenizer = transformers.BertTokenizer.from_pretrained(checkpoint)
+        self._network = load_network(checkpoint, precision, device)
         embeddings = self._network.bert.embeddings
         words = embeddings.word_embeddings.num_embeddings
-        check_vocabulary(str(files.checkpoint), len(self._tokenizer), words)
+        check_vocabulary(str(checkpoint), len(self._tokenizer), words)
         places = embeddings.position_embeddings.num_embeddings
-        if not 3 <= files.max_tokens <= places or files.max_regions < 1:
+        if not 3 <= max_tokens <= places or max_regions < 1:
             raise InputError(
-                f"tokens={files.max_tokens}, regions={files.max_regions}: expected 3 to {places} "
-                "tokens and at least 1 region"
+                f"tokens={max_tokens}, regions={max_regions}: expected 3 to {places} tokens and at "
+                "least 1 region"
             )
 
     @functools.cached_property
     def identity(self) -> Identity:
         """Which model and which features; computed on first use, since it hashes all of them."""
-        files = self._files
-        read = [files.features] if files.tags is None else [files.features, files.tags]
-        detected = [storage.digest(str(file))[1] for file in read]
+        detected = [storage.digest(str(file))[1] for file in self._detected]
         return Identity(
             kind="oscar",
             family="oscar",
-            model=files.checkpoint.resolve().name,
-            revision=folder_digest(files.checkpoint),
-            precision=files.precision,
-            preprocessing=fingerprint([detected, files.max_tokens, files.max_regions]),
+            model=self._checkpoint.resolve().name,
+            revision=folder_digest(self._checkpoint),
+            precision=self._precision,
+            preprocessing=fingerprint([detected, self._max_tokens, self._max_regions]),
             calibration="softmax of the matching head",
         )
 
@@ -130,7 +126,8 @@ class OscarScorer:
           ValueError: there are none, or this model reads features of another length.
         """
         regions = self._regions[picture.key]
-        found, expected = regions.features.shape[1], self._network.num_features
+        # 2,054 in the published models.
+        found, expected = regions.features.shape[1], self._network.image_embedding.in_features
         if found != expected:
             raise ValueError(
                 f"{picture.key}: {found} features a region; this model reads {expected}"
@@ -142,18 +139,18 @@ class OscarScorer:
         return [self._encode(regions) for regions in prepared]
 
     def _encode(self, regions: Regions) -> OscarImage:
-        torch, files = self._torch, self._files
-        features = regions.features[: files.max_regions]
-        padded = np.zeros((files.max_regions, features.shape[1]), np.float32)
+        torch = self._torch
+        features = regions.features[: self._max_regions]
+        padded = np.zeros((self._max_regions, features.shape[1]), np.float32)
         padded[: len(features)] = features
         dtype = self._network.image_embedding.weight.dtype
         with torch.inference_mode():
-            states = self._network.embed_regions(torch.from_numpy(padded).to(files.device, dtype))
+            states = self._network.embed_regions(torch.from_numpy(padded).to(self._device, dtype))
         tags = tuple(self._ids(regions.tags))
         return OscarImage(states=states, regions=len(features), tag_ids=tags)
 
     def match(self, images: Sequence[Any], captions: Sequence[str], pairs: IndexPairs) -> Matches:
-        torch, device = self._torch, self._files.device
+        torch, device = self._torch, self._device
         sequences = [
             self._sequence(self._ids(captions[caption]), images[image]) for image, caption in pairs
         ]
@@ -172,28 +169,20 @@ class OscarScorer:
         self, caption: list[int], image: OscarImage
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return token ids and segment ids, (max_tokens,), and the mask of tokens and regions."""
-        files, tokenizer = self._files, self._tokenizer
-        text = [tokenizer.cls_token_id, *caption[: files.max_tokens - 2], tokenizer.sep_token_id]
+        tokenizer, longest = self._tokenizer, self._max_tokens
+        text = [tokenizer.cls_token_id, *caption[: longest - 2], tokenizer.sep_token_id]
         segments = [CAPTION_SEGMENT] * len(text)
-        room = files.max_tokens - len(text) - 1
+        room = longest - len(text) - 1
         if image.tag_ids and room >= 0:
             text += [*image.tag_ids[:room], tokenizer.sep_token_id]
             segments += [TAGS_SEGMENT] * (len(text) - len(segments))
-        padding = files.max_tokens - len(text)
+        padding = longest - len(text)
         token_ids = np.array([*text, *[tokenizer.pad_token_id] * padding])
         segment_ids = np.array([*segments, *[CAPTION_SEGMENT] * padding])
-        attended = np.zeros(files.max_tokens + files.max_regions, np.int64)
+        attended = np.zeros(longest + self._max_regions, np.int64)
         attended[: len(text)] = 1
-        attended[files.max_tokens : files.max_tokens + image.regions] = 1
+        attended[longest : longest + image.regions] = 1
         return token_ids, segment_ids, attended
-
-
-def _tokenizer(checkpoint: Path) -> Any:
-    from transformers import BertTokenizer
-
-    if not (checkpoint / "vocab.txt").is_file():
-        raise InputError(f"{checkpoint}: holds no vocab.txt")
-    return BertTokenizer.from_pretrained(checkpoint)
 
 
 _ARCHITECTURE = (
@@ -213,26 +202,15 @@ _NORM_EPSILON = 1e-12
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class OscarNetwork:
-    """The parts of the network, modules of torch.
-
-    Attributes:
-      image_embedding: from region features to hidden states.
-      image_norm: the layer norm after it; None if the checkpoint has none.
-      classifier: from the pooled state to the classes `no match` and `match`.
-    """
+    """The parts of the network, modules of torch; not every checkpoint has an `image_norm`."""
 
     bert: Any
     image_embedding: Any
     image_norm: Any
     classifier: Any
 
-    @property
-    def num_features(self) -> int:
-        """Length of a region's features, 2,054 in the published models."""
-        return int(self.image_embedding.in_features)
-
     def embed_regions(self, features: Any) -> Any:
-        """Embeds features, (..., num_features), as hidden states, (..., hidden)."""
+        """Embed features, (..., dimensions), as hidden states, (..., hidden)."""
         states = self.image_embedding(features)
         return states if self.image_norm is None else self.image_norm(states)
 
@@ -282,15 +260,6 @@ def load_network(folder: Path, precision: str, device: str) -> OscarNetwork:
     return network
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((folder / "config.json").read_text())
-        # The file also holds training settings, which transformers would take as its own.
-        return {name: found[name] for name in _ARCHITECTURE}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder}: config.json is not that of an OSCAR: {error}") from error
-
-
 def _read_tensors(folder: Path) -> dict[str, Any]:
     torch = import_torch()
     safe, pickled = folder / "model.safetensors", folder / "pytorch_model.bin"
@@ -316,25 +285,27 @@ def _read_tensors(folder: Path) -> dict[str, Any]:
 def _build(folder: Path, tensors: Mapping[str, Any]) -> OscarNetwork:
     torch = import_torch()
     transformers: Any = importlib.import_module("transformers")
-    config = transformers.BertConfig(**_read_config(folder), attn_implementation="eager")
+    try:
+        found = json.loads((folder / "config.json").read_text())
+        # The file also holds training settings, which transformers would take as its own.
+        architecture = {name: found[name] for name in _ARCHITECTURE}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{folder}: config.json is not that of an OSCAR: {error}") from error
+    config = transformers.BertConfig(**architecture, attn_implementation="eager")
     hidden = int(config.hidden_size)
     with_norm = "bert.LayerNorm.weight" in tensors
+    if "classifier.0.weight" in tensors:
+        wide, middle = (_width(folder, f"classifier.{layer}", tensors) for layer in (0, 2))
+        classifier = torch.nn.Sequential(
+            torch.nn.Linear(wide, middle), torch.nn.ReLU(), torch.nn.Linear(middle, 2)
+        )
+    else:
+        classifier = torch.nn.Linear(_width(folder, "classifier", tensors), 2)
     return OscarNetwork(
         bert=transformers.BertModel(config),
         image_embedding=torch.nn.Linear(_width(folder, "bert.img_embedding", tensors), hidden),
         image_norm=torch.nn.LayerNorm(hidden, eps=_NORM_EPSILON) if with_norm else None,
-        classifier=_classifier(folder, tensors),
-    )
-
-
-def _classifier(folder: Path, tensors: Mapping[str, Any]) -> Any:
-    """Return the head: one linear layer, or two with a ReLU between."""
-    torch = import_torch()
-    if "classifier.0.weight" not in tensors:
-        return torch.nn.Linear(_width(folder, "classifier", tensors), 2)
-    wide, middle = (_width(folder, f"classifier.{layer}", tensors) for layer in (0, 2))
-    return torch.nn.Sequential(
-        torch.nn.Linear(wide, middle), torch.nn.ReLU(), torch.nn.Linear(middle, 2)
+        classifier=classifier,
     )
 
 

@@ -30,13 +30,9 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class MatrixFiles:
-    """What is read.
+    """A .pt, .npy or .parquet file of scores by a model of a family, such as `oscar`.
 
-    Attributes:
-      scores: a .pt, .npy or .parquet file.
-      rows: text file with the key of each row's image; None for .parquet.
-      columns: text file with each column's caption; None for .parquet.
-      family: of the model that gave the scores, such as `oscar`.
+    Text files name the image of each row and the caption of each column, except for .parquet.
     """
 
     scores: Path
@@ -109,30 +105,22 @@ class MatrixScorer:
         """Return the published scores of pairs, NaN for a pair without one."""
         table = self._table
         found = np.array([table.find(images[image], captions[text]) for image, text in pairs])
-        logits = _log_odds(found, table.probabilities.dtype)
+        # For finite log-odds, 0 and 1 count as the next numbers of the published type inside.
+        zero, one = np.array([0, 1], table.probabilities.dtype)
+        within = found.clip(float(np.nextafter(zero, one)), float(np.nextafter(one, zero)))
+        logits = (np.log(within) - np.log1p(-within)).astype(np.float32)
         return Matches(logits=logits, probabilities=found)
-
-
-def _log_odds(probabilities: NDArray[np.float64], published: np.dtype[Any]) -> NDArray[np.float32]:
-    """Return finite log-odds: 0 and 1 count as the next numbers of the published type inside."""
-    zero, one = np.array([0, 1], published)
-    within = probabilities.clip(float(np.nextafter(zero, one)), float(np.nextafter(one, zero)))
-    logits = np.log(within) - np.log1p(-within)
-    return logits.astype(np.float32)
 
 
 def read_table(files: MatrixFiles) -> ScoreTable:
     if not files.scores.is_file():
         raise InputError(f"{files.scores}: no such file")
-    table = _read_parquet(files.scores) if _is_list(files.scores) else _read_matrix(files)
+    is_list = files.scores.suffix == ".parquet"
+    table = _read_parquet(files.scores) if is_list else _read_matrix(files)
     # The comparisons are false for NaN, too.
     if not ((table.probabilities >= 0) & (table.probabilities <= 1)).all():
         raise InputError(f"{files.scores}: a score is no probability from 0 to 1")
     return table
-
-
-def _is_list(scores: Path) -> bool:
-    return scores.suffix == ".parquet"
 
 
 def _read_matrix(files: MatrixFiles) -> ScoreTable:
@@ -142,23 +130,19 @@ def _read_matrix(files: MatrixFiles) -> ScoreTable:
             "image key or caption a line"
         )
     images, captions = _read_keys(files.rows), _read_keys(files.columns)
-    matrix = _read_array(files.scores)
+    matrix = read_array(files.scores)
+    if files.scores.suffix != ".npy" and matrix.dtype.kind != "f":
+        matrix = matrix.astype(np.float32)  # a tensor of 0 and 1
+    if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating):
+        raise InputError(
+            f"{files.scores}: expected a matrix of floats; found {matrix.dtype} {matrix.shape}"
+        )
     if matrix.shape != (len(images), len(captions)):
         raise InputError(
             f"{files.scores}: has the shape {matrix.shape}; expected {len(images)} rows as in "
             f"{files.rows.name} and {len(captions)} columns as in {files.columns.name}"
         )
     return ScoreTable(images=images, captions=captions, cells=None, probabilities=matrix.ravel())
-
-
-def _read_array(path: Path) -> NDArray[np.floating[Any]]:
-    found = read_array(path)
-    if path.suffix != ".npy" and found.dtype.kind != "f":
-        found = found.astype(np.float32)  # a tensor of 0 and 1
-    if found.ndim != 2 or not np.issubdtype(found.dtype, np.floating):
-        raise InputError(f"{path}: expected a matrix of floats; found {found.dtype} {found.shape}")
-    matrix: NDArray[np.floating[Any]] = found
-    return matrix
 
 
 def _read_keys(path: Path) -> dict[str, int]:

@@ -11,10 +11,9 @@ from eqforge.core.errors import InputError
 from eqforge.core.files.source_file import unchanged
 from eqforge.core.visible import nearest
 from eqforge.models.dual_encoders import ARCHITECTURES, DINOV2, ContrastiveScorer, Dinov2Encoder
-from eqforge.models.fusion import Blip2ItmScorer, BlipItmScorer, ViltScorer
-from eqforge.models.lxmert import REGIONS, LxmertScorer
+from eqforge.models.fusion import REGIONS, Blip2ItmScorer, BlipItmScorer, LxmertScorer, ViltScorer
 from eqforge.models.open_clip import OpenClipScorer
-from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarFiles, OscarScorer
+from eqforge.models.oscar import MAX_REGIONS, MAX_TOKENS, OscarScorer
 from eqforge.models.pretrained import Precision, Weights, check_device
 from eqforge.models.score_matrix import MatrixFiles, MatrixScorer
 from eqforge.models.scorer import Identity, Picture, Scorer
@@ -170,11 +169,6 @@ class _Kind:
     options: frozenset[str]
 
 
-def _dual(spec: ScorerSpec) -> Scorer:
-    scale, centre = spec.number("scale"), spec.number("centre")
-    return ContrastiveScorer(spec.kind, spec.weights(), scale, centre)
-
-
 def _features(spec: ScorerSpec) -> Path:
     features = spec.path("features")
     if features is None:
@@ -196,15 +190,13 @@ def _oscar(spec: ScorerSpec) -> Scorer:
     features = _features(spec)
     tags = spec.path("tags") or features.parent / "predictions.tsv"
     return OscarScorer(
-        OscarFiles(
-            checkpoint=Path(spec.source),
-            features=features,
-            tags=None if str(tags) == NO_TAGS else tags,
-            max_tokens=spec.whole("tokens", MAX_TOKENS),
-            max_regions=spec.whole("regions", MAX_REGIONS),
-            precision=spec.precision,
-            device=spec.device,
-        )
+        checkpoint=Path(spec.source),
+        features=features,
+        tags=None if str(tags) == NO_TAGS else tags,
+        max_tokens=spec.whole("tokens", MAX_TOKENS),
+        max_regions=spec.whole("regions", MAX_REGIONS),
+        precision=spec.precision,
+        device=spec.device,
     )
 
 
@@ -222,7 +214,15 @@ _HELD = frozenset({"precision", "device"})
 _OSCAR = frozenset({"features", "tags", "tokens", "regions"})
 SCORERS: Mapping[str, _Kind] = {
     "blip-itm": _Kind(load=lambda spec: BlipItmScorer(spec.weights()), options=_HELD),
-    **{kind: _Kind(load=_dual, options=_HELD | {"scale", "centre"}) for kind in ARCHITECTURES},
+    **{
+        kind: _Kind(
+            load=lambda spec: ContrastiveScorer(
+                spec.kind, spec.weights(), spec.number("scale"), spec.number("centre")
+            ),
+            options=_HELD | {"scale", "centre"},
+        )
+        for kind in ARCHITECTURES
+    },
     "open-clip": _Kind(load=_open_clip, options=_HELD | {"weights"}),
     "blip2-itm": _Kind(load=lambda spec: Blip2ItmScorer(spec.weights()), options=_HELD),
     "vilt": _Kind(load=lambda spec: ViltScorer(spec.weights()), options=_HELD),
@@ -280,11 +280,9 @@ def device_of(text: str) -> str | None:
 
 
 def load_model(text: str, device: str) -> Scorer:
-    """Load a model by name onto a device.
+    """Load `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...` or `python:MODULE:FACTORY[,OPTION=VALUE]...`.
 
-    Args:
-      text: `KIND:SOURCE[@COMMIT][,OPTION=VALUE]...` or `python:MODULE:FACTORY[,OPTION=VALUE]...`.
-      device: as torch names it; a user's own factory gets it as its option `device`.
+    A user's own factory gets the device as its option `device`.
     """
     if text.startswith(PREFIX):
         module, factory, options = _parse(text)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.models.oscar import OscarFiles, OscarScorer
+from eqforge.models.oscar import OscarScorer
 from eqforge.models.regions import RegionFiles
 from eqforge.models.scorer import Picture, Scorer
 from eqforge.models.spec import load_scorer, parse_specs
@@ -339,10 +339,8 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 
 
 def test_a_model_may_read_no_tags(published: Published) -> None:
-    files = OscarFiles(
-        checkpoint=published.folder, features=published.folder / "features.tsv", tags=None
-    )
-    found = score_pictures(OscarScorer(files), published.pictures, CAPTIONS, PAIRS)
+    scorer = OscarScorer(published.folder, published.folder / "features.tsv", tags=None)
+    found = score_pictures(scorer, published.pictures, CAPTIONS, PAIRS)
     named = score_pictures(load(published, ",tags=none"), published.pictures, CAPTIONS, PAIRS)
 
     features = published.features["7"]
