@@ -63,7 +63,7 @@ class CaptionTokenizer:
     ) -> Any:
         """Return the model's inputs by name, tensors of shape (captions, tokens) on a device.
 
-        Each caption is padded or truncated to `length` tokens; None pads to the longest.
+        Each caption is padded or truncated to `length` tokens, or padded to the longest.
         """
         if self.fill:
             length = None
@@ -92,14 +92,12 @@ def _text_features(model: Any, tokens: Mapping[str, Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Architecture:
-    """How one family is called.
+    """How one family is called; models of one family share architecture and training.
 
     Attributes:
       model: name of the class in transformers.
-      family: models of one family share architecture and training.
-      image: model and pixels to unnormalised vectors, a tensor of shape (images, dimensions).
-      text: model and tokens to such vectors of captions.
-      scale: model to the factor that training put on the cosine, a number or a tensor of one.
+      image, text: model and pixels, or tokens, to unnormalised vectors, (items, dimensions).
+      scale: model to the factor that training put on the cosine.
       max_tokens: configuration of the text encoder to the most tokens it reads.
       inputs: names of the text encoder's inputs.
       fill: whether captions are padded to the full length, the padding not masked.
@@ -115,7 +113,7 @@ class Architecture:
     fill: bool = False
 
     def tokenizer(self, tokenizer: Any, text: Any) -> CaptionTokenizer:
-        """Wrap a transformers tokenizer for a model with this text configuration."""
+
         return CaptionTokenizer(
             tokenizer=tokenizer,
             max_tokens=self.max_tokens(text),
@@ -257,10 +255,7 @@ class ContrastiveScorer(VectorScorer):
         return self._captions.count(captions)
 
     def encode_captions(self, captions: Sequence[str], length: int | None = None) -> Vectors:
-        """Return unit vectors, float32 of shape (captions, dimensions).
-
-        Each caption is padded to `length` tokens; None pads to the longest.
-        """
+        """Return unit vectors; each caption is padded to `length` tokens, or to the longest."""
         with self._torch.inference_mode():
             tokens = self._captions.encode(captions, self._weights.device, length)
             return unit_vectors(self._called.text(self._model, tokens))

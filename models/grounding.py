@@ -42,9 +42,7 @@ class Detection:
 class Grounder:
     """Finds things by their names; not for several threads at once.
 
-    Args:
-      segmenter: None takes the boxes as outlines.
-      least_score: the detector's lowest score of a thing that counts as found, in [0, 1].
+    `least_score` is the detector's lowest score of a thing that counts as found, in [0, 1].
     """
 
     def __init__(self, detector: Weights, segmenter: Weights | None, least_score: float) -> None:
@@ -58,13 +56,9 @@ class Grounder:
         }
 
     def detect(self, pixels: NDArray[np.uint8], phrases: Sequence[str]) -> list[Detection]:
-        """Return what is found of each phrase, in the order of the phrases, best first.
+        """Return what is found of each phrase, such as "red car", in their order, best first.
 
         Each phrase is asked for by itself, so that what is found of it depends on no other.
-
-        Args:
-          pixels: RGB, uint8 of shape (height, width, 3).
-          phrases: such as "red car", without articles.
         """
         return [found for phrase in phrases for found in self._detect(pixels, phrase)]
 

@@ -229,9 +229,6 @@ class ChatModel:
 
         The generation config in the model's folder (sampling, penalties, beams) is ignored.
 
-        Args:
-          pixels: uint8 of shape (height, width, 3), RGB.
-
         Raises:
           QuestionTooLong: there is no room for the answer.
           ValueError: the model cannot take the image.
@@ -244,16 +241,11 @@ class ChatModel:
         return self.processor.decode(new, skip_special_tokens=True).strip()
 
     def yes(self, pixels: NDArray[np.uint8], prompt: str) -> float:
-        """Return P(yes) by the first token of the answer, of all that begins with a yes or a no.
-
-        Raises:
-          QuestionTooLong, ValueError: see `answer`.
-        """
+        """Return P(yes) by the first token of the answer, of all that begins with a yes or a no."""
         found, _, _ = self._generate(pixels, prompt, max_tokens=1)
         return self._yes_no.share(found.logits[0][0])
 
     def check_yes_no(self) -> None:
-        """Check that the first token of an answer tells a yes from a no."""
         _ = self._yes_no
 
     @property

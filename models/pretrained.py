@@ -31,14 +31,7 @@ _READ = frozenset({".json", ".safetensors", ".bin", ".txt", ".model"})
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
 class Weights:
-    """A pretrained model, the type of its weights and their device.
-
-    Attributes:
-      source: a folder that transformers saved, or an id on the Hugging Face hub.
-      revision: the commit on the hub, 40 hexadecimal digits; None for a folder.
-      precision: type of the weights.
-      device: as torch names it, such as `cuda:0`.
-    """
+    """A pretrained model: a folder that transformers saved, or an id and a commit on the hub."""
 
     source: str
     revision: str | None = None
@@ -58,7 +51,6 @@ class Weights:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the weights; None for a model of the hub."""
         return Path(self.source) if Path(self.source).is_dir() else None
 
     @property
@@ -87,7 +79,7 @@ class Weights:
 
 
 def folder_digest(folder: Path) -> str:
-    """Return `sha256:` and a digest of the names and bytes of a model's files."""
+
     files = sorted(file for file in folder.rglob("*") if file.suffix in _READ and file.is_file())
     digests = [
         (file.relative_to(folder).as_posix(), storage.digest(str(file))[1]) for file in files
@@ -176,7 +168,7 @@ def load_preprocessor(weights: Weights) -> Preprocessor:
 
 
 def load_auto(kind: str, weights: Weights) -> Any:
-    """Load what makes a model's inputs: an AutoImageProcessor, AutoTokenizer or AutoProcessor."""
+    """Load an AutoImageProcessor, AutoTokenizer or AutoProcessor."""
     import_torch()
     auto = getattr(importlib.import_module("transformers"), kind)
     # Always Pillow's resampling: torchvision's, the default if installed, gives other pixels.
@@ -213,10 +205,7 @@ def prepare_pixels(processor: Any, picture: Picture) -> NDArray[np.float32]:
 
 
 def stack_pixels(prepared: Any, device: str, dtype: Any) -> Any:
-    """Return prepared images as one tensor on a device, (images, 3, height, width).
-
-    A tensor in pinned memory is copied asynchronously.
-    """
+    """Return prepared images as one tensor on a device, (images, 3, height, width)."""
     torch = import_torch()
     if not isinstance(prepared, torch.Tensor):
         prepared = torch.from_numpy(np.stack(prepared))

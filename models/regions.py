@@ -32,11 +32,9 @@ _Place = Annotated[int, msgspec.Meta(ge=0)]
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Regions:
-    """What a detector found in an image.
+    """What a detector found in an image: features, float32 of shape (boxes, dimensions), and tags.
 
-    Attributes:
-      features: float32 of shape (boxes, dimensions), at least one box, in the detector's order.
-      tags: the classes of the objects, separated by spaces; empty if there are none.
+    There is at least one box; tags are the classes of the objects, separated by spaces.
     """
 
     features: NDArray[np.float32]

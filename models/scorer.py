@@ -33,11 +33,9 @@ Vectors: TypeAlias = "NDArray[np.float32]"
 
 @dataclasses.dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Picture:
-    """One image to be scored.
+    """One image to be scored; precomputed features or scores are looked up by its key.
 
-    Attributes:
-      key: the image's id, by which precomputed features or scores are looked up.
-      pixels: uint8 of shape (height, width, 3), RGB; None for a scorer that reads none.
+    `pixels` are uint8 of shape (height, width, 3), RGB.
     """
 
     key: str
@@ -121,25 +119,22 @@ class SendsPreparer(Protocol):
 
 
 def is_dual_encoder(scorer: Scorer) -> TypeGuard[DualEncoder]:
-    """Return whether a scorer encodes captions alone."""
+
     return hasattr(scorer, "encode_captions") and hasattr(scorer, "compare")
 
 
 def gives_log_odds(scorer: Scorer) -> bool:
-    """Return whether a scorer says that its logits are log-odds: 0 separates true from false.
-
-    Without log-odds, a higher number means a better match and nothing else.
-    """
+    """Return True if a scorer says that its logits are log-odds: 0 separates true from false."""
     return bool(getattr(scorer, "gives_log_odds", False))
 
 
 def counts_tokens(scorer: Scorer | CountsTokens) -> TypeGuard[CountsTokens]:
-    """Return whether a scorer pads captions to a length that its caller names."""
+
     return hasattr(scorer, "count_tokens")
 
 
 def sends_preparer(scorer: Scorer | SendsPreparer) -> TypeGuard[SendsPreparer]:
-    """Return whether a scorer's preparation of images can be sent to other processes."""
+
     return hasattr(scorer, "preparer")
 
 

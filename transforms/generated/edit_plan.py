@@ -20,7 +20,6 @@ from eqforge.schemas.records.books import Stage
 from eqforge.schemas.records.frames import StoredImage
 from eqforge.schemas.records.scores import Rejection, compact_json
 from eqforge.schemas.tables.generated import EditedSample, MaskRow
-from eqforge.schemas.tables.pairs import ImageRow
 from eqforge.sources.caption_sources import CaptionRecord
 from eqforge.sources.edit_captions import EditCaption
 from eqforge.transforms.dataset.image_folder import FoundImage, ImageFolder
@@ -174,15 +173,9 @@ class EditingRules:
     """How captions become edits, and edits become pairs.
 
     Attributes:
-      edits: how rules make negatives.
-      writing: how a language model writes them; None leaves it to the rules.
+      edits, writing: how rules, or a language model, make negatives.
       images: the folder of the photographs; it stores their pixels without loss.
-      masks: the folder of the user's masks; None for none.
       language: what captions have to be written in that rules or a model change.
-      editor: the model that edits, and how.
-      grounding: how it is found out where a photograph may change.
-      lock: how photographs are kept as they are elsewhere.
-      generated: what is measured afterwards, and the folder of media and finished work.
       only: ids of the samples to make; empty makes all.
     """
 
@@ -213,7 +206,13 @@ class _Negative:
 
 def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork]:
     """Yield the edits of a batch, those too that are rejected, in the order of its captions."""
-    admitted = {each.text_id: _admit(each, rules) for each in batch.captions}
+    admitted: dict[str, Admitted[EditCaption]] = {}
+    for each in batch.captions:
+        # A caption with its negative may be in any language.
+        language: Language = rules.language if each.hard_negative is None else "any"
+        admitted[each.text_id] = admit_texts(
+            [each], CaptionSettings(), rules.images, rules.only, language=language
+        )
     kept = [each for each in batch.captions if admitted[each.text_id].records]
     negatives = _negatives(kept, rules)
     analyses = _analyses(kept, negatives, rules)
@@ -229,12 +228,6 @@ def plan_edits(batch: PhotographBatch, rules: EditingRules) -> Iterator[EditWork
             work = _with_task(work, caption, task, negative, asked)
         if work.proposal is None or is_wanted(work.proposal.sample_id, rules.only):
             yield _with_mask(work, rules)
-
-
-def _admit(caption: EditCaption, rules: EditingRules) -> Admitted[EditCaption]:
-    """Check a caption and find its photograph; one with a negative may be in any language."""
-    language: Language = rules.language if caption.hard_negative is None else "any"
-    return admit_texts([caption], CaptionSettings(), rules.images, rules.only, language=language)
 
 
 def _with_task(
@@ -272,7 +265,12 @@ def _negatives(
     captions: Sequence[EditCaption], rules: EditingRules
 ) -> dict[str, _Negative | Rejection]:
     """Return the negative of each caption by its id, or why it has none."""
-    records = {each.text_id: _record(each) for each in captions}
+    records = {
+        each.text_id: CaptionRecord(
+            caption_id=each.caption_id, image=each.image, caption=each.caption, split=each.split
+        )
+        for each in captions
+    }
     missing = {each.text_id for each in captions if each.hard_negative is None}
     images = {_picture(records[name]) for name in missing}
     known = [record for record in records.values() if _picture(record) in images]
@@ -302,15 +300,6 @@ def _negative(caption: EditCaption, made: CaptionEdit | Rejection | None) -> _Ne
         return made
     kind = WRITTEN if made.kind == WRITTEN else made.kind.rpartition("_")[2]
     return _Negative(text=made.edited.text, kind=kind, change=made.kind, generator=made.generator)
-
-
-def _record(caption: EditCaption) -> CaptionRecord:
-    return CaptionRecord(
-        caption_id=caption.caption_id,
-        image=caption.image,
-        caption=caption.caption,
-        split=caption.split,
-    )
 
 
 def _picture(record: CaptionRecord) -> str:
@@ -350,7 +339,13 @@ def _task(
     change = find_change(caption.caption, negative.text, both)
     content = fingerprint([image.source_sha256, caption.caption, negative.text])
     return EditTask(
-        photograph=_stored_image(image.row),
+        photograph=StoredImage(
+            image_id=image.row.image_id,
+            suffix=image.row.suffix,
+            width_px=image.row.width_px,
+            height_px=image.row.height_px,
+            num_bytes=image.row.num_bytes,
+        ),
         source_sha256=image.source_sha256,
         caption=caption,
         negative=negative.text,
@@ -359,16 +354,6 @@ def _task(
         things=change.things,
         # The 0 is the number of the first edit; the seeds of others follow from this one.
         seed=derive_seed(rules.edits.seed, content, "edit/0", VERSION),
-    )
-
-
-def _stored_image(row: ImageRow) -> StoredImage:
-    return StoredImage(
-        image_id=row.image_id,
-        suffix=row.suffix,
-        width_px=row.width_px,
-        height_px=row.height_px,
-        num_bytes=row.num_bytes,
     )
 
 

@@ -50,33 +50,32 @@ WHITE = 254
 def score_scenes(pair: ScenePair, views: tuple[RenderedView, RenderedView]) -> tuple[Score, ...]:
     """Measure both pictures of a pair, and what changed between them.
 
-    Scores of one picture end in `_0` or `_1`:
+    Scores of one picture end in `_0` or `_1`; lengths are shares of the picture's width:
       overlap_m: depth of the deepest overlap of two objects, in metres.
-      frame_margin: least distance of an object that is spoken of to the picture's edge, as a share
-        of its width; None where none of them is visible.
+      frame_margin: least distance of an object that is spoken of to the picture's edge; None where
+        none of them is visible.
       visible_area: least share of the picture that an object covers, of all objects.
       named_area, largest_area: the least and the greatest share of the picture that an object that
         is spoken of covers.
       lightness: mean L* of the picture, in [0, 100].
       blown_out: share of the picture's pixels that are white in all three channels.
       occlusion: greatest share of an object that is spoken of that is hidden, in [0, 1].
-      copy_gap: least gap between two copies that the caption counts, as a share of the width: 0 if
-        they touch; None unless two are visible.
-      side_margin: for `left` and `right`, how far the middles of the boxes are apart the right way,
-        as a share of the width; for `between` and a `row`, the least such distance of two that are
-        side by side; None for other claims, negative where the claim is false.
+      copy_gap: least gap between two copies that the caption counts: 0 if they touch; None unless
+        two are visible.
+      side_margin: for `left` and `right`, how far the middles of the boxes are apart the right way;
+        for `between` and a `row`, the least distance of two that are side by side; None for other
+        claims, negative where the claim is false.
       depth_margin_m: for `front` and `behind`, how far the two are apart in depth the right way, in
         metres.
       crossed_side_margin, crossed_depth_margin_m: the same two for the claim of the other picture,
         where that names another relation: a mug may be both left of a bowl and in front of it.
       near_gap, far_gap: only of claims that one thing is next to another, or far from it, the gap
-        between their masks, as a share of the width.
-      near_depth_m: of those next to each other, how far they are apart in depth, in metres.
+        between their masks.
+      near_depth_m: of things next to each other, how far they are apart in depth, in metres.
       height_margin, crossed_height_margin: only where a claim of the pair says that one thing is on
         another, how much higher its lowest pixel is than the other's, as a share of the height.
       within_margin, crossed_within_margin: only where a claim of the pair says that one thing is in
-        another or under it, how far it is from the ends of the other's box, as a share of the
-        width; negative outside.
+        another or under it, how far it is from the ends of the other's box; negative outside.
       named_colour: only on the photographic stage, the least share of the pixels of an object that
         is spoken of, and was given a colour, that look like that colour: see `colour_share` in
         `scene_colours`; None where all have their own colours.
@@ -255,9 +254,9 @@ def changed_objects(scenes: tuple[SceneSpec, SceneSpec]) -> set[str]:
 
 
 def within_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Return how far a target is from the ends of its reference's box, inside of it.
+    """Return how far a target is inside the left, right and lower end of its reference's box.
 
-    Those are its left, its right and its lower end, and its upper one where it is under it.
+    Where it is under the reference, the upper end counts, too.
     """
     assert claim.reference is not None
     target, around = view.shown(claim.target).box, view.shown(claim.reference).box
@@ -273,7 +272,6 @@ def within_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def depth_apart(view: RenderedView, claim: Claim) -> float | None:
-    """Return how far a target and its reference are apart in depth, in metres."""
     assert claim.reference is not None
     target, reference = view.shown(claim.target), view.shown(claim.reference)
     if target.box is None or reference.box is None:
@@ -282,7 +280,6 @@ def depth_apart(view: RenderedView, claim: Claim) -> float | None:
 
 
 def height_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Return how much higher the lowest pixel of a target is, as a share of the height."""
     assert claim.reference is not None
     target, reference = view.shown(claim.target).box, view.shown(claim.reference).box
     if target is None or reference is None:
@@ -291,7 +288,7 @@ def height_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def copy_gap(view: RenderedView, copies: tuple[str, ...]) -> float | None:
-    """Return the least gap of two copies as a share of the width; 0 if 8-connected."""
+
     import scipy.ndimage  # type: ignore[import-untyped]
 
     masks = [mask for name in copies if (mask := view.mask([name])).any()]
@@ -324,7 +321,7 @@ def posture_margin(
 
 
 def ordered_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Return how far things are in their order from left to right, as a share of the width."""
+
     if claim.relation not in ("left", "right", "between", "row"):
         return None
     boxes = {name: view.shown(name).box for name in names_of(claim)}
@@ -335,7 +332,7 @@ def ordered_margin(view: RenderedView, claim: Claim) -> float | None:
 
 
 def depth_margin(view: RenderedView, claim: Claim) -> float | None:
-    """Return how far in front of another, or behind it, a thing is, in metres."""
+
     if claim.relation not in ("front", "behind") or claim.reference is None:
         return None
     target, reference = view.shown(claim.target), view.shown(claim.reference)

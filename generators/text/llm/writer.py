@@ -20,34 +20,22 @@ WRITER_VERSION = 1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WriterSettings:
-    """The language model, and how it decodes.
+    """The language model, and how it decodes; `--model-...` of hard positives says what each is.
 
-    The authors sampled Llama-2-70b-chat with its default settings, unseeded, 32 prompts at a time.
+    The authors sampled Llama-2-70b-chat with its default settings, unseeded, 32 prompts at a time,
+    without its chat template.
     """
 
     model: str
-    """Folder of a model saved by transformers, its id on the Hugging Face hub, or NAME@URL: a
-    model of an OpenAI-compatible server."""
     revision: str | None = None
-    """Branch, tag or commit on the hub; a commit makes runs repeatable."""
     device: str = "cpu"
-    """Device as torch names it, such as cuda:0."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
-    """Type of the weights."""
     batch_size: int = 32
-    """Prompts completed at a time; of a server, requests under way at a time."""
     sample: bool = False
-    """Draw tokens by probability from the first attempt on, instead of taking the likeliest."""
     temperature: float = 0.7
-    """Divides the logits where tokens are drawn."""
     top_p: float = 0.95
-    """Tokens are drawn from the likeliest that have this probability together."""
     chat: bool = False
-    """Put prompts into the model's chat template; the authors did not."""
-    trust_remote_code: bool = False
-    """Run code that comes with the model."""
     timeout_s: float = 120.0
-    """How long a server may take for an answer."""
 
 
 @functools.lru_cache(maxsize=2)
@@ -166,7 +154,7 @@ def _load(settings: WriterSettings) -> tuple[Any, Any]:
     except (RuntimeError, AssertionError) as error:
         first = str(error).strip().splitlines()[0]
         raise InputError(f"device={settings.device}: {first}") from error
-    common = {"revision": settings.revision, "trust_remote_code": settings.trust_remote_code}
+    common: Any = {"revision": settings.revision, "trust_remote_code": False}
     try:
         tokenizer = AutoTokenizer.from_pretrained(settings.model, **common)
         model: Any = AutoModelForCausalLM.from_pretrained(
