@@ -33,7 +33,6 @@ from tests.builds import (
     wait_for,
 )
 from tests.optional import optional
-from tests.tiny_models import save_blip
 
 optional("torch")
 optional("diffusers")
@@ -274,34 +273,6 @@ def test_a_limit_that_no_pair_keeps_refuses_the_kinds_it_is_for(
     assert left == (0 if stage == "images" else 6 - sum(expected.values()))
     if left > 0:
         assert {row["kind"] for row in rows(output, "samples")} == {"scene"}
-
-
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [
-        (("0", "1"), {}),
-        (("0.99", "1"), {"own_caption_mismatch": 6}),
-        (("0", "0.01"), {"crossed_caption_match": 6}),
-    ],
-)
-def test_an_oracle_judges_captions_and_pictures(
-    judged: Path, blip: Path, limits: tuple[str, str], expected: dict[str, int]
-) -> None:
-    """A BLIP of random weights finds every caption about as likely as not."""
-    low, high = limits
-    asked = ["--oracle", f"blip-itm:{blip}", "--oracle-min", low, "--oracle-max", high]
-    output = judge(judged, *asked)
-    assert reasons(output, "pairs") == expected
-    assert str(blip.parent) not in json.dumps(manifest(output))
-    names = [f"oracle_1_c{caption}_i{image}" for image in (0, 1) for caption in (0, 1)]
-    for row in rows(output, "samples"):
-        scores = {score["name"]: score["value"] for score in row["scores"]}
-        assert all(0.01 < scores[name] < 0.99 for name in names)
-
-
-@pytest.fixture(scope="module")
-def blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return save_blip(tmp_path_factory.mktemp("oracle") / "blip")
 
 
 # --- what is said before any work

@@ -11,7 +11,7 @@ from eqforge.core.errors import InputError
 from eqforge.schemas.records.scores import Rejection, Score
 from eqforge.transforms.filters.minimality import GateSettings
 from eqforge.transforms.generated.diffuse import DRAWINGS_STAGE
-from eqforge.transforms.generated.draw_work import Drawings, choose_best, drawings_of, seed_of
+from eqforge.transforms.generated.draw_work import Drawings, choose_best, drawings_of
 from eqforge.transforms.generated.pairs import GeneratedRules, RankSettings, measure_generated
 from eqforge.transforms.generated.work import PairWork, samples_of
 from eqforge.transforms.oracle.judges import margin_of
@@ -126,14 +126,6 @@ def test_a_single_drawing_keeps_the_name_and_is_not_compared(tmp_path: Path) -> 
     done = choose_best(found, some)
     assert [sample.sample_id for sample in samples_of(done, "eq-sd")] == ["eq-sd/a"]
     assert "seeds" not in counted(done)
-
-
-def test_the_first_seed_is_the_pairs_own_and_the_others_follow_from_it() -> None:
-    seeds = [seed_of(5, number) for number in range(4)]
-    assert seeds[0] == 5
-    assert len(set(seeds)) == 4
-    assert seeds == [seed_of(5, number) for number in range(4)]
-    assert seed_of(6, 1) != seeds[1]
 
 
 @pytest.mark.parametrize("seeds", [0, 65])

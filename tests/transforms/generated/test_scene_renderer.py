@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import pickle
-import subprocess
 import sys
 import threading
 import time
@@ -18,10 +17,9 @@ import pytest
 from eqforge.core.errors import InputError, MissingExtra
 from eqforge.core.sandbox.child import ChildDied, ChildFailed, ChildTimeout
 from eqforge.generators.scenes import kubric_import
-from eqforge.schemas.records.scenes import RenderedObject, RenderSettings
-from eqforge.schemas.records.values import PixelBox
+from eqforge.schemas.records.scenes import RenderSettings
 from eqforge.transforms.generated import scene_renderer
-from eqforge.transforms.generated.scene_renderer import Render, SceneKillsRenderer, SceneRenderer
+from eqforge.transforms.generated.scene_renderer import SceneKillsRenderer, SceneRenderer
 from tests.renders import BALL, BRICK, SETTINGS, needs_blender, open_renderer, scene
 
 
@@ -151,18 +149,6 @@ def test_a_renderer_that_hangs_is_ended(tmp_path: Path) -> None:
 
 
 @needs_blender
-def test_nothing_stays_in_the_folder_for_temporary_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    renderer = open_renderer(tmp_path.parent)
-    renderer.render([scene(BALL), scene(BRICK)])
-    renderer.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-@needs_blender
 def test_a_missing_asset_is_named(renderer: SceneRenderer) -> None:
     with pytest.raises(InputError, match="no asset 'unicorn'"):
         renderer.render([scene(dataclasses.replace(BALL, asset="unicorn"))])
@@ -227,25 +213,3 @@ def test_a_renderer_that_was_taken_over_has_no_other_file_read(
     assert scene_renderer._read(good | {"mask": good["image"]}, str(folder)).mask_png == b"picture"
     with pytest.raises(ChildFailed, match="no answer"):
         scene_renderer._read(good | {"mask": mask}, str(folder))
-
-
-def test_a_result_may_be_compared_and_pickled() -> None:
-    found = RenderedObject(
-        name="a",
-        asset="b",
-        box=PixelBox(x=1, y=2, width=3, height=4),
-        visible_px=5,
-        full_px=10,
-        visible_fraction=0.5,
-        depth_m=6.0,
-    )
-    render = Render(image_png=b"1", mask_png=b"2", objects=(found,), overlaps=())
-    assert pickle.loads(pickle.dumps(render)) == render
-
-
-def test_importing_the_renderer_starts_no_blender() -> None:
-    code = "import sys, eqforge.transforms.generated.scene_renderer; print('bpy' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ
-    )
-    assert done.stdout.strip() == "False"
