@@ -106,7 +106,10 @@ def import_torch() -> Any:
 
 @contextlib.contextmanager
 def torch_threads(count: int | None) -> Iterator[None]:
-    """Set how many threads torch uses on a CPU, which changes the last bits of a sum."""
+    """Set how many threads torch uses on a CPU, which changes the last bits of a sum.
+
+    With one, several workers do not compete for cores either.
+    """
     if "torch" not in sys.modules or count is None:
         yield
         return
@@ -117,11 +120,6 @@ def torch_threads(count: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def one_thread() -> contextlib.AbstractContextManager[None]:
-    """Limit torch to one thread, so that several workers do not compete for cores either."""
-    return torch_threads(1)
 
 
 _elsewhere = ContextVar("elsewhere", default=False)

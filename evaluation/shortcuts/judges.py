@@ -13,7 +13,7 @@ import numpy.typing as npt
 from eqforge.core.errors import MissingExtra
 from eqforge.core.word_model import WordModel
 from eqforge.evaluation.shortcuts.probes import PROBES, Clue, clues, train_and_judge, words_of
-from eqforge.models.pretrained import one_thread
+from eqforge.models.pretrained import torch_threads
 
 WITH_CLUES = ("words", "letters")
 """Probes of which the report names what they go by."""
@@ -178,7 +178,7 @@ def train_transformer(
     counts = Counter(word for texts in train for text in texts for word in words_of(text))
     known = sorted(word for word, count in counts.items() if count > 1)
     numbers = {word: number for number, word in enumerate(known, start=_KNOWN)}
-    with one_thread(), torch.random.fork_rng(devices=[]):
+    with torch_threads(1), torch.random.fork_rng(devices=[]):
         torch.manual_seed(_SEED)
         network = _network(len(known) + _KNOWN)
         right, wrong = (_encoded(texts, numbers) for texts in train)

@@ -60,15 +60,15 @@ class ControlledAttention:
         return attn.to_out[1](attn.to_out[0](merged))
 
     def _acts(self, pixels: int) -> bool:
-        control, plan = self.control, self.control.plan
+        control = self.control
         if "first" not in control.rows and "second" not in control.rows:
             return False
         if not self.is_cross:
-            return control.number < plan.self_calls and pixels <= plan.pixels
+            return control.number < control.self_calls and pixels <= control.pixels
         return control.call.mapper is not None or self._is_read(pixels)
 
     def _is_read(self, pixels: int) -> bool:
-        return self.control.plan.is_blended and pixels == self.control.plan.pixels
+        return self.control.is_blended and pixels == self.control.pixels
 
     def _cross(
         self, query: "torch.Tensor", key: "torch.Tensor", value: "torch.Tensor"

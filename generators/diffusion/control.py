@@ -48,9 +48,13 @@ class CallPlan:
     words: "torch.Tensor"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ControlPlan:
-    """What is replaced and read in which call of the network.
+Row = Literal["plain first", "plain second", "first", "second"]
+"""A row of the network's batch: either image; `plain` ones are without prompt."""
+
+
+@dataclass(kw_only=True, slots=True)
+class AttentionControl:
+    """What is replaced and read in which call of the network, shared by the layers of one pair.
 
     Attributes:
       calls: plans of cross-attention by call.
@@ -58,12 +62,24 @@ class ControlPlan:
       pixels: self-attention maps of up to this many pixels are replaced, cross-attention maps of
         this many are read.
       is_blended: whether there is a local blend, for which they are read.
+      heat: float32 [2, pixels], the attention of either image to the words of the local blend,
+        summed over all layers and calls so far.
+      number: number of the network's call, from 0.
+      rows: the rows in the network's current batch.
     """
 
     calls: tuple[CallPlan, ...]
     self_calls: int
     pixels: int
     is_blended: bool
+    heat: "torch.Tensor"
+    number: int = 0
+    rows: tuple[Row, ...] = ()
+
+    @property
+    def call(self) -> CallPlan:
+        """What is replaced and read of cross-attention in this call."""
+        return self.calls[self.number]
 
 
 def plan_control(
@@ -74,7 +90,7 @@ def plan_control(
     steps: int,
     latents: "torch.Tensor",
     sides: Sequence[int],
-) -> ControlPlan:
+) -> AttentionControl:
     """Return what is replaced and read in which call of the network.
 
     Args:
@@ -83,6 +99,8 @@ def plan_control(
       sides: of the network's cross-attention maps at this size; the one nearest to 16, as in the
         authors' code, or to a quarter of a larger latent, is used.
     """
+    import torch
+
     alignment = align(pair, edit, tokenizer)
     # A scheduler of second order calls more than once a step; the authors' table ends there, ours
     # counts calls.
@@ -102,11 +120,13 @@ def plan_control(
         for row in np.unique(alpha, axis=0)
     }
     wanted = max(_MIN_SIDE, latents.shape[-1] // 4)
-    return ControlPlan(
+    pixels = min(sides, key=lambda side: (abs(side - wanted), side)) ** 2
+    return AttentionControl(
         calls=tuple(plans[row.tobytes()] for row in alpha),
         self_calls=int(edit.self_replace * length),
-        pixels=min(sides, key=lambda side: (abs(side - wanted), side)) ** 2,
+        pixels=pixels,
         is_blended=is_blended,
+        heat=latents.new_zeros((2, pixels), dtype=torch.float32),
     )
 
 
@@ -160,33 +180,3 @@ def cross_schedule(
         rows = np.arange(steps + 1) < int(edit.changed_cross_replace * (steps + 1))
         alpha[:, changed] = rows[:, None]
     return alpha
-
-
-Row = Literal["plain first", "plain second", "first", "second"]
-"""A row of the network's batch: either image; `plain` ones are without prompt."""
-
-
-class AttentionControl:
-    """The state that the layers of one pair share.
-
-    Attributes:
-      plan: what is replaced and read in which call.
-      number: number of the network's call, from 0.
-      rows: the rows in the network's current batch.
-      heat: float32 [2, pixels], the attention of either image to the words of the local blend,
-        summed over all layers and calls so far.
-    """
-
-    def __init__(self, plan: ControlPlan) -> None:
-        import torch
-
-        self.plan = plan
-        self.number = 0
-        self.rows: tuple[Row, ...] = ()
-        device = plan.calls[0].words.device
-        self.heat = torch.zeros((2, plan.pixels), dtype=torch.float32, device=device)
-
-    @property
-    def call(self) -> CallPlan:
-        """What is replaced and read of cross-attention in this call."""
-        return self.plan.calls[self.number]

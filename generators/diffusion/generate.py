@@ -8,7 +8,7 @@ import numpy as np
 from eqforge.core.errors import InputError
 from eqforge.core.identity import derive_seed, fingerprint
 from eqforge.generators.diffusion.attention import controlled, limited_rows
-from eqforge.generators.diffusion.control import AttentionControl, plan_control
+from eqforge.generators.diffusion.control import plan_control
 from eqforge.generators.diffusion.load import deterministic, load_pipeline, quiet_libraries
 from eqforge.generators.diffusion.prompts import PromptPair
 from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings, PairImages
@@ -85,8 +85,7 @@ class PairGenerator:
         calls = len(pipeline.scheduler.timesteps)
         latents = initial_latents(pipeline, self.size_px, pair.seed)
         sides = map_sides(pipeline, latents.shape[-1])
-        plan = plan_control(pair, edit, pipeline.tokenizer, calls, steps, latents, sides)
-        control = AttentionControl(plan)
+        control = plan_control(pair, edit, pipeline.tokenizer, calls, steps, latents, sides)
         masks: list[torch.Tensor] = []
 
         def after_step(
@@ -113,7 +112,7 @@ class PairGenerator:
                 guidance_scale=self.settings.guidance_scale,
                 generator=[torch.Generator("cpu").manual_seed(noise_seed) for _ in range(2)],
                 latents=latents,
-                callback_on_step_end=after_step if plan.is_blended else None,
+                callback_on_step_end=after_step if control.is_blended else None,
                 output_type="np",
             )
         flagged = getattr(output, "nsfw_content_detected", None)

@@ -11,7 +11,7 @@ from eqforge.generators.diffusion.attention import (
     controlled,
     limited_rows,
 )
-from eqforge.generators.diffusion.control import AttentionControl, align, plan_control
+from eqforge.generators.diffusion.control import align, plan_control
 from eqforge.generators.diffusion.load import load_pipeline
 from eqforge.generators.diffusion.settings import DiffusionSettings, EditSettings
 from tests.optional import optional
@@ -61,10 +61,9 @@ def _one_thread_without_gradients():
 
 def make_control(name, tokenizer, call=0, rows=ALL_ROWS):
     latents = torch.zeros(2, 4, 32, 32)
-    plan = plan_control(*CONTROLS[name], tokenizer, CALLS, STEPS, latents, SIDES)
-    state = AttentionControl(plan)
-    state.number, state.rows = call, rows
-    return state
+    control = plan_control(*CONTROLS[name], tokenizer, CALLS, STEPS, latents, SIDES)
+    control.number, control.rows = call, rows
+    return control
 
 
 def map_layer(pixels=9, seed=0):
@@ -211,7 +210,7 @@ class WrittenOut:
             if maps.shape[2] == 256:
                 assert self.stored is not None
                 self.stored.append(maps[2:].mean(1))
-        elif self.control.number < self.control.plan.self_calls and maps.shape[2] <= 256:
+        elif self.control.number < self.control.self_calls and maps.shape[2] <= 256:
             maps[3] = first
         out = attn.batch_to_head_dim(torch.bmm(maps.flatten(0, 1), value))
         return attn.to_out[0](out)

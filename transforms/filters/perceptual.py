@@ -110,12 +110,12 @@ _one_at_a_time = threading.Lock()
 
 def _encode(spec: ScorerSpec, pixels: Sequence[NDArray[np.uint8]]) -> list[NDArray[np.float32]]:
     """Encode each picture by itself: a vector does not depend on what it is compared to."""
-    from eqforge.models.pretrained import one_thread
+    from eqforge.models.pretrained import torch_threads
 
     with _one_at_a_time:
         encoder = _loaded(spec)
         prepared = [encoder.prepare(Picture(key="image", pixels=each)) for each in pixels]
-        with one_thread():
+        with torch_threads(1):
             return [encoder.encode_images([each])[0] for each in prepared]
 
 

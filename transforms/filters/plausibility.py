@@ -104,14 +104,14 @@ _one_at_a_time = threading.Lock()
 
 
 def _weigh(spec: ScorerSpec, captions: Sequence[str], expected: Identity) -> list[float | None]:
-    from eqforge.models.pretrained import one_thread
+    from eqforge.models.pretrained import torch_threads
 
     with _one_at_a_time:
         model = _loaded(spec)
         if model.identity != expected:
             raise BuildError(f"the model {expected.name} changed since the run began")
         found: list[float | None] = []
-        with one_thread():
+        with torch_threads(1):
             for caption in captions:
                 try:
                     found.append(model.surprise(caption))

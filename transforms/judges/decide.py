@@ -207,7 +207,7 @@ def _remembered(
 def _given(
     asked: Sequence[Wanted], image: ImageRow | None, judging: Judging, number: int
 ) -> tuple[float | None, ...]:
-    from eqforge.models.pretrained import one_thread
+    from eqforge.models.pretrained import torch_threads
     from eqforge.transforms.judges.models import shared_judge
 
     def pixels() -> NDArray[np.uint8]:
@@ -217,7 +217,7 @@ def _given(
 
     memory = Ledger(root=judging.ledger_root, step="answers", basis=None)
     shared = shared_judge(judging.specs[number], judging.judges[number])
-    with shared.lock, one_thread():
+    with shared.lock, torch_threads(1):
         found = shared.model.answer(asked, pixels, memory)
     answers = (found[each] for each in asked)
     return tuple(None if each is None else round(each, _DECIMALS) for each in answers)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from eqforge.core.errors import BuildError
-from eqforge.models.pretrained import one_thread
+from eqforge.models.pretrained import torch_threads
 from eqforge.models.scorer import Identity, Picture, Scorer
 from eqforge.schemas.records.scores import Rejection, Score, compact_json
 from eqforge.transforms.dataset.books import error_rejection, guarded
@@ -106,7 +106,7 @@ class CellScorer:
         columns = []
         for place, judge in enumerate(self._judges):
             model, images = self._models[place], [encoding[place] for encoding in encodings]
-            with model.lock, one_thread():
+            with model.lock, torch_threads(1):
                 found = model.model.match(images, captions, np.array(cells)).probabilities
             for (image, caption), value in zip(cells, found, strict=True):
                 if not 0 <= value <= 1:
@@ -128,7 +128,7 @@ class CellScorer:
 
 def _encode(model: Shared[Scorer], picture: Picture) -> Any:
     prepared = model.model.prepare(picture)
-    with model.lock, one_thread():
+    with model.lock, torch_threads(1):
         (encoded,) = model.model.encode_images([prepared])
     return encoded
 
