@@ -76,8 +76,9 @@ class PlannedPair:
 
     @classmethod
     def of(cls, proposed: ScenePair | Reject) -> "PlannedPair":
-        is_reject = isinstance(proposed, Reject)
-        return cls(pair=None, reject=proposed) if is_reject else cls(pair=proposed)
+        if isinstance(proposed, Reject):
+            return cls(pair=None, reject=proposed)
+        return cls(pair=proposed)
 
     @property
     def counts(self) -> dict[str, int]:
