@@ -109,15 +109,6 @@ class Vocabulary:
     def coloured(self) -> list[tuple[Noun, str]]:
         return [(noun, colour) for noun in self.nouns for colour in noun.colours]
 
-    @cached_property
-    def stands(self) -> list[Noun]:
-        return self.of_those(lambda asset: "stand" in asset.naming.roles)
-
-    def with_room(self, inside: bool) -> list[Noun]:
-        return self.of_those(
-            lambda asset: (asset.naming.holds if inside else asset.naming.shelters) is not None
-        )
-
     def of_those(self, is_able: Callable[[Asset], bool]) -> list[Noun]:
         able = [
             {colour: tuple(filter(is_able, some)) for colour, some in noun.colours.items()}

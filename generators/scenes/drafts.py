@@ -34,6 +34,7 @@ from eqforge.generators.scenes.pieces import (
     StagedDraft,
     colours_of,
 )
+from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import DECIMALS
 from eqforge.schemas.records.scenes import Claim, Relation, SceneObject, SurfaceMaterial, Vector
 
@@ -46,17 +47,11 @@ SUPPORT_SIDE_M = 2.9
 
 @dataclass(frozen=True, slots=True)
 class Drafter:
-    """Turns contents into drafts; what a content leaves open is drawn at random.
-
-    `crowd_m` is the bulk that one copy may have where all are seen apart: about the mean of its
-    height and of its width across corners. It falls with the root of their number.
-    """
+    """Turns contents into drafts; what a content leaves open is drawn at random."""
 
     vocabulary: Vocabulary
     mode: Mode
-    max_distractors: int
-    min_distractors: int = 0
-    crowd_m: float = 1.12
+    settings: SceneSettings
 
     def attribute(self, content: AttributeContent, rng: Random) -> RelatedDraft:
         if content.change == "material" and content.colour is None:
@@ -124,7 +119,8 @@ class Drafter:
         width, depth, height = (side / max(asset.extent) for side in asset.extent)
         across = math.hypot(width, depth)
         bulk = max((across + height) / 2, 0.9 * across) * asset.naming.size
-        factor = min(COPY_FACTOR, self.crowd_m / math.sqrt(max(counts)) / bulk)
+        # Where all are seen apart, their bulk falls with the root of their number.
+        factor = min(COPY_FACTOR, self.settings.crowd_m / math.sqrt(max(counts)) / bulk)
         copies = tuple(_piece(asset, colour, name, factor) for name in names)
         on = support.naming.noun
         carrier = SceneObject(
@@ -218,7 +214,8 @@ class Drafter:
     ) -> tuple[Piece, ...]:  # fmt: skip
         said = {noun.words.noun for noun in nouns} | {support}
         others = [noun for noun in self.vocabulary.nouns if noun.words.noun not in said]
-        number = min(rng.randint(self.min_distractors, self.max_distractors), len(others))
+        drawn = rng.randint(self.settings.min_bystanders, self.settings.bystanders)
+        number = min(drawn, len(others))
         return tuple(
             self._another(noun, colours, f"distractor{count}", rng, factor)
             for count, noun in enumerate(rng.sample(others, number), start=1)

@@ -3,7 +3,7 @@
 Captions of a family name things. In the second scene some of them stand elsewhere, or differently.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from random import Random
@@ -226,8 +226,7 @@ class Carried:
         )
 
     def _heads(self, vocabulary: Vocabulary) -> list[tuple[Noun, str, Noun]]:
-        is_on = self.relation == "on"
-        carriers = vocabulary.stands if is_on else vocabulary.with_room(self.relation == "in")
+        carriers = vocabulary.of_those(CARRIERS[self.relation])
         names = {carrier.words.noun for carrier in carriers}
         return [
             (noun, colour, carrier)
@@ -241,6 +240,13 @@ class Carried:
         room = words.holds if self.relation == "in" else words.shelters
         assert room is not None
         return room.scaled(max(piece.asset.extent) * piece.variants[0].scale)
+
+
+CARRIERS: Mapping[Relation, Callable[[Asset], bool]] = {
+    "on": lambda asset: "stand" in asset.naming.roles,
+    "in": lambda asset: asset.naming.holds is not None,
+    "under": lambda asset: asset.naming.shelters is not None,
+}
 
 
 class _Single:

@@ -67,13 +67,7 @@ class SceneProposer:
             if each.words is None or settings.stage in each.words.stages
         ]
         self._vocabulary = Vocabulary(able, settings.max_count, by_noun=settings.stage == "photo")
-        self._drafter = Drafter(
-            vocabulary=self._vocabulary,
-            mode=mode,
-            max_distractors=settings.bystanders,
-            min_distractors=settings.min_bystanders,
-            crowd_m=settings.crowd_m,
-        )
+        self._drafter = Drafter(self._vocabulary, mode, settings)
         for kind in settings.kinds:
             if (wanted := settings.pairs_of(kind)) > (most := self.supply[kind]):
                 raise InputError(

@@ -1,14 +1,17 @@
 """Fixtures shared by the tests of generators."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eqforge.core.errors import InputError
+from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
 from eqforge.generators.text.wordnet import open_wordnet
+from eqforge.transforms.generated.scene_renderer import SceneRenderer
+from tests.renders import open_renderer
 
 # Sentences in the format word/tag/head/dependency, head as an index in the sentence.
 TREEBANK = (
@@ -18,6 +21,26 @@ TREEBANK = (
     "house/NN/3/pobj",
     "A/DT/1/det woman/NN/2/nsubj holds/VBZ/2/ROOT the/DT/5/det blue/JJ/5/amod hat/NN/2/dobj",
 )
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
+    """The assets that eqforge brings, and a cache."""
+    return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of assets of the renderer."""
+    return tmp_path_factory.mktemp("assets")
+
+
+@pytest.fixture(scope="module")
+def renderer(folder: Path) -> Iterator[SceneRenderer]:
+    """A renderer of scenes with the assets that eqforge brings."""
+    opened = open_renderer(folder)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="session")

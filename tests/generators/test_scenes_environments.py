@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eqforge.core.errors import InputError
 from eqforge.core.identity import sha256_hex
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary, stage_assets
+from eqforge.generators.scenes.assets import AssetLibrary, stage_assets
 from eqforge.generators.scenes.environments import (
     Measured,
     draw_environment,
@@ -29,11 +29,6 @@ from tests.skies import EVEN, Picture, directions, sky_with_sun, towards
 
 CAMERA = SceneCamera(position=(0.0, -4.0, 1.5), look_at=(0.0, 0.0, 0.3))
 PHOTO = SceneSettings(stage="photo")
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
-    return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
 
 
 def on_a_card(picture: Picture) -> NDArray[np.float64]:

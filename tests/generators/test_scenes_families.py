@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import difference, differs_as_declared, side_margin
 from eqforge.generators.scenes.contents import Vocabulary
-from eqforge.generators.scenes.families import FAMILIES
+from eqforge.generators.scenes.families import CARRIERS, FAMILIES
 from eqforge.generators.scenes.manifest import Trim
 from eqforge.generators.scenes.palette import PALETTE, are_distinct
 from eqforge.generators.scenes.propose import SceneProposer
@@ -33,11 +33,6 @@ KINDS: tuple[Kind, ...] = tuple(kind for kind in FAMILIES if kind != "graded")
 """Ladders, whose pairs share a scene, have tests of their own."""
 EACH = 12
 CHANGED = {"facing": ".yaw_deg", "posture": ".posture", "trim": ".trims"}
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
-    return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
 
 
 def proposer(library: AssetLibrary, *kinds: Kind, mode: Mode = "corrected") -> SceneProposer:
@@ -349,7 +344,8 @@ def test_things_stand_only_on_assets_that_say_so(library: AssetLibrary) -> None:
     plain = replace(table, asset_id="a_table", words=replace(table.words, roles=("object",)))
     assets = [*library.assets.values(), plain]
     vocabulary = Vocabulary(assets, 5)
-    (noun,) = (each for each in vocabulary.stands if each.words.noun == "table")
+    (noun,) = (each for each in vocabulary.of_those(CARRIERS["on"]) if each.words.noun == "table")
     assert {asset.asset_id for some in noun.colours.values() for asset in some} == {"table"}
     without = [asset for asset in assets if asset.asset_id != "table"]
-    assert "table" not in {each.words.noun for each in Vocabulary(without, 5).stands}
+    stands = Vocabulary(without, 5).of_those(CARRIERS["on"])
+    assert "table" not in {each.words.noun for each in stands}

@@ -7,7 +7,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.propose import SceneProposer
 from eqforge.generators.scenes.settings import SceneSettings
 from eqforge.generators.scenes.view import (
@@ -28,11 +28,6 @@ from eqforge.transforms.generated.scene_gates import SceneGates
 PHOTO = SceneSettings(pairs=120)
 BOX = ((-0.5, -0.5, 0.0), (0.5, 0.5, 1.0))
 GATES = SceneGates()
-
-
-@pytest.fixture(scope="module")
-def library() -> AssetLibrary:
-    return AssetLibrary(BUILTIN, "/nowhere")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """Materials on the photographic stage look like themselves, and stay in the instance mask."""
 
 import dataclasses
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import get_args
@@ -24,7 +23,6 @@ from tests.renders import (
     agree,
     mask,
     needs_blender,
-    open_renderer,
     pixels,
     rays,
     scene,
@@ -46,18 +44,6 @@ def on_stage(folder: Path, *objects: SceneObject) -> SceneSpec:
     settings = dataclasses.replace(SceneSettings(), hdri=("stage_sunrise",))
     environment = draw_environment(rng, library, settings, CAMERA)
     return scene(*objects, backdrop=Backdrop(environment=environment, floor=draw_floor(rng, ())))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("assets")
-
-
-@pytest.fixture(scope="module")
-def renderer(folder: Path) -> Iterator[SceneRenderer]:
-    renderer = open_renderer(folder)
-    yield renderer
-    renderer.close()
 
 
 @pytest.fixture(scope="module")

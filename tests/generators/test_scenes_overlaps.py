@@ -21,11 +21,6 @@ optional("trimesh")
 MARGIN_M = 1e-6
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
-    return AssetLibrary("builtin", str(tmp_path_factory.mktemp("cache")))
-
-
 def found(library: AssetLibrary, *objects: SceneObject) -> tuple[Overlap, ...]:
     return overlaps([place(each, library) for each in objects])
 

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -42,18 +41,6 @@ from tests.renders import (
 pytestmark = needs_blender
 
 LOW = SceneCamera(position=(0.5, -6.0, 3.5), look_at=(0.0, 0.0, 0.0))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("assets")
-
-
-@pytest.fixture(scope="module")
-def renderer(folder: Path) -> Iterator[SceneRenderer]:
-    renderer = open_renderer(folder)
-    yield renderer
-    renderer.close()
 
 
 def backdrop(picture: str, folder: Path, camera: SceneCamera = CAMERA) -> Backdrop:

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from eqforge.core.errors import InputError
-from eqforge.generators.scenes.assets import BUILTIN, BUILTIN_MANIFEST, AssetLibrary
+from eqforge.generators.scenes.assets import BUILTIN_MANIFEST, AssetLibrary
 from eqforge.generators.scenes.captions import Mode
 from eqforge.generators.scenes.claims import differs_as_declared, relation_margin_deg
 from eqforge.generators.scenes.contents import Vocabulary, material_colours
@@ -27,11 +27,6 @@ from eqforge.schemas.records.scenes import Attribute, Kind, ScenePair, SceneSpec
 KINDS: tuple[Kind, ...] = SceneSettings().kinds
 ALL_ATTRIBUTES: tuple[Attribute, ...] = get_args(Attribute)
 SETTINGS = SceneSettings(pairs=60, attributes=ALL_ATTRIBUTES)
-
-
-@pytest.fixture(scope="module")
-def library() -> AssetLibrary:
-    return AssetLibrary(BUILTIN, "/nowhere")
 
 
 @pytest.fixture(scope="module")
@@ -259,15 +254,6 @@ def test_a_manifest_without_materials_says_what_its_words_lack(tmp_path: Path) -
     settings = SceneSettings(pairs=2, kinds=("attribute",), attributes=("material",))
     with pytest.raises(InputError, match="allows 0 that differ; --attributes material needs"):
         SceneProposer(settings, AssetLibrary(str(path), str(tmp_path)), "corrected", seed=0)
-
-
-def test_no_material_changes_unless_it_is_asked_for(library: AssetLibrary) -> None:
-    """In 8 of 18 such pairs the pictures did not show what the captions said."""
-    for mode in get_args(Mode):
-        settings = replace(scene_settings(mode), pairs=600, kinds=("attribute",))
-        proposer = SceneProposer(settings, library, mode, seed=0)
-        said = " ".join(text for n in range(600) for text in proposer.captions("attribute", n))
-        assert not {"metal", "glass"} & set(said.split())
 
 
 @pytest.mark.parametrize("mode", get_args(Mode))

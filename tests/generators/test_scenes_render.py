@@ -1,7 +1,6 @@
 """Blender renders what the scene says: held against rays that NumPy shoots."""
 
 import dataclasses
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -22,20 +21,12 @@ from tests.renders import (
     box,
     mask,
     needs_blender,
-    open_renderer,
     pixels,
     rays,
     scene,
 )
 
 pytestmark = needs_blender
-
-
-@pytest.fixture(scope="module")
-def renderer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SceneRenderer]:
-    renderer = open_renderer(tmp_path_factory.mktemp("assets"))
-    yield renderer
-    renderer.close()
 
 
 def test_what_lies_is_where_rays_find_it_tipped(renderer: SceneRenderer) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from skimage.color import rgb2lab
 
-from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
+from eqforge.generators.scenes.assets import AssetLibrary
 from eqforge.generators.scenes.claims import (
     JUST_NOTICEABLE,
     STEPS,
@@ -25,11 +25,6 @@ from eqforge.schemas.records.scenes import Grade, SceneObject, ScenePair, SceneS
 from tests.scene_reading import misread
 
 SIDES = ("left", "right")
-
-
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> AssetLibrary:
-    return AssetLibrary(BUILTIN, str(tmp_path_factory.mktemp("cache")))
 
 
 def proposed(library: AssetLibrary, seed: int = 5, **settings: Any) -> list[ScenePair]:
