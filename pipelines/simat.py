@@ -169,7 +169,6 @@ class Simat(TextPipeline[Config]):
                 ledger_root=done,
             ),
             oracle=prepare_oracle(config.choices.oracle),
-            ledger_root=done,
             published=config.mode == "paper",
             only=config.run.only,
         )

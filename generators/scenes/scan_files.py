@@ -220,8 +220,12 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
     name = f"{mesh.stem}.mtl"
     text, packer = read_text(mesh), _Packer(folder, mesh, mesh.name, name)
     notes: list[str] = []
-    libraries, missing = _libraries(folder, mesh)
-    parts = [with_pictures(read_text(path), packer.beside(path)) for path in libraries]
+    parts, missing = [], []
+    for named, path in libraries_of(mesh).items():
+        if path is not None and Path(os.path.normpath(path)).is_relative_to(folder):
+            parts.append(with_pictures(read_text(path), packer.beside(path)))
+        else:
+            missing.append(named)
     library = "\n".join(parts) or plain_library(text)
     if not pictures_named(library, only_colour=True):
         others = [each for each in pictures_of(folder, mesh) if each not in packer.paths.values()]
@@ -237,17 +241,6 @@ def _of_obj(folder: Path, mesh: Path) -> ScanFiles:
     _check_pictures(mesh, data)
     own = {key: value.encode() for key, value in files.items()}
     return ScanFiles(mesh=mesh.name, data={**data, **own}, notes=notes)
-
-
-def _libraries(folder: Path, mesh: Path) -> tuple[list[Path], list[str]]:
-    """Return the libraries of an OBJ file in its scan's folder, and the names of all others."""
-    there, missing = [], []
-    for name, path in libraries_of(mesh).items():
-        if path is None or not Path(os.path.normpath(path)).is_relative_to(folder):
-            missing.append(name)
-        else:
-            there.append(path)
-    return there, missing
 
 
 def _meant(others: list[Path], mesh: Path, folder: Path, has_library: bool) -> Path | None:

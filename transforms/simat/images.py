@@ -36,7 +36,6 @@ class SimatRules:
     """How planned images become rows.
 
     Attributes:
-      ledger_root: the folder in which the oracle's answers are remembered.
       published: whether a weight counts the source word over both splits, as published; else
         over the queries of the split that change the same part.
       only: ids of the regions and queries whose rows are written; empty writes all.
@@ -44,7 +43,6 @@ class SimatRules:
 
     cutter: Cutter
     oracle: Oracle
-    ledger_root: str
     published: bool
     only: tuple[str, ...] = ()
 
@@ -96,11 +94,11 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
     shown: list[str] = []
     queries: list[AskedQuery] = []
     for planned, crop in zip(image.regions, crops, strict=True):
-        wanted = is_wanted(region_name(planned.region.region_id), rules.only)
+        region, name = planned.region, region_name(planned.region.region_id)
+        wanted = is_wanted(name, rules.only)
         if isinstance(crop, Rejection):
             if wanted:
-                name, source_id = region_name(planned.region.region_id), planned.region.image_id
-                rejects.append(RELATIONS_STAGE.reject(name, crop, source_id=source_id))
+                rejects.append(RELATIONS_STAGE.reject(name, crop, source_id=region.image_id))
             refused = Rejection(reason="region_refused")
             queries += (
                 replace(_query(planned, query, None, rules), rejection=refused)
@@ -108,11 +106,10 @@ def show_image(image: PlannedImage, rules: SimatRules) -> SimatWork:
             )
             continue
         scores = _scores(planned, crop, captions, rules)
-        shown.append(planned.region.triplet.triplet_id)
+        shown.append(region.triplet.triplet_id)
         queries += _asked(planned, crop, scores, captions, rules)
         if wanted:
-            own = scores.get(captions[planned.region.triplet.triplet_id], ())
-            region = planned.region
+            own = scores.get(captions[region.triplet.triplet_id], ())
             gallery.append(
                 GalleryRow(
                     region_id=region.region_id,
@@ -162,7 +159,7 @@ def _scores(
         None if crop.image is None else crop.image.image_id,
         texts,
         rules.oracle.scorer(pixels),
-        Ledger(root=rules.ledger_root, step="match", basis=rules.oracle.basis()),
+        Ledger(root=rules.cutter.ledger_root, step="match", basis=rules.oracle.basis()),
     )
     return dict(zip(texts, found, strict=True))
 
