@@ -180,7 +180,7 @@ def read_manifest(url: str) -> Manifest:
     return Manifest(
         name=optional(node, "name", Node.text, name.partition(".")[0]),
         version=optional(node, "version", Node.text, ""),
-        assets={key: _read_asset(key, value, data_dir) for key, value in node["assets"].items()},
+        assets={key: read_asset(key, value, data_dir) for key, value in node["assets"].items()},
     )
 
 
@@ -206,11 +206,7 @@ def write_manifest(url: str, manifest: Manifest) -> None:
     storage.write_bytes(url, (json.dumps(document, indent=2, sort_keys=True) + "\n").encode())
 
 
-def parse_asset(asset_id: str, entry: Mapping[str, Any], folder: str) -> Asset:
-    return _read_asset(asset_id, Node(asset_id, "", entry), folder)
-
-
-def _read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
+def read_asset(asset_id: str, node: Node, data_dir: str) -> Asset:
     if not _is_plain(asset_id):
         raise InputError(f"{node.file}: {asset_id!r}: an asset's id must be a plain file name")
     kinds: dict[str, AssetKind] = {"FileBasedObject": "object", "Texture": "hdri"}

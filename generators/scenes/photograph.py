@@ -12,7 +12,7 @@ from eqforge.core.files.pictures import read_pixels
 from eqforge.generators.scenes.looks import GLASS_PATHS, Graph
 from eqforge.generators.scenes.palette import decoded
 from eqforge.generators.scenes.surroundings import floor_facts
-from eqforge.schemas.records.scenes import Environment, FloorTexture, SceneCamera, SceneSpec, Sun
+from eqforge.schemas.records.scenes import Environment, FloorTexture, SceneCamera, SceneSpec
 
 VIEWPOINT_M = 1.6  # height from which environment pictures are taken
 DOME_SIDES = 96
@@ -45,6 +45,7 @@ class Surround:
 def light_world(scene: Any, environment: Environment, picture: Path, radius_m: float) -> Surround:
     """Light a Blender scene by an environment picture and its sun, with a dome around it."""
     import bpy
+    from mathutils import Vector as BlenderVector
 
     image = bpy.data.images.load(str(picture), check_existing=True)
     surround = Surround(environment=environment, image=image)
@@ -56,23 +57,16 @@ def light_world(scene: Any, environment: Environment, picture: Path, radius_m: f
     graph.node("OutputWorld", {"Surface": graph.node("Background", sky).outputs[0]})
     scene.world.cycles.sampling_method = "MANUAL"
     scene.world.cycles.sample_map_resolution = MAP_PX
-    if environment.sun is not None:
-        _add_sun(scene, environment.sun)
+    if (sun := environment.sun) is not None:
+        lamp = bpy.data.lights.new("sun", "SUN")
+        lamp.energy = max(sun.strength)
+        lamp.color = [value / lamp.energy for value in sun.strength]
+        lamp.angle = math.radians(sun.angle_deg)
+        made = bpy.data.objects.new("sun", lamp)
+        made.rotation_euler = BlenderVector(sun.direction).to_track_quat("Z", "Y").to_euler()
+        scene.collection.objects.link(made)
     _add_dome(scene, surround, radius_m)
     return surround
-
-
-def _add_sun(scene: Any, sun: Sun) -> None:
-    import bpy
-    from mathutils import Vector as BlenderVector
-
-    lamp = bpy.data.lights.new("sun", "SUN")
-    lamp.energy = max(sun.strength)
-    lamp.color = [value / lamp.energy for value in sun.strength]
-    lamp.angle = math.radians(sun.angle_deg)
-    made = bpy.data.objects.new("sun", lamp)
-    made.rotation_euler = BlenderVector(sun.direction).to_track_quat("Z", "Y").to_euler()
-    scene.collection.objects.link(made)
 
 
 def _add_dome(scene: Any, surround: Surround, radius_m: float) -> None:

@@ -14,9 +14,10 @@ from PIL import Image
 
 from eqforge.commands import assets as command
 from eqforge.core.errors import InputError
+from eqforge.core.files.checked import Node
 from eqforge.generators.scenes.adopt import Adopted, adopt
 from eqforge.generators.scenes.copies import findings_of
-from eqforge.generators.scenes.manifest import parse_asset, read_manifest
+from eqforge.generators.scenes.manifest import read_asset, read_manifest
 from eqforge.generators.scenes.mesh_files import pictures_named, with_pictures
 from eqforge.generators.scenes.scan_files import scans_in
 from tests.renders import needs_blender
@@ -208,7 +209,7 @@ def test_a_gltf_file_stands_and_has_its_colour(
     low, high = np.array(made.entry["kwargs"]["bounds"])
     assert np.allclose(high - low, (1, 0.8, 1.2))
     assert made.entry["words"] == {"noun": "mug", "size": 0.75, "colour": "red"}
-    asset = parse_asset("Red_Mug", made.entry, "")
+    asset = read_asset("Red_Mug", Node("Red_Mug", "", made.entry), "")
     assert asset.render == f"model{suffix}"
     assert asset.import_kwargs == {"axis_forward": "Y", "axis_up": "Z"}
 

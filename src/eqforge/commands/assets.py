@@ -12,6 +12,7 @@ import tyro
 
 from eqforge.core.errors import InputError
 from eqforge.core.files import storage
+from eqforge.core.files.checked import Node
 from eqforge.core.shell import Command
 from eqforge.core.visible import in_lines, visible
 from eqforge.generators.scenes.assets import BUILTIN, AssetLibrary
@@ -26,7 +27,7 @@ from eqforge.generators.scenes.copies import (
 from eqforge.generators.scenes.manifest import (
     Asset,
     manifest_to_grow,
-    parse_asset,
+    read_asset,
     read_manifest,
     write_manifest,
 )
@@ -241,7 +242,8 @@ def _adopt(arguments: Adopt) -> int:
         for number, folder in enumerate(folders, start=1):
             try:
                 made = adopt(folder, nouns, arguments.axis_up, arguments.licence, look)
-                asset = parse_asset(folder.name, made.entry, arguments.output)
+                node = Node(folder.name, "", made.entry)
+                asset = read_asset(folder.name, node, arguments.output)
             except (InputError, OSError) as error:
                 failures += 1
                 print(visible(str(error)))
