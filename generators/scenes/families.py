@@ -56,14 +56,6 @@ def _close_m(first: Piece, second: Piece, rng: Random) -> float:
     return CLOSE * (first.radius + second.radius) + rng.uniform(*GAP_M)
 
 
-def _next_to(target: Piece, reference: Piece, rng: Random) -> Spot:
-    """Draw a spot on the floor for a thing next to a larger one in the middle."""
-    side = 1.0 if rng.random() < 0.5 else -1.0
-    right = side * _close_m(target, reference, rng)
-    forward = FORWARD * (reference.radius - target.radius)
-    return (right, rng.uniform(-0.1, 0.1) - forward, 0.0)
-
-
 class Beside:
     """A thing next to another, or far from it."""
 
@@ -217,11 +209,15 @@ class Carried:
             # At most 60 % of a thing are below a container's rim: lower things are held higher up.
             height = max(room.floor, room.rim - 0.6 * target.height)
         there = (0.0, 0.0, round(height, DECIMALS))
+        side = 1.0 if rng.random() < 0.5 else -1.0
+        right = side * _close_m(target, reference, rng)
+        forward = FORWARD * (reference.radius - target.radius)
+        next_to = (right, rng.uniform(-0.1, 0.1) - forward, 0.0)
         return _placed(
             draft,
             {
                 str(self.relation): {"reference": MIDDLE, "target": there},
-                "near": {"reference": MIDDLE, "target": _next_to(target, reference, rng)},
+                "near": {"reference": MIDDLE, "target": next_to},
             },
         )
 
