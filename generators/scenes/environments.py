@@ -293,7 +293,10 @@ def read_radiance(data: bytes) -> NDArray[np.float32]:
         raise ValueError(f"it is cut off: {len(data):,} bytes of {width} x {height} pixels")
     # OpenCV would print why it cannot read a picture.
     cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
-    found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    try:
+        found = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_UNCHANGED)
+    except cv2.error as error:
+        raise ValueError(f"{width} x {height} pixels are too many") from error
     if found is None:
         raise ValueError("a scan line is damaged or missing, or its header names no format")
     return np.ascontiguousarray(found[..., ::-1], np.float32)
